@@ -1,0 +1,136 @@
+"""Chunks of recorded samples: the value that files and topics turn into.
+
+A recording is never held as a whole: it is a re-iterable sequence of chunks. Walking it twice gives the same samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive samples of one trial, one column per joint, exactly as recorded (SI units, or A for `current`).
+
+    Attributes:
+        t: message stamps [s], shape (n,), counted from the recording's `epoch`. May jitter, repeat or step back.
+        q: joint positions [rad or m], shape (n, joints). NaN where the source had no finite value.
+        dq: joint velocities [rad/s or m/s], shape (n, joints), or None if the source has none.
+        tau: joint efforts [N m or N], shape (n, joints), or None. The unit is the source's: gains are applied later.
+        current: motor currents [A], shape (n, joints), or None.
+    """
+
+    t: Array
+    q: Array
+    dq: Array | None = None
+    tau: Array | None = None
+    current: Array | None = None
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays.
+
+        Raises:
+            InputError: arrays of different lengths or joint counts.
+        """
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            array = np.ascontiguousarray(value, dtype=np.float64)
+            expected = (len(self.t),) if field.name == "t" else self.q.shape
+            if array.shape != expected or self.q.shape[0] != len(self.t):
+                raise InputError(f"{field.name} has shape {array.shape}, expected {expected}")
+            if array is value:
+                array = array.view()
+            array.flags.writeable = False
+            object.__setattr__(self, field.name, array)
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.t)
+
+    def take(self, index: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Chunk:
+        """The chunk with the rows that `index` selects."""
+        picked = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Chunk(**{name: None if value is None else value[index] for name, value in picked.items()})
+
+    @staticmethod
+    def join(chunks: Sequence[Chunk]) -> Chunk:
+        """Chunks of one trial, end to end. A channel must be present in all of them or in none."""
+        parts = {f.name: [getattr(chunk, f.name) for chunk in chunks] for f in fields(Chunk)}
+        return Chunk(**{n: None if v[0] is None else np.concatenate(v) for n, v in parts.items()})
+
+
+class Recording(Protocol):
+    """One trial: a re-iterable source of chunks.
+
+    Attributes:
+        source: what a person calls it (a path).
+        joint_names: the joints that the source holds, in its order.
+        epoch: what `t` counts from, in nanoseconds of the recording's clock (0 where `t` is the source's own).
+        effort_is_torque: True where the source itself says that efforts are in N m or N; False where it does not
+            say, so that efforts of joints with a configured gain are currents.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    epoch: int
+    effort_is_torque: bool
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk the trial from its first sample; columns are `joints`, in that order.
+
+        Raises:
+            InputError: a joint that the source does not hold, or a file that cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ArrayRecording:
+    """A trial that is already in memory (tests, simulations, `.npz` and `.csv` files).
+
+    Attributes:
+        source: what a person calls it.
+        joint_names: names of the columns.
+        samples: all samples.
+        epoch: see `Recording`.
+        effort_is_torque: see `Recording`.
+        chunk_size: samples per chunk handed out.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    samples: Chunk
+    epoch: int = 0
+    effort_is_torque: bool = True
+    chunk_size: int = 8192
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk the samples chunk by chunk; see `Recording.chunks`."""
+        columns = columns_of(self.joint_names, joints, self.source)
+        for start in range(0, len(self.samples), self.chunk_size):
+            piece = self.samples.take(slice(start, start + self.chunk_size))
+            picked = {f.name: getattr(piece, f.name) for f in fields(piece) if f.name != "t"}
+            yield Chunk(t=piece.t, **{n: None if v is None else v[:, columns] for n, v in picked.items()})
+
+
+def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> list[int]:
+    """Column numbers of the joints `wanted` among those `available`.
+
+    Raises:
+        InputError: a wanted joint is not there.
+    """
+    missing = [name for name in wanted if name not in available]
+    if missing:
+        raise InputError(f"{source}: no joint {', '.join(missing)}; it holds {', '.join(available)}")
+    return [list(available).index(name) for name in wanted]

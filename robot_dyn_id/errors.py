@@ -1,0 +1,39 @@
+"""Errors that a user can act on.
+
+Every error carries one line that names the offending file, joint or value and says what to do; the command line
+prints that line and exits with `exit_code`, never with a traceback.
+"""
+
+from __future__ import annotations
+
+
+class RobotDynIdError(Exception):
+    """Base of all errors of this package.
+
+    Attributes:
+        exit_code: what the command line exits with.
+    """
+
+    exit_code = 3
+
+
+class UsageError(RobotDynIdError):
+    """The options contradict one another or have values that no data could make right (exit code 2)."""
+
+    exit_code = 2
+
+
+class InputError(RobotDynIdError):
+    """A file or the data in it cannot be used (exit code 3)."""
+
+
+class ModelError(InputError):
+    """The robot description cannot be used: broken, floating base, closed loop, unknown joint."""
+
+
+class UnsafeDataError(InputError):
+    """The health gate refuses the data: parameters estimated from them would be wrong."""
+
+
+class ConvergenceError(RobotDynIdError):
+    """An estimator did not reach a solution that it can stand for."""

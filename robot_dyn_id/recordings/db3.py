@@ -1,0 +1,78 @@
+"""rosbag2's SQLite storage (`.db3`), as raw messages."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import zstandard
+
+from robot_dyn_id.recordings.reading import RawMessage, Unreadable, Warn
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # a message of compression mode "message"; CDR starts with a zero byte
+
+
+def topics(path: Path) -> dict[str, str]:
+    """Type name of each topic.
+
+    Raises:
+        Unreadable: not a rosbag2 database.
+    """
+    return {name: kind for _, name, kind in _topic_rows(path)}
+
+
+def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
+    """Messages of `topics` in storage order; of a damaged database, those in front of the damage.
+
+    Raises:
+        Unreadable: not a rosbag2 database.
+    """
+    wanted = {number: (name, kind) for number, name, kind in _topic_rows(path) if name in topics}
+    marks = ", ".join("?" * len(wanted))
+    query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks}) ORDER BY id"
+    count = 0
+    with closing(_connect(path)) as database:
+        try:
+            for number, log_time, data in database.execute(query, tuple(wanted)):
+                if not isinstance(data, bytes) or not isinstance(log_time, int):
+                    raise sqlite3.DatabaseError("a message is not binary")
+                if data.startswith(_ZSTD_MAGIC):
+                    data = zstandard.decompress(data)
+                yield (*wanted[number], log_time, data)
+                count += 1
+        except (sqlite3.Error, zstandard.ZstdError) as error:
+            warn(f"damaged behind message {count} ({error}); what follows could not be read")
+
+
+def settle(path: Path) -> None:
+    """Bring a database that a killed recorder left behind into order, with its journal; changes the files.
+
+    Raises:
+        Unreadable: not a database.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        raise Unreadable(f"its journal cannot be applied ({error})") from None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Immutable: nothing is locked or written, so that files and folders without write permission work.
+    return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
+
+
+def _topic_rows(path: Path) -> list[tuple[int, str, str]]:
+    with path.open("rb") as file:  # says why a file cannot be opened, which SQLite does not
+        if not file.read(1):
+            raise Unreadable("the file is empty; record it again")
+    try:
+        with closing(_connect(path)) as database:
+            rows = database.execute("SELECT id, name, type FROM topics ORDER BY id").fetchall()
+            database.execute("SELECT topic_id, timestamp, data FROM messages LIMIT 0")
+    except sqlite3.Error as error:
+        raise Unreadable(f"not a readable rosbag2 database ({error}); try `sqlite3 FILE .recover`") from None
+    return [(number, str(name), str(kind)) for number, name, kind in rows]

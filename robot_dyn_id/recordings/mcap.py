@@ -1,0 +1,207 @@
+"""MCAP storage (`.mcap`), as raw messages, finished or not.
+
+The records' framing is walked here and not by the `mcap` library: its readers refuse a file whose writer was killed,
+its stream reader hands out half a record at the end of one, and it spends more on a message than decoding it costs.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import lz4.frame  # type: ignore[import-untyped]
+import zstandard
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, Schema
+
+from robot_dyn_id.recordings.reading import RawMessage, Unreadable, Warn
+
+_MAGIC = b"\x89MCAP0\r\n"
+_HEAD = struct.Struct("<BQ")  # opcode, length of the content
+_MESSAGE = struct.Struct("<HIqq")  # channel, sequence, log time, publish time
+_FOOTER = struct.Struct("<BQQQI")  # head, summary start, summary offset start, checksum
+_LEARNED = (Opcode.SCHEMA, Opcode.CHANNEL)
+_KEPT = (*_LEARNED, Opcode.MESSAGE, Opcode.CHUNK)
+_DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
+    "": lambda data, size: data,
+    "zstd": zstandard.decompress,
+    "lz4": lambda data, size: bytes(lz4.frame.decompress(data)),
+}
+_SENSELESS = (McapError, struct.error, ValueError, zstandard.ZstdError, RuntimeError, MemoryError, OverflowError)
+"""What the libraries raise on bytes that make no sense."""
+
+
+class _Damaged(Exception):
+    """The file ends or makes no sense here."""
+
+
+class _Topics:
+    """Topic and type name of each channel met so far."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, str] = {}
+        self.channels: dict[int, tuple[str, str]] = {}
+
+    def learn(self, opcode: int, content: bytes) -> None:
+        """Take in a schema or a channel; other records teach nothing."""
+        if opcode not in _LEARNED:
+            return
+        stream = ReadDataStream(BytesIO(content))
+        try:
+            if opcode == Opcode.SCHEMA:
+                schema = Schema.read(stream)
+                self._schemas[schema.id] = schema.name
+            else:
+                channel = Channel.read(stream)
+                self.channels[channel.id] = (channel.topic, self._schemas.get(channel.schema_id, ""))
+        except _SENSELESS:
+            raise _Damaged("a channel makes no sense") from None
+
+
+def topics(path: Path) -> dict[str, str]:
+    """Type name of each topic: from the summary, or from the whole file if it was not finished.
+
+    Raises:
+        Unreadable: not an MCAP file.
+    """
+    with path.open("rb") as stream:
+        _check_magic(stream)
+        known = _summary(stream)
+        if not known.channels:
+            try:
+                for buffer in _buffers(stream):
+                    for opcode, start, end in _records(buffer):
+                        known.learn(opcode, buffer[start:end])
+            except _Damaged:
+                pass  # `messages` says it
+    return dict(known.channels.values())
+
+
+def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
+    """Messages of `topics` in storage order; of an unfinished or damaged file, those in front of its end.
+
+    Raises:
+        Unreadable: not an MCAP file.
+    """
+    known = _Topics()
+    with path.open("rb") as stream:
+        _check_magic(stream)
+        try:
+            for buffer in _buffers(stream):
+                for opcode, start, end in _records(buffer):
+                    if opcode != Opcode.MESSAGE:
+                        known.learn(opcode, buffer[start:end])
+                        continue
+                    number, _, log_time, _ = _MESSAGE.unpack_from(buffer, start)
+                    channel = known.channels.get(number)
+                    if channel is None:
+                        raise _Damaged("a message belongs to no channel")
+                    if channel[0] in topics:
+                        yield (*channel, log_time, buffer[start + _MESSAGE.size : end])
+        except _Damaged as damage:
+            warn(f"not finished, or damaged near byte {stream.tell()} ({damage}); what follows is not read")
+
+
+def _check_magic(stream: BinaryIO) -> None:
+    start = stream.read(len(_MAGIC))
+    if not start:
+        raise Unreadable("the file is empty; record it again")
+    if start != _MAGIC:
+        raise Unreadable("not an MCAP file; give the file that the recorder wrote")
+
+
+def _summary(stream: BinaryIO) -> _Topics:
+    """Topics that the summary names; none if there is no sound summary."""
+    known = _Topics()
+    size = os.fstat(stream.fileno()).st_size
+    stream.seek(max(0, size - _FOOTER.size - len(_MAGIC)))
+    tail = stream.read()
+    if len(tail) < _FOOTER.size + len(_MAGIC) or not tail.endswith(_MAGIC):
+        return known
+    opcode, _, start, _, _ = _FOOTER.unpack_from(tail)
+    if opcode != Opcode.FOOTER or not 0 < start < size:
+        return known
+    try:
+        for opcode, record in _framed(stream, start, Opcode.FOOTER):
+            known.learn(opcode, record[_HEAD.size :])
+    except _Damaged:
+        return _Topics()
+    return known
+
+
+def _buffers(stream: BinaryIO) -> Iterator[bytes]:
+    """The data section: runs of whole records, chunks unpacked."""
+    for opcode, record in _framed(stream, len(_MAGIC), Opcode.DATA_END):
+        yield _unpacked(record[_HEAD.size :]) if opcode == Opcode.CHUNK else record
+
+
+def _framed(stream: BinaryIO, start: int, last: Opcode) -> Iterator[tuple[int, bytes]]:
+    """Opcode and bytes of the records from `start` up to the record `last`, without those of no use here.
+
+    Raises:
+        _Damaged: the file ends before.
+    """
+    size = os.fstat(stream.fileno()).st_size
+    stream.seek(start)
+    while True:
+        head = stream.read(_HEAD.size)
+        if len(head) < _HEAD.size:
+            raise _Damaged("it ends there")
+        opcode, length = _HEAD.unpack(head)
+        if opcode == last:
+            return
+        if opcode == 0:  # what a file system leaves behind when the power fails
+            raise _Damaged("no records there")
+        if length > size - stream.tell():
+            raise _Damaged("it ends within a record")
+        if opcode in _KEPT:
+            yield opcode, head + stream.read(length)
+        else:
+            stream.seek(length, os.SEEK_CUR)
+
+
+def _records(buffer: bytes) -> Iterator[tuple[int, int, int]]:
+    """Opcode, start and end of the content of each record.
+
+    Raises:
+        _Damaged: a record does not fit.
+    """
+    at, size = 0, len(buffer)
+    while at < size:
+        if at + _HEAD.size > size:
+            raise _Damaged("half a record")
+        opcode, length = _HEAD.unpack_from(buffer, at)
+        start = at + _HEAD.size
+        at = start + length
+        if at > size or (opcode == Opcode.MESSAGE and length < _MESSAGE.size):
+            raise _Damaged("half a record")
+        yield opcode, start, at
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The records within a chunk.
+
+    Raises:
+        _Damaged: it cannot be unpacked, or its checksum differs.
+        Unreadable: a compression that MCAP does not define.
+    """
+    try:
+        chunk = Chunk.read(ReadDataStream(BytesIO(content)))
+    except _SENSELESS:
+        raise _Damaged("a chunk makes no sense") from None
+    if chunk.compression not in _DECOMPRESS:
+        raise Unreadable(f"chunks are compressed with '{chunk.compression}'; use zstd, lz4 or none")
+    try:
+        records = _DECOMPRESS[chunk.compression](chunk.data, chunk.uncompressed_size)
+    except _SENSELESS:
+        raise _Damaged("a chunk cannot be unpacked") from None
+    if len(records) != chunk.uncompressed_size or chunk.uncompressed_crc not in (0, zlib.crc32(records)):
+        raise _Damaged("a chunk's checksum differs")
+    return records

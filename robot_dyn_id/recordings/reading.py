@@ -1,0 +1,90 @@
+"""What all recording formats share: their contract, their errors, chunks of a constant size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array, Chunk, Recording
+from robot_dyn_id.errors import InputError
+
+RawMessage = tuple[str, str, int, bytes]
+"""Topic, type name, log (arrival) time [ns], serialised message as it was received."""
+
+Warn = Callable[[str], None]
+"""Takes one sentence for the user; walking a damaged file says here what it had to leave out."""
+
+
+class Unreadable(Exception):
+    """Why a file cannot be used; `reading` turns it into an `InputError` that names the file."""
+
+
+class Storage(Protocol):
+    """A file format that holds raw messages of several topics (a module with these two functions)."""
+
+    def topics(self, path: Path) -> dict[str, str]:
+        """Type name of each topic."""
+        ...
+
+    def messages(self, path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
+        """Messages of `topics` in the order in which they were stored; of a damaged file, those before it."""
+        ...
+
+
+class FileRecording(Recording, Protocol):
+    """A recording that came from a file and tells what could not be used of it."""
+
+    def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
+        """Number of samples that a walk over `joints` leaves out, by reason; the same on every walk."""
+        ...
+
+    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """What a person should know about a walk over `joints`: drops and repairs, one sentence each."""
+        ...
+
+
+@contextmanager
+def reading(source: str | Path) -> Iterator[None]:
+    """Turn everything that a broken file causes into one line that names it.
+
+    Raises:
+        InputError: the file is missing, not readable or not what its name says.
+    """
+    try:
+        yield
+    except Unreadable as error:
+        raise InputError(f"{source}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{source}: cannot be read ({error.strerror or error})") from None
+
+
+def sentences(dropped: Mapping[str, int], what: str) -> tuple[str, ...]:
+    """Counted reasons as text, such as `3 messages dropped: no stamp`."""
+    return tuple(f"{n} {what}{'' if n == 1 else 's'} dropped: {reason}" for reason, n in dropped.items())
+
+
+def finite(values: Array) -> Array:
+    """The values, with NaN in place of infinities (no sensor reads infinity: it stands for a missing value)."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def rechunk(pieces: Iterable[Chunk], size: int) -> Iterator[Chunk]:
+    """Cut pieces of any length into chunks of `size` samples (the last one may be shorter)."""
+    held: list[Chunk] = []
+    count = 0
+    for piece in pieces:
+        held.append(piece)
+        count += len(piece)
+        if count >= size:
+            joined = Chunk.join(held)
+            whole = count - count % size
+            for start in range(0, whole, size):
+                yield joined.take(slice(start, start + size))
+            held = [joined.take(slice(whole, None))]
+            count -= whole
+    if count:
+        yield Chunk.join(held)

@@ -1,0 +1,261 @@
+"""The regressor Y of a robot with its terms, tau = Y(q, dq, ddq) pi, and the linear problem that estimators solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.kernels.regressor import regressor_tiles
+from robot_dyn_id.kernels.tree import Tree, build_tree
+from robot_dyn_id.parameters import INERTIAL_UNITS, effort_power_unit, inertial_names
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.terms import Coordinate, Term
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Motion of n joints at N samples, joint-major: q, dq, ddq of shape (n, N) each [rad or m, and per s, s^2]."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return int(self.q.shape[1])
+
+    def take(self, index: slice) -> Motion:
+        """The motion at the samples that `index` selects."""
+        return Motion(self.q[:, index], self.dq[:, index], self.ddq[:, index])
+
+
+def tree_of(model: RobotModel) -> Tree:
+    """The model as the compiled loops read it."""
+    return build_tree(
+        model.parent,
+        model.rotation,
+        model.translation,
+        model.axis,
+        model.prismatic,
+        model.leader,
+        model.multiplier,
+        model.gravity,
+    )
+
+
+def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
+    """One coordinate per moving joint: q_full = G q + offset, row by row."""
+    return tuple(
+        Coordinate(
+            name=name,
+            label=str(body + 1),
+            weights=tuple(model.coupling[body]),
+            offset=float(model.offset[body]),
+            effort_unit="N" if model.prismatic[body] else "N m",
+        )
+        for body, name in enumerate(model.body_names)
+    )
+
+
+def terms_on_joints(model: RobotModel, terms: Sequence[Term]) -> tuple[tuple[Coordinate, Term], ...]:
+    """Every term on every moving joint, ordered by term, then by joint."""
+    return tuple((coordinate, term) for term in terms for coordinate in joint_coordinates(model))
+
+
+@dataclass(frozen=True)
+class TermColumn:
+    """One linear column of a term: the `index`-th of its symbols."""
+
+    coordinate: Coordinate
+    term: Term
+    index: int
+
+
+@dataclass(frozen=True)
+class Regressor:
+    """Columns of the rigid body (10 per moving body) followed by those of the terms.
+
+    Attributes:
+        model: the robot.
+        terms: coordinates and what acts on them.
+    """
+
+    model: RobotModel
+    terms: tuple[tuple[Coordinate, Term], ...] = ()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The model as the compiled loops read it."""
+        return tree_of(self.model)
+
+    @cached_property
+    def term_columns(self) -> tuple[TermColumn, ...]:
+        """The columns after the inertial ones."""
+        return tuple(TermColumn(c, term, i) for c, term in self.terms for i in range(len(term.symbols)))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names: m1 ... IzzN, then symbol and number of each term column."""
+        bodies = len(self.model.body_names)
+        return inertial_names(bodies) + tuple(
+            f"{column.term.symbols[column.index]}{column.coordinate.label}" for column in self.term_columns
+        )
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each column's parameter."""
+        return INERTIAL_UNITS * len(self.model.body_names) + tuple(
+            effort_power_unit(column.coordinate.effort_unit, column.term.powers[column.index])
+            for column in self.term_columns
+        )
+
+    @cached_property
+    def structure(self) -> NDArray[np.bool_]:
+        """Which joints' torques a column can appear in at all, shape (c, n)."""
+        tree = self.tree
+        mask = np.zeros((len(self.names), len(self.model.joint_names)), dtype=bool)
+        bodies = np.repeat(np.arange(len(tree.parent)), np.diff(tree.pair_start))
+        for body, row in zip(bodies, tree.pair_row, strict=True):
+            mask[10 * body : 10 * body + 10, row] = True
+        for number, column in enumerate(self.term_columns):
+            mask[10 * len(tree.parent) + number] = np.array(column.coordinate.weights) != 0.0
+        return mask
+
+    def fill(self, motion: Motion, slots: Integers, out: Array) -> None:
+        """Write the structurally non-zero entries at the rows of `out` that `slots` names.
+
+        Args:
+            motion: N samples.
+            slots: row of `out` for each column and joint, -1 for none, shape (c, n).
+            out: shape (rows, N), C-contiguous; rows that no slot names stay as they are.
+        """
+        tree, model = self.tree, self.model
+        bodies = len(model.body_names)
+        q, dq, ddq = self._bodies(motion)
+        of_pair = np.repeat(np.arange(bodies), np.diff(tree.pair_start))
+        inertial = slots[: 10 * bodies].reshape(bodies, 10, -1)
+        pair_slots = np.ascontiguousarray(inertial[of_pair, :, tree.pair_row])
+        regressor_tiles(
+            tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain,
+            tree.gravity, np.cos(q), np.sin(q), q, dq, ddq, pair_slots, out,
+        )  # fmt: skip
+        at = 10 * bodies
+        for coordinate, term in self.terms:
+            wanted = slots[at : at + len(term.symbols)]
+            at += len(term.symbols)
+            if (wanted >= 0).any():
+                self._fill_term(motion, coordinate, term, wanted, out)
+
+    def _bodies(self, motion: Motion) -> tuple[Array, Array, Array]:
+        """Motion of all moving bodies, followers included, shape (b, N) each."""
+        leader, factor = self.model.leader, self.model.multiplier[:, None]
+        if len(leader) == len(self.model.joint_names) and np.all(factor == 1.0):
+            order = slice(None) if np.array_equal(leader, np.arange(len(leader))) else leader
+            return tuple(np.ascontiguousarray(x[order]) for x in (motion.q, motion.dq, motion.ddq))  # type: ignore[return-value]
+        q = factor * motion.q[leader] + self.model.offset[:, None]
+        return q, factor * motion.dq[leader], factor * motion.ddq[leader]
+
+    @staticmethod
+    def _fill_term(motion: Motion, coordinate: Coordinate, term: Term, slots: Integers, out: Array) -> None:
+        weights = np.array(coordinate.weights)
+        touched = np.flatnonzero(weights)
+        y = weights[touched] @ motion.q[touched] + coordinate.offset
+        columns = term.columns(y, weights[touched] @ motion.dq[touched], weights[touched] @ motion.ddq[touched])
+        for index, values in enumerate(columns):
+            for joint in touched:
+                if slots[index, joint] >= 0:
+                    np.multiply(values, weights[joint], out=out[slots[index, joint]])
+
+    def dense(self, motion: Motion, out: Array | None = None) -> Array:
+        """The whole regressor, shape (c, n, N): `out.transpose(2, 1, 0)[k]` is Y at sample k.
+
+        Args:
+            motion: N samples.
+            out: zeros of that shape, to be filled; entries that are structurally zero are not written.
+        """
+        c, n = self.structure.shape
+        if out is None:
+            out = np.zeros((c, n, len(motion)))
+        slots = np.where(self.structure, np.arange(c * n).reshape(c, n), -1)
+        self.fill(motion, slots, out.reshape(c * n, len(motion)))
+        return out
+
+    def torque(self, motion: Motion, parameters: Array) -> Array:
+        """Y pi, shape (n, N), for all c parameters."""
+        return np.einsum("cjk,c->jk", self.dense(motion), parameters)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a selection of columns stands in a packed tile: one block of rows per joint, its torque last.
+
+    Attributes:
+        columns: the selected columns, shape (p,).
+        supports: for each joint, which of the selected columns can appear in its torque.
+        starts: first row of each joint's block, and the number of rows at the end, shape (n + 1,).
+        slots: for `Regressor.fill`, shape (c, n).
+    """
+
+    columns: Integers
+    supports: tuple[Integers, ...]
+    starts: tuple[int, ...]
+    slots: Integers
+
+    @staticmethod
+    def of(regressor: Regressor, columns: Integers) -> Layout:
+        """The layout of a selection of columns."""
+        structure = regressor.structure
+        slots = np.full(structure.shape, -1, dtype=np.int64)
+        supports, starts = [], [0]
+        for joint in range(structure.shape[1]):
+            support = np.flatnonzero(structure[columns, joint])
+            slots[columns[support], joint] = starts[-1] + np.arange(len(support))
+            supports.append(support)
+            starts.append(starts[-1] + len(support) + 1)
+        return Layout(columns, tuple(supports), tuple(starts), slots)
+
+    def block(self, packed: Array, joint: int) -> Array:
+        """A joint's rows of a packed tile: its columns, then its torque, shape (support + 1, N)."""
+        return packed[self.starts[joint] : self.starts[joint + 1]]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Consecutive rows of the linear problem: N samples of one joint.
+
+    Attributes:
+        joint: number of the joint.
+        segment: number of the uninterrupted stretch of time; samples of one segment follow one another.
+        block: the joint's columns (in the order of its support) and its torque as the last row, (support + 1, N).
+            Valid until the next tile is asked for.
+    """
+
+    joint: int
+    segment: int
+    block: Array
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """tau = W theta as a stream of tiles; walking it twice gives the same tiles.
+
+    Attributes:
+        names: the p parameters.
+        joint_names: the n joints.
+        supports: for each joint, the parameters that can appear in its torque.
+        tiles: a function that starts a walk.
+        rate: samples per second of every segment [Hz].
+    """
+
+    names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    supports: tuple[Integers, ...]
+    tiles: Callable[[], Iterator[Tile]]
+    rate: float

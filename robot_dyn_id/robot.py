@@ -1,0 +1,352 @@
+"""The robot model: a tree of moving bodies, read from URDF or xacro.
+
+Bodies are the moving joints with everything that is fixed to them lumped in, in Pinocchio's order (parents first). Mimic
+followers are bodies of their own: with n independent joints and b bodies, q_full = coupling q + offset.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import ModelError
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Gravity in the base frame unless told otherwise [m/s^2], Pinocchio's value."""
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the independent joints, shape (n,) each; infinite where the URDF gives none."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+
+@dataclass(frozen=True)
+class RobotModel:
+    """Kinematic tree, nominal inertias and gravity of a robot with n independent joints and b moving bodies.
+
+    Attributes:
+        name: the robot's name.
+        urdf: the URDF text.
+        joint_names: independent joints, shape (n,).
+        body_names: moving joints, mimic followers included, shape (b,).
+        parent: parent body, -1 for the base, shape (b,).
+        rotation: rotation of the joint frame to its parent's at q = 0, shape (b, 3, 3).
+        translation: origin of the joint frame in its parent's [m], shape (b, 3).
+        axis: unit motion axis in the joint frame, shape (b, 3).
+        prismatic: whether the joint slides, shape (b,).
+        leader: the independent joint that moves each body, shape (b,).
+        multiplier: mimic multiplier, 1 for independent joints, shape (b,).
+        offset: mimic offset [rad or m], shape (b,).
+        inertial_parameters: nominal standard parameters, m mx my mz Ixx Ixy Iyy Ixz Iyz Izz of each body in its joint
+            frame about that frame's origin, shape (10 b,).
+        gravity: gravity vector in the base frame [m/s^2], shape (3,).
+        held: positions of joints that stand still [rad or m].
+        limits: limits of the independent joints.
+    """
+
+    name: str
+    urdf: str = field(repr=False)
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    parent: Integers
+    rotation: Array = field(repr=False)
+    translation: Array = field(repr=False)
+    axis: Array = field(repr=False)
+    prismatic: NDArray[np.bool_]
+    leader: Integers
+    multiplier: Array
+    offset: Array
+    inertial_parameters: Array = field(repr=False)
+    gravity: Array
+    held: dict[str, float]
+    limits: Limits = field(repr=False)
+
+    @property
+    def coupling(self) -> Array:
+        """G of q_full = G q + offset, shape (b, n)."""
+        matrix = np.zeros((len(self.body_names), len(self.joint_names)))
+        matrix[np.arange(len(self.body_names)), self.leader] = self.multiplier
+        return matrix
+
+    @property
+    def effort_units(self) -> tuple[str, ...]:
+        """Unit of each independent joint's effort: N for prismatic joints, else N m."""
+        return tuple("N" if self.prismatic[self.body_names.index(name)] else "N m" for name in self.joint_names)
+
+    @staticmethod
+    def from_urdf(
+        source: str | Path,
+        joints: Sequence[str] | None = None,
+        held: Mapping[str, float] | None = None,
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Read a URDF or xacro file, or the text of one.
+
+        Args:
+            source: path, or the text itself.
+            joints: the independent joints to keep; all others stand still. Default: all that move and do not mimic.
+            held: where joints that are not kept stand [rad or m]; 0 where not given.
+            gravity: gravity vector in the base frame [m/s^2]: a tilted or hanging base is a turned vector.
+
+        Raises:
+            ModelError: not readable, broken, floating base, planar joint, closed loop, unknown joint, no joints.
+        """
+        text, label = urdf_text(source)
+        tree = _checked_tree(text, label)
+        return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
+
+
+def urdf_text(source: str | Path) -> tuple[str, str]:
+    """The URDF text of a URDF or xacro file or text, and what to call it in messages.
+
+    Raises:
+        ModelError: the file cannot be read or xacro refuses it.
+    """
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        text, label = source, "robot description"
+    else:
+        label = str(source)
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a text file"
+            raise ModelError(f"{label}: cannot read the robot description ({reason})") from None
+    if "www.ros.org/wiki/xacro" in text or "ros.org/xacro" in text:
+        text = _expand_xacro(text, None if label == "robot description" else Path(label), label)
+    return text, label
+
+
+def _expand_xacro(text: str, path: Path | None, label: str) -> str:
+    import xacro
+
+    try:
+        if path is not None:
+            return str(xacro.process_file(str(path)).toxml())
+        document = xacro.parse(text)
+        xacro.process_doc(document)
+        return str(document.toxml())
+    except Exception as error:  # xacro raises whatever its expressions raise
+        raise ModelError(f"{label}: xacro cannot expand it ({' '.join(str(error).split())})") from None
+
+
+def _checked_tree(text: str, label: str) -> ElementTree.Element:
+    """Parse the XML and refuse what Pinocchio would silently accept or report on several lines."""
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise ModelError(f"{label}: broken XML ({error})") from None
+    if root.tag != "robot":
+        raise ModelError(f"{label}: not a URDF: its root element is <{root.tag}>, expected <robot>")
+    parents: dict[str, str] = {}
+    links = {link.get("name") for link in root.findall("link")}
+    for joint in root.findall("joint"):
+        name, kind = joint.get("name", "?"), joint.get("type")
+        ends = [joint.find(end) for end in ("parent", "child")]
+        for end in ends:
+            if end is None or end.get("link") not in links:
+                raise ModelError(f"{label}: joint {name} refers to a link that does not exist")
+        if kind in ("floating", "planar"):
+            raise ModelError(f"{label}: joint {name} is {kind}: only arms with a fixed base can be identified")
+        child = ends[1].get("link", "?")  # type: ignore[union-attr]
+        if child in parents:
+            raise ModelError(f"{label}: closed loop: link {child} is the child of {parents[child]} and of {name}")
+        parents[child] = name
+    return root
+
+
+def _mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float, float]]:
+    """Leader, multiplier and offset of every mimic joint, chains of mimics resolved to their first leader."""
+    direct: dict[str, tuple[str, float, float]] = {}
+    names = {joint.get("name") for joint in root.findall("joint")}
+    for joint in root.findall("joint"):
+        mimic = joint.find("mimic")
+        if mimic is None or joint.get("type") == "fixed":
+            continue
+        leader = mimic.get("joint", "")
+        if leader not in names:
+            raise ModelError(f"{label}: joint {joint.get('name')} mimics {leader!r}, which does not exist")
+        direct[joint.get("name", "")] = (leader, float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0)))
+    resolved = {}
+    for name, (leader, multiplier, offset) in direct.items():
+        for _ in direct:
+            if leader not in direct:
+                break
+            upper, factor, shift = direct[leader]
+            leader, multiplier, offset = upper, multiplier * factor, multiplier * shift + offset
+        else:
+            raise ModelError(f"{label}: joint {name} mimics itself")
+        resolved[name] = (leader, multiplier, offset)
+    return resolved
+
+
+def parse_with_pinocchio(text: str, label: str, gravity: Array) -> Any:
+    """Pinocchio's model of a URDF with its root welded; mimic joints are free joints in it.
+
+    Raises:
+        ModelError: Pinocchio refuses the text.
+    """
+    import pinocchio
+
+    with _quiet_parser() as said:
+        try:
+            model = pinocchio.buildModelFromXML(text)
+        except Exception:  # the reason is what the C++ parser printed
+            raise ModelError(f"{label}: broken URDF ({said() or 'Pinocchio refuses it'})") from None
+    model.gravity.linear = gravity
+    return model
+
+
+@contextmanager
+def _quiet_parser() -> Iterator[Callable[[], str]]:
+    """Catch what the C++ URDF parser prints on standard error; yields a function that gives its first line."""
+    with tempfile.TemporaryFile() as caught:
+
+        def first_line() -> str:
+            caught.seek(0)
+            lines = caught.read().decode(errors="replace").split("\n")
+            return next((line.replace("Error:", "").strip() for line in lines if line.strip()), "")
+
+        sys.stderr.flush()
+        saved = os.dup(2)
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield first_line
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+
+
+def configuration_of(model: Any, names: Sequence[str], positions: Array) -> Array:
+    """Pinocchio configurations with the named joints at `positions`, shape (..., joints) -> (..., nq).
+
+    Continuous joints are (cos, sin) pairs in Pinocchio; all joints that are not named stand at 0.
+    """
+    import pinocchio
+
+    configurations = np.zeros((*positions.shape[:-1], model.nq)) + pinocchio.neutral(model)
+    for column, name in enumerate(names):
+        joint = model.joints[model.getJointId(name)]
+        angle = positions[..., column]
+        if joint.nq == 2:
+            configurations[..., joint.idx_q] = np.cos(angle)
+            configurations[..., joint.idx_q + 1] = np.sin(angle)
+        else:
+            configurations[..., joint.idx_q] = angle
+    return configurations
+
+
+def reduced_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, float]) -> Any:
+    """Pinocchio's model with only `bodies` free and every other joint fixed at its held position (0 by default)."""
+    import pinocchio
+
+    names = list(model.names)[1:]
+    positions = np.array([held.get(name, 0.0) for name in names])
+    locked = [model.getJointId(name) for name in names if name not in bodies]
+    return pinocchio.buildReducedModel(model, locked, configuration_of(model, names, positions)) if locked else model
+
+
+def _model_from(
+    text: str,
+    label: str,
+    root: ElementTree.Element,
+    joints: Sequence[str] | None,
+    held: dict[str, float],
+    gravity: Array,
+) -> RobotModel:
+    full = parse_with_pinocchio(text, label, gravity)
+    moving = list(full.names)[1:]
+    mimics = {name: mimic for name, mimic in _mimics(root, label).items() if name in moving}
+    independent = [name for name in moving if name not in mimics]
+    for name in [*(joints or ()), *held]:
+        if name not in independent:
+            why = f"mimics {mimics[name][0]}" if name in mimics else "is not a moving joint of the robot"
+            raise ModelError(f"{label}: joint {name} {why}; its joints are {', '.join(independent)}")
+    kept = [name for name in independent if joints is None or name in joints]
+    if not kept:
+        raise ModelError(f"{label}: no joint moves, there is nothing to identify")
+    positions = {name: held.get(name, 0.0) for name in independent if name not in kept}
+    leaders = {name: (name, 1.0, 0.0) for name in kept}
+    for name, (leader, multiplier, offset) in mimics.items():
+        if leader in kept:
+            leaders[name] = (leader, multiplier, offset)
+        else:
+            positions[name] = multiplier * positions.get(leader, 0.0) + offset
+    reduced = reduced_pinocchio(full, list(leaders), positions)
+    return _from_pinocchio(reduced, text, label, kept, leaders, positions, gravity)
+
+
+def _from_pinocchio(
+    model: Any,
+    text: str,
+    label: str,
+    kept: Sequence[str],
+    leaders: Mapping[str, tuple[str, float, float]],
+    held: dict[str, float],
+    gravity: Array,
+) -> RobotModel:
+    bodies = list(model.names)[1:]
+    subspaces = np.array([_motion_subspace(model.joints[i + 1], label, name) for i, name in enumerate(bodies)])
+    prismatic = np.linalg.norm(subspaces[:, :3], axis=1) > 0.5
+    axis = np.where(prismatic[:, None], subspaces[:, :3], subspaces[:, 3:])
+    placements = [model.jointPlacements[i + 1] for i in range(len(bodies))]
+    of_kept = [bodies.index(name) for name in kept]
+    return RobotModel(
+        name=model.name,
+        urdf=text,
+        joint_names=tuple(kept),
+        body_names=tuple(bodies),
+        parent=np.array([model.parents[i + 1] - 1 for i in range(len(bodies))], dtype=np.int64),
+        rotation=np.array([p.rotation for p in placements]),
+        translation=np.array([p.translation for p in placements]),
+        axis=axis,
+        prismatic=prismatic,
+        leader=np.array([kept.index(leaders[name][0]) for name in bodies], dtype=np.int64),
+        multiplier=np.array([leaders[name][1] for name in bodies]),
+        offset=np.array([leaders[name][2] for name in bodies]),
+        inertial_parameters=np.concatenate([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))]),
+        gravity=gravity,
+        held=held,
+        limits=_limits(model, of_kept),
+    )
+
+
+def _motion_subspace(joint: Any, label: str, name: str) -> Array:
+    """Linear and angular part of a one-degree-of-freedom joint's motion, shape (6,)."""
+    if joint.nv != 1:
+        raise ModelError(f"{label}: joint {name} has {joint.nv} degrees of freedom; only revolute and prismatic ones do")
+    data = joint.createData()
+    joint.calc(data, np.array([1.0, 0.0]) if joint.nq == 2 else np.zeros(1))
+    return np.asarray(data.S, dtype=np.float64).reshape(6)
+
+
+def _limits(model: Any, bodies: Sequence[int]) -> Limits:
+    joints = [model.joints[i + 1] for i in bodies]
+    continuous = np.array([joint.nq == 2 for joint in joints])
+
+    def of(values: Array, indices: Sequence[int], unlimited: float) -> Array:
+        picked = np.array([values[i] for i in indices], dtype=np.float64)
+        return np.where(np.isfinite(picked), picked, math.inf) if unlimited > 0 else picked
+
+    index_q, index_v = [j.idx_q for j in joints], [j.idx_v for j in joints]
+    lower = np.where(continuous, -math.inf, of(model.lowerPositionLimit, index_q, -1))
+    upper = np.where(continuous, math.inf, of(model.upperPositionLimit, index_q, -1))
+    return Limits(lower, upper, of(model.velocityLimit, index_v, 1), of(model.effortLimit, index_v, 1))

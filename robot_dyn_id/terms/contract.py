@@ -1,0 +1,57 @@
+"""What a term is: columns beside the rigid body, in the torque of one coordinate.
+
+A term belongs to a coordinate y = weights . q + offset: usually one moving joint, but it may be a sum of joints (coupled
+wrists). It contributes weights[a] * columns(y, dy, ddy) to the torque of joint a, so mimic followers and couplings need
+nothing of their own. Terms are frozen dataclasses: their fields are their constants (smoothing width, ...).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from robot_dyn_id.dataset import Array
+
+
+@dataclass(frozen=True)
+class Term:
+    """Base of all terms; a subclass gives `name`, `symbols`, `powers` and `columns`.
+
+    Attributes:
+        name: what the configuration calls it.
+        symbols: one short symbol per column; the number of the coordinate is appended (fv3).
+        powers: per column the power of time in its unit: the unit of a column that multiplies s^-k motion is
+            effort x s^k / (rad or m) for k > 0, the effort's own for 0.
+    """
+
+    name: ClassVar[str]
+    symbols: ClassVar[tuple[str, ...]]
+    powers: ClassVar[tuple[int, ...]]
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """Columns at N samples of the coordinate's position, velocity and acceleration, shape (symbols, N)."""
+        raise NotImplementedError
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """The values that the columns depend on besides the motion."""
+        return {field.name: float(getattr(self, field.name)) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A scalar coordinate of the robot, y = weights . q + offset.
+
+    Attributes:
+        name: the moving joint's name, or what a coupling is called.
+        label: what is appended to the symbols of its columns.
+        weights: shape (n,).
+        offset: [rad or m].
+        effort_unit: N m or N.
+    """
+
+    name: str
+    label: str
+    weights: tuple[float, ...]
+    offset: float
+    effort_unit: str

@@ -1,0 +1,25 @@
+"""Rotor inertia, seen at the joint (motor inertia times the gear ratio squared): Ir ddq."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.terms.contract import Term
+
+
+@dataclass(frozen=True)
+class RotorInertia(Term):
+    """Torque proportional to the joint's own acceleration.
+
+    The gyroscopic coupling of a spinning rotor with the links before it is not part of it (high gear ratios).
+    """
+
+    name: ClassVar[str] = "rotor_inertia"
+    symbols: ClassVar[tuple[str, ...]] = ("Ir",)
+    powers: ClassVar[tuple[int, ...]] = (2,)
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        return ddy[None, :]

@@ -1,0 +1,22 @@
+"""Viscous friction: fv dq."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.terms.contract import Term
+
+
+@dataclass(frozen=True)
+class Viscous(Term):
+    """Friction proportional to velocity."""
+
+    name: ClassVar[str] = "viscous"
+    symbols: ClassVar[tuple[str, ...]] = ("fv",)
+    powers: ClassVar[tuple[int, ...]] = (1,)
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        return dy[None, :]
