@@ -17,7 +17,7 @@ def _running_distribution() -> str | None:
     """Return the ROS 2 distribution that is sourced, else that of the installed wheels."""
     if "ROS_VERSION" in os.environ:  # set by nothing but the setup script of a distribution
         return os.environ.get("ROS_DISTRO")
-    from importlib import metadata  # noqa: PLC0415 (takes 30 ms, which a sourced distribution need not spend)
+    from importlib import metadata  # takes 30 ms, which a sourced distribution need not spend
 
     try:
         version = metadata.version("ros-rclpy")
@@ -32,16 +32,16 @@ def _warn_of_other_distribution() -> None:
     It is no error, since identification from files needs no ROS.
     """
     try:
-        from robot_dyn_id._built_for import DISTRIBUTION as built_for  # noqa: PLC0415 (written by the build)
+        from robot_dyn_id._built_for import DISTRIBUTION as built_for  # written by the build
     except ImportError:
         return
     running = _running_distribution()
     if running and built_for and running != built_for:
-        import logging  # noqa: PLC0415 (rarely needed)
+        import logging
 
         logging.getLogger(__name__).warning(
-            "robot_dyn_id was built for ROS 2 %s, but ROS 2 %s is running: its messages will not load; build it again "
-            "for the latter (docs/installation.md)",
+            "robot_dyn_id was built for ROS 2 %s, but ROS 2 %s is running: its messages may not load; "
+            "install it again with ROS_DISTRO set to the latter (docs/installation.md)",
             built_for,
             running,
         )

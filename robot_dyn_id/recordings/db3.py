@@ -32,13 +32,15 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
     """
     wanted = {number: (name, kind) for number, name, kind in _topic_rows(path) if name in topics}
     marks = ", ".join("?" * len(wanted))
-    query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks}) ORDER BY id"
+    # A row in a page that was cut off reads as nothing but NULL. Not asked for, it would go missing unseen.
+    rows = f"topic_id IN ({marks}) OR typeof(topic_id) <> 'integer'"
+    query = f"SELECT topic_id, timestamp, data FROM messages WHERE {rows} ORDER BY id"
     count = 0
     with closing(_connect(path)) as database:
         try:
             for number, log_time, data in database.execute(query, tuple(wanted)):
-                if not isinstance(data, bytes) or not isinstance(log_time, int):
-                    raise sqlite3.DatabaseError("a message is not binary")
+                if number not in wanted or not isinstance(data, bytes) or not isinstance(log_time, int):
+                    raise sqlite3.DatabaseError("a row that is no message")
                 if data.startswith(_ZSTD_MAGIC):
                     data = zstandard.decompress(data)
                 yield (*wanted[number], log_time, data)
@@ -73,6 +75,6 @@ def _topic_rows(path: Path) -> list[tuple[int, str, str]]:
         with closing(_connect(path)) as database:
             rows = database.execute("SELECT id, name, type FROM topics ORDER BY id").fetchall()
             database.execute("SELECT topic_id, timestamp, data FROM messages LIMIT 0")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise Unreadable(f"not a readable rosbag2 database ({error}); try `sqlite3 FILE .recover`") from None
     return [(number, str(name), str(kind)) for number, name, kind in rows]

@@ -1,8 +1,9 @@
 """sensor_msgs/msg/JointState in CDR: many messages decoded, or many samples encoded, at once.
 
-Messages of one publisher differ in their stamp, their frame_id and their numbers only. So one message is taken apart,
-and what it teaches (its layout) is applied to all messages of the same length that agree in every other byte that
-counts. Padding does not count: middleware leaves whatever was in memory there, and also behind the last field.
+Messages of one publisher differ in their stamp, their frame_id and their numbers only. So one message is
+taken apart, and what it teaches (its layout) is applied to all messages of the same length that agree in
+every other byte that counts. Padding does not: middleware leaves there what was in memory, and also behind
+the last field.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class _Layout:
 
     @property
     def usable(self) -> bool:
-        """Whether positions, and velocities and efforts if any, are one per joint and the names are unique."""
+        """Whether there is one position, and one velocity and effort if any, per joint, and no name twice."""
         n = len(self.names)
         (_, positions), *others = self.blocks
         return positions == n == len(set(self.names)) and all(count in (0, n) for _, count in others)
@@ -78,7 +79,7 @@ class Batch:
     """A batch of messages, decoded.
 
     Attributes:
-        groups: the messages that could be decoded, grouped by layout.
+        groups: the messages that could be decoded, by layout, in order of first appearance.
         decodable: which messages could be decoded, shape (n,).
         stamps: message stamps [ns], shape (n,); 0 where not decodable.
     """
@@ -111,10 +112,12 @@ def decode(messages: Sequence[bytes]) -> Batch:
             stamps[rows[same]] = _stamps(raw[same], layout.order)
             groups.append(_values(raw[same], rows[same], layout))
             raw, rows = raw[~same], rows[~same]
-    return Batch(tuple(groups), decodable, stamps)
+    return Batch(tuple(sorted(groups, key=lambda group: int(group.rows[0]))), decodable, stamps)
 
 
-def encode(names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau: Array | None) -> list[bytes]:
+def encode(
+    names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau: Array | None
+) -> list[bytes]:
     """Encode samples as little-endian CDR messages, the way middleware would send them.
 
     Args:
@@ -148,7 +151,7 @@ def _parse(message: bytes) -> _Layout:
     fixed = [0, 1]
 
     def count(at: int, size: int) -> tuple[int, int]:
-        """The counter at or behind `at` and the offset behind it, if that many items of `size` bytes follow."""
+        """The counter at or behind `at` and the offset behind it, if so many items of `size` bytes follow."""
         at += -at % 4
         if at + 4 > len(message):
             raise ValueError("too short")
@@ -182,7 +185,8 @@ def _stamps(raw: Bytes, order: str) -> Stamps:
     """Stamps [ns] of messages of one byte order."""
     seconds = np.ascontiguousarray(raw[:, 4:8]).view(order + "i4")[:, 0].astype(np.int64)
     nanoseconds = np.ascontiguousarray(raw[:, 8:12]).view(order + "u4")[:, 0]
-    return seconds * NANOSECONDS + nanoseconds
+    stamps: Stamps = seconds * NANOSECONDS + nanoseconds
+    return stamps
 
 
 def _values(raw: Bytes, rows: NDArray[np.intp], layout: _Layout) -> JointStates:

@@ -1,7 +1,8 @@
 """MCAP storage (`.mcap`), as raw messages, finished or not.
 
-The records' framing is walked here and not by the `mcap` library: its readers refuse a file whose writer was killed,
-its stream reader hands out half a record at the end of one, and it spends more on a message than decoding it costs.
+The framing of records is walked here and not by the `mcap` library: its readers refuse a file whose writer
+was killed, its stream reader hands out half a record at the end of one, and it spends more on a message than
+all the decoding costs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ _DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     "zstd": zstandard.decompress,
     "lz4": lambda data, size: bytes(lz4.frame.decompress(data)),
 }
-_SENSELESS = (McapError, struct.error, ValueError, zstandard.ZstdError, RuntimeError, MemoryError, OverflowError)
+_SENSELESS = (
+    *(McapError, struct.error, zstandard.ZstdError),
+    *(ValueError, RuntimeError, EOFError, MemoryError, OverflowError),
+)
 """What the libraries raise on bytes that make no sense."""
 
 

@@ -57,9 +57,17 @@ def reading(source: str | Path) -> Iterator[None]:
     try:
         yield
     except Unreadable as error:
-        raise InputError(f"{source}: {error}") from None
+        raise InputError(f"{source}: {one_line(error)}") from None
+    except FileNotFoundError:
+        raise InputError(f"{source}: no such file; check the path") from None
     except OSError as error:
-        raise InputError(f"{source}: cannot be read ({error.strerror or error})") from None
+        reason = error.strerror or str(error)
+        raise InputError(f"{source}: cannot be read ({reason}); check the file and its permissions") from None
+
+
+def one_line(text: object) -> str:
+    """The text without the line breaks that libraries put into theirs."""
+    return " ".join(str(text).split())
 
 
 def sentences(dropped: Mapping[str, int], what: str) -> tuple[str, ...]:
@@ -68,7 +76,7 @@ def sentences(dropped: Mapping[str, int], what: str) -> tuple[str, ...]:
 
 
 def finite(values: Array) -> Array:
-    """The values, with NaN in place of infinities (no sensor reads infinity: it stands for a missing value)."""
+    """The values, NaN in place of infinities: no sensor reads infinity, it stands for a missing value."""
     return np.where(np.isfinite(values), values, np.nan)
 
 

@@ -1,0 +1,51 @@
+"""What an estimator is, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.regressor import LinearProblem
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The p parameters of a linear problem, with what is known about their errors.
+
+    Attributes:
+        values: SI, shape (p,). Directions that the data do not show at all are left at zero (minimum norm).
+        covariance: of the directions that the data show, shape (p, p).
+        standard_deviations: one sigma; infinite for parameters with a share in a direction that the data do not show.
+        condition_number: of the stacked rows with unit-norm columns, before any weighting.
+        residual_rms: of each joint's rows [N m or N], shape (n,).
+        noise_rms: of what is left of each joint's residual when its own past is taken off, shape (n,).
+        rows: samples used, over all joints.
+        unseen: parameters with a share in a direction that the data do not show.
+        notes: what the user should know about this estimate.
+    """
+
+    values: Array
+    covariance: Array = field(repr=False)
+    standard_deviations: Array
+    condition_number: float
+    residual_rms: Array
+    noise_rms: Array
+    rows: int
+    unseen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Estimator(Protocol):
+    """Constructor: options only. `fit` walks the problem's tiles as often as it needs and returns a new value."""
+
+    name: ClassVar[str]
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """Estimate the parameters.
+
+        Raises:
+            ConvergenceError: no answer that the estimator can stand for.
+            InputError: no rows.
+        """
+        ...

@@ -1,0 +1,133 @@
+"""All that least squares needs to know of a problem: one triangular factor per joint.
+
+The rows of a joint contain only the parameters that can appear in its torque, so each joint has its own small factor R of
+[W tau], fed tile by tile and forgotten (TSQR; Demmel et al. 2012). Weights per joint can be chosen afterwards: they only scale
+the factors. `gram` accumulates R' R instead: about twice as fast, good to a condition number of 1e4 with unit-norm columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.regressor import Integers, LinearProblem, Tile
+
+UNSEEN = 1e-7
+"""Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
+
+PANEL = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
+
+METHODS = ("qr", "gram")
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Compressed rows of a linear problem.
+
+    Attributes:
+        parameters: number of parameters p.
+        supports: for each joint the parameters in its rows.
+        triangles: for each joint the upper triangular R of [W tau], shape (support + 1, support + 1).
+        counts: rows of each joint.
+    """
+
+    parameters: int
+    supports: tuple[Integers, ...]
+    triangles: tuple[Array, ...]
+    counts: Integers
+
+    @staticmethod
+    def of(problem: LinearProblem, tiles: Iterable[Tile] | None = None, method: str = "qr") -> Factors:
+        """Compress a walk over the problem's tiles (or over tiles made from them, e.g. whitened ones).
+
+        The blocks of the tiles are overwritten.
+
+        Raises:
+            UsageError: unknown method.
+            InputError: no rows at all.
+        """
+        if method not in METHODS:
+            raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
+        sizes = [len(support) + 1 for support in problem.supports]
+        triangles = [np.zeros((size, size), order="F") for size in sizes]
+        counts = np.zeros(len(sizes), dtype=np.int64)
+        for tile in problem.tiles() if tiles is None else tiles:
+            rows = tile.block.T  # Fortran order: what LAPACK works on in place
+            counts[tile.joint] += len(rows)
+            old = triangles[tile.joint]
+            if method == "gram":
+                triangles[tile.joint] = blas.dsyrk(1.0, rows, beta=1.0, c=old, trans=1, overwrite_c=1)
+            else:
+                panel = min(PANEL, len(old))
+                triangles[tile.joint] = lapack.dtpqrt(0, panel, old, rows, overwrite_a=1, overwrite_b=1)[0]
+        if not counts.any():
+            raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
+        if method == "gram":
+            triangles = [_root(np.triu(gram) + np.triu(gram, 1).T) for gram in triangles]
+        triangles = [np.triu(triangle) for triangle in triangles]
+        return Factors(len(problem.names), problem.supports, tuple(triangles), counts)
+
+    def solve(self, weights: Sequence[float] | Array) -> Solution:
+        """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""
+        blocks = []
+        for support, triangle, weight in zip(self.supports, self.triangles, weights, strict=True):
+            block = np.zeros((len(triangle), self.parameters + 1))
+            block[:, support] = triangle[:, :-1] * weight
+            block[:, -1] = triangle[:, -1] * weight
+            blocks.append(block)
+        return Solution.of(np.concatenate(blocks))
+
+    def squared_residuals(self, values: Array) -> Array:
+        """Sum of squared residuals of each joint, shape (n,)."""
+        return np.array(
+            [
+                float(np.sum((triangle[:, -1] - triangle[:, :-1] @ values[support]) ** 2))
+                for support, triangle in zip(self.supports, self.triangles, strict=True)
+            ]
+        )
+
+
+def _root(gram: Array) -> Array:
+    """Triangular R with R' R = gram, columns scaled first; semidefinite to rounding is enough."""
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    scaled = gram / scale / scale[:, None]
+    values, vectors = np.linalg.eigh(scaled)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))).T * scale
+    return np.asarray(np.linalg.qr(root, mode="r"))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Least-squares solution with its inverse normal matrix.
+
+    Attributes:
+        values: minimum-norm (of the unit-norm columns) solution, shape (p,).
+        inverse: pseudo-inverse of W' W, shape (p, p).
+        condition_number: of the unit-norm columns that the data show; infinite if a direction is unseen.
+        unseen: which parameters have a share in a direction that the data do not show, shape (p,).
+    """
+
+    values: Array
+    inverse: Array
+    condition_number: float
+    unseen: np.ndarray
+
+    @staticmethod
+    def of(stack: Array) -> Solution:
+        """Solve the stacked [W tau], shape (rows, p + 1)."""
+        norms = np.linalg.norm(stack[:, :-1], axis=0)
+        scale = np.where(norms > 0, norms, 1.0)
+        factor = np.linalg.qr(stack / np.append(scale, 1.0), mode="r")[: len(scale) + 1]
+        left, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
+        shown = singular > UNSEEN * singular.max(initial=0.0)
+        inverse_root = right[shown].T / singular[shown]
+        values = inverse_root @ (left[:, shown].T @ factor[:, -1])
+        hidden = np.abs(right[~shown]).max(axis=0, initial=0.0) > 1e-3
+        condition = singular.max(initial=0.0) / singular.min(initial=np.inf) if shown.all() else np.inf
+        root = inverse_root / scale[:, None]
+        return Solution(values / scale, root @ root.T, float(condition), hidden | (norms == 0))

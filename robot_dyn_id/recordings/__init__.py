@@ -1,0 +1,43 @@
+"""Recordings from files: one module per format, chosen by what a path is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.recordings import csv, npz, rosbag2
+from robot_dyn_id.recordings.bag_files import STORAGES, is_storage
+from robot_dyn_id.recordings.npz import write_npz
+from robot_dyn_id.recordings.reading import FileRecording, reading
+
+__all__ = ["FORMATS", "FileRecording", "open_recording", "write_npz"]
+
+FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
+    ".npz": npz.open_recording,
+    ".csv": csv.open_recording,
+}
+"""What opens a file by its suffix, bags aside; a new format is one module and one line."""
+
+
+def open_recording(path: str | Path, topic: str | None = None) -> FileRecording:
+    """Open a recording: a rosbag2 folder or one of its files, a `.npz` or a `.csv`.
+
+    Args:
+        path: folder or file.
+        topic: the JointState topic of a bag; None: the only one, or the one called joint_states.
+
+    Raises:
+        InputError: nothing there, nothing known, nothing in it, or not readable.
+    """
+    path = Path(path)
+    with reading(path):
+        in_bag = path.is_dir() or is_storage(path)
+        exists = path.exists()
+    if in_bag:
+        return rosbag2.open_recording(path, topic)
+    if path.suffix in FORMATS:
+        return FORMATS[path.suffix](path)
+    suffixes = ", ".join((*STORAGES, *FORMATS))
+    known = f"give a bag folder or a file ending in {suffixes}"
+    raise InputError(f"{path}: {'unknown kind of recording' if exists else 'no such file'}; {known}")

@@ -1,0 +1,181 @@
+"""Which files a bag consists of, in order, and how their messages are had."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+import zstandard
+
+from robot_dyn_id.recordings import db3, mcap
+from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, one_line, reading
+
+STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
+"""Storage by suffix; a new one is one module and one line."""
+
+METADATA = "metadata.yaml"
+_COMPRESSED = ".zstd"  # rosbag2's compression mode "file"
+_JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a database that was not closed
+
+
+class _Scratch:
+    """A folder for copies that lasts as long as this object."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="robot_dyn_id_"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class BagFile:
+    """One storage file of a bag.
+
+    Attributes:
+        source: the file that the user knows.
+        path: the file that is read: `source`, or a copy of it that had to be unpacked or set in order.
+        scratch: keeps that copy alive.
+    """
+
+    source: Path
+    path: Path
+    scratch: _Scratch | None = field(default=None, repr=False)
+
+    @property
+    def storage(self) -> Storage:
+        """How the file is read."""
+        return STORAGES[self.path.suffix]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A bag: the raw messages of one or several storage files, one behind the other.
+
+    Attributes:
+        source: the folder or file that the user gave.
+        files: its storage files in the order of recording.
+    """
+
+    source: str
+    files: tuple[BagFile, ...]
+
+    def topics(self) -> dict[str, str]:
+        """Type name of each topic.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        found: dict[str, str] = {}
+        for file in self.files:
+            with reading(file.source):
+                found.update(file.storage.topics(file.path))
+        return found
+
+    def messages(self, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
+        """Messages of `topics` in the order in which they were stored.
+
+        Args:
+            topics: names of the topics.
+            warn: is told of files of which only a part can be read.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        for file in self.files:
+
+            def tell(text: str, name: str = file.source.name) -> None:
+                warn(f"{name} is {one_line(text)}")
+
+            with reading(file.source):
+                yield from file.storage.messages(file.path, topics, tell)
+
+
+def is_storage(path: Path) -> bool:
+    """Whether the name is that of a storage file, compressed or not."""
+    return _plain(path).suffix in STORAGES
+
+
+def open_bag(path: Path) -> Bag:
+    """Find the files of a bag folder, or take the one storage file that `path` is.
+
+    Raises:
+        InputError: a folder without storage files, or with those of several bags; a file that cannot be read.
+    """
+    with reading(path):
+        files = _files_of(path) if path.is_dir() else (path,)
+    opened = []
+    for file in files:
+        with reading(file):
+            opened.append(_opened(file))
+    return Bag(str(path), tuple(opened))
+
+
+def _plain(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix == _COMPRESSED else path
+
+
+def _files_of(folder: Path) -> tuple[Path, ...]:
+    listed = _listed(folder / METADATA)
+    if listed:
+        absent = [path.name for path in listed if not path.exists()]
+        if absent:
+            raise Unreadable(f"{', '.join(absent)} is missing, which {METADATA} names; copy the whole folder")
+        return listed
+    found = sorted((path for path in folder.iterdir() if is_storage(path)), key=_split_number)
+    if not found:
+        raise Unreadable(f"no recording in this folder; it needs files ending in {' or '.join(STORAGES)}")
+    # The recorder names the parts of one bag NAME_0, NAME_1, ...
+    if len({re.sub(r"_\d+$", "", _plain(path).stem) + _plain(path).suffix for path in found}) > 1:
+        names = ", ".join(path.name for path in found)
+        raise Unreadable(f"several bags and no {METADATA}; give one of {names}")
+    return tuple(found)
+
+
+def _split_number(path: Path) -> tuple[int, str]:
+    number = re.search(r"_(\d+)$", _plain(path).stem)
+    return (int(number[1]) if number else -1, path.name)
+
+
+def _listed(metadata: Path) -> tuple[Path, ...]:
+    """Files that metadata.yaml names; none if it is missing or broken: the files then tell it themselves."""
+    try:
+        content = yaml.safe_load(metadata.read_text(encoding="utf-8"))
+        names = content["rosbag2_bagfile_information"]["relative_file_paths"]
+        return tuple(metadata.parent / name for name in names)
+    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
+        return ()
+
+
+def _opened(path: Path) -> BagFile:
+    if not is_storage(path):
+        raise Unreadable(f"no storage file of rosbag2; it must end in {' or '.join(STORAGES)}")
+    if path.suffix == _COMPRESSED:
+        return _unpacked(path)
+    journals = [journal for suffix in _JOURNALS if _size(journal := path.with_name(path.name + suffix))]
+    if not journals:
+        return BagFile(path, path)
+    scratch = _Scratch()
+    for file in (path, *journals):
+        shutil.copyfile(file, scratch.folder / file.name)
+    db3.settle(scratch.folder / path.name)
+    return BagFile(path, scratch.folder / path.name, scratch)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _unpacked(path: Path) -> BagFile:
+    scratch = _Scratch()
+    target = scratch.folder / _plain(path).name
+    try:
+        with path.open("rb") as packed, target.open("wb") as unpacked:
+            zstandard.ZstdDecompressor().copy_stream(packed, unpacked)
+    except zstandard.ZstdError as error:
+        raise Unreadable(f"cannot be decompressed ({error}); copy it again") from None
+    return BagFile(path, target, scratch)

@@ -1,0 +1,277 @@
+"""Writes rosbag2 folders: messages as they were received, on disk within half a second."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+import yaml
+from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
+from mcap.writer import CompressionType, Writer
+from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.store import Typestore
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.recordings.bag_files import METADATA
+from robot_dyn_id.recordings.joint_states import TYPE_NAME, Stamps, encode
+
+_CHUNK = 256 * 1024  # [bytes] messages are handed to the operating system after this many
+_PERIOD = 0.5  # [s] or after this time, whichever comes first
+_VERSION = 9  # of metadata.yaml: ROS 2 Jazzy and later
+_NO_TIME = 2**63 - 1  # what rosbag2 writes as the start of an empty bag
+_BATCH = 1024  # samples encoded at once
+
+QosProfile = Mapping[str, object]
+"""Offered QoS as rosbag2 writes it: history, depth, reliability, durability, deadline, lifespan, liveliness,
+liveliness_lease_duration (each time with sec and nsec), avoid_ros_namespace_conventions."""
+
+
+@dataclass
+class _Topic:
+    """What metadata.yaml tells of a topic."""
+
+    channel: int
+    type_name: str
+    type_hash: str
+    offered_qos: list[dict[str, object]]
+    count: int = 0
+
+
+class BagWriter:
+    """A new bag, to be used as a context manager.
+
+    A process that is killed loses what was written since the last `flush`, and metadata.yaml.
+
+    Attributes:
+        folder: the bag's folder.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        """Create the folder and the file in it.
+
+        Raises:
+            InputError: the folder exists, or cannot be created.
+        """
+        self.folder = Path(folder)
+        self._topics: dict[str, _Topic] = {}
+        self._schemas: dict[str, int] = {}
+        self._first, self._last = _NO_TIME, 0
+        self._due = 0.0
+        self._failure: str | None = None
+        self._path = self.folder / f"{self.folder.name}_0.mcap"
+        try:
+            self.folder.mkdir(parents=True)
+            self._file = self._path.open("wb")
+        except FileExistsError:
+            raise InputError(f"{folder}: exists, and nothing is overwritten; choose another folder") from None
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be created ({error.strerror or error})") from None
+        # Uncompressed, so that no single write has to pack a whole chunk.
+        self._writer = Writer(self._file, chunk_size=_CHUNK, compression=CompressionType.NONE)
+        self._writer.start(profile=Profile.ROS2)
+
+    def __enter__(self) -> BagWriter:
+        """The writer itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close; what was written stays, also after an error."""
+        self.close()
+
+    def add_topic(
+        self,
+        topic: str,
+        type_name: str,
+        schema: str | None = None,
+        type_hash: str = "",
+        offered_qos: Sequence[QosProfile] = (),
+    ) -> None:
+        """Announce a topic; `write` does it by itself for common types if the QoS is of no interest.
+
+        Args:
+            topic: its name.
+            type_name: such as `sensor_msgs/msg/JointState`.
+            schema: the type's .msg text with those of its parts; None for the types of a ROS 2 distribution.
+            type_hash: RIHS01 hash of the type, where `schema` is given.
+            offered_qos: profiles that its publishers offer.
+
+        Raises:
+            InputError: the type is unknown and has no `schema`, or the disk refuses.
+        """
+        if schema is None:
+            schema, type_hash = _definition(type_name)
+        profiles = [dict(profile) for profile in offered_qos]
+        metadata = {
+            "offered_qos_profiles": yaml.safe_dump(profiles, sort_keys=False) if profiles else "",
+            "topic_type_hash": type_hash,
+        }
+        with self._writing():
+            if type_name not in self._schemas:
+                number = self._writer.register_schema(type_name, SchemaEncoding.ROS2, schema.encode())
+                self._schemas[type_name] = number
+            number = self._schemas[type_name]
+            channel = self._writer.register_channel(topic, MessageEncoding.CDR, number, metadata)
+        self._topics[topic] = _Topic(channel, type_name, type_hash, profiles)
+
+    def write(self, topic: str, type_name: str, log_time: int, message: bytes) -> None:
+        """Write one message.
+
+        Args:
+            topic: name of its topic.
+            type_name: its type; only looked at when the topic is new.
+            log_time: when it arrived [ns].
+            message: CDR bytes, kept as they are.
+
+        Raises:
+            InputError: the topic is new and its type unknown, or the disk refuses, now or earlier.
+        """
+        if topic not in self._topics:
+            self.add_topic(topic, type_name)
+        entry = self._topics[topic]
+        with self._writing():
+            self._writer.add_message(entry.channel, log_time, message, log_time)
+            entry.count += 1
+            self._first = min(self._first, log_time)
+            self._last = max(self._last, log_time)
+            if time.monotonic() >= self._due:
+                self._flush()
+
+    def flush(self) -> None:
+        """Hand everything to the operating system; to be called by a timer, as messages may cease to come.
+
+        Raises:
+            InputError: the disk refuses, now or earlier.
+        """
+        with self._writing():
+            self._flush()
+
+    def close(self) -> None:
+        """Finish the file and write metadata.yaml; after a refusal of the disk there is nothing left to do.
+
+        Raises:
+            InputError: the disk refuses.
+        """
+        if self._file.closed:
+            return
+        information = self._information()
+        text = yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False)
+        inner = yaml.safe_dump(information, sort_keys=False)
+        with self._writing():
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": inner})
+            self._writer.finish()
+            self._file.close()
+            part = self.folder / f".{METADATA}.part"
+            part.write_text(text, encoding="utf-8")
+            part.replace(self.folder / METADATA)
+
+    def _flush(self) -> None:
+        self._writer.flush()
+        self._due = time.monotonic() + _PERIOD
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn what the disk refuses into an `InputError`, now and later: the file may end amid a record."""
+        if self._failure is not None:
+            raise InputError(self._failure)
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._failure = f"{self.folder}: cannot be written ({reason}); what was written before stays"
+            with suppress(OSError):
+                self._file.close()
+            raise InputError(self._failure) from None
+
+    def _information(self) -> dict[str, object]:
+        """What metadata.yaml tells."""
+        count = sum(topic.count for topic in self._topics.values())
+        extent = {
+            "starting_time": {"nanoseconds_since_epoch": self._first},
+            "duration": {"nanoseconds": max(0, self._last - self._first)},
+            "message_count": count,
+        }
+        topics = [
+            {
+                "topic_metadata": {
+                    "name": name,
+                    "type": topic.type_name,
+                    "serialization_format": MessageEncoding.CDR,
+                    "offered_qos_profiles": topic.offered_qos,
+                    "type_description_hash": topic.type_hash,
+                },
+                "message_count": topic.count,
+            }
+            for name, topic in self._topics.items()
+        ]
+        return {
+            "version": _VERSION,
+            "storage_identifier": "mcap",
+            **deepcopy(extent),  # or YAML would write references
+            "topics_with_message_count": topics,
+            "compression_format": "",
+            "compression_mode": "",
+            "relative_file_paths": [self._path.name],
+            "files": [{"path": self._path.name, **extent}],
+            "custom_data": None,
+            "ros_distro": os.environ.get("ROS_DISTRO", ""),
+        }
+
+
+def write_joint_state_bag(
+    folder: str | Path,
+    topic: str,
+    joint_names: Sequence[str],
+    stamps: Stamps,
+    q: Array,
+    dq: Array | None = None,
+    tau: Array | None = None,
+) -> None:
+    """Write samples as a bag of JointState messages, arriving at the times of their stamps.
+
+    Args:
+        folder: the bag's folder; must not exist.
+        topic: name of the topic.
+        joint_names: one per column.
+        stamps: message stamps [ns], shape (n,).
+        q: positions [rad or m], shape (n, joints).
+        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
+        tau: efforts [N m or N], same shape; None leaves the field empty.
+
+    Raises:
+        InputError: the folder exists or cannot be written.
+    """
+    with BagWriter(folder) as writer:
+        writer.add_topic(topic, TYPE_NAME)
+        for start in range(0, len(stamps), _BATCH):
+            part = slice(start, start + _BATCH)
+            velocities, efforts = (None if values is None else values[part] for values in (dq, tau))
+            messages = encode(joint_names, stamps[part], q[part], velocities, efforts)
+            for stamp, message in zip(stamps[part], messages, strict=True):
+                writer.write(topic, TYPE_NAME, max(0, int(stamp)), message)
+
+
+@cache
+def _known_types() -> Typestore:
+    return get_typestore(Stores.ROS2_JAZZY)
+
+
+def _definition(type_name: str) -> tuple[str, str]:
+    """Text and hash of a type that comes with ROS 2.
+
+    Raises:
+        InputError: it does not.
+    """
+    types = _known_types()
+    if type_name not in types.fielddefs:
+        raise InputError(f"{type_name}: unknown message type; give its definition with the topic")
+    return types.generate_msgdef(type_name, ros_version=2)[0], types.hash_rihs01(type_name)

@@ -1,0 +1,235 @@
+"""Text tables: a header `t,q_<joint>...`, also `dq_`, `tau_` or `effort_`, `current_`; a line per sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array, Chunk, columns_of
+from robot_dyn_id.recordings.reading import Unreadable, finite, reading, rechunk, sentences
+
+_TIME = "t"
+_PREFIXES = {"q_": "q", "dq_": "dq", "tau_": "tau", "effort_": "tau", "current_": "current"}
+_UNUSED = "ddq_"  # part of the format, and no part of a sample
+_SEPARATORS = ",;\t"
+_ROWS = 1024  # rows parsed at once
+
+CUT = "the last row has no line end, so it may be cut off"
+UNSTAMPED = "no time stamp (t is empty or NaN)"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How a file is laid out.
+
+    Attributes:
+        separator: between cells.
+        width: cells per row.
+        start: line number of the header.
+        time: column of the time stamps.
+        channels: columns by joint of each `Chunk` field that the file has.
+        effort: whether efforts are called so, and not `tau`.
+        ignored: names of columns that mean nothing here.
+    """
+
+    separator: str
+    width: int
+    start: int
+    time: int
+    channels: dict[str, dict[str, int]]
+    effort: bool
+    ignored: tuple[str, ...]
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joint names in the order of their positions."""
+        return tuple(self.channels["q"])
+
+
+@dataclass(frozen=True)
+class CsvRecording:
+    """Samples of a text table, read as they are needed.
+
+    Attributes:
+        source: the path that the user gave.
+        joint_names: joints in the order of their `q_` columns.
+        effort_is_torque: True unless the effort columns are called `effort_`.
+        counts: samples left out, by reason.
+        table: how the file is laid out.
+        epoch: 0, `t` is the file's own.
+        chunk_size: samples per chunk.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    effort_is_torque: bool
+    counts: Mapping[str, int]
+    table: _Table = field(repr=False)
+    epoch: int = 0
+    chunk_size: int = 8192
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk the rows; see `Recording.chunks`.
+
+        Raises:
+            InputError: a joint that the file does not hold, or a file that cannot be read (any more).
+        """
+        columns_of(self.joint_names, joints, self.source)
+        with reading(self.source):
+            yield from rechunk(_pieces(Path(self.source), self.table, joints), self.chunk_size)
+
+    def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
+        """Number of rows that are left out, by reason."""
+        return self.counts
+
+    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """What a person should know about the rows."""
+        ignored = (f"columns not used: {', '.join(self.table.ignored)}",) if self.table.ignored else ()
+        return (*ignored, *sentences(self.counts, "row"))
+
+
+def open_recording(path: Path) -> CsvRecording:
+    """Read a text table once, to find every fault before anything is computed.
+
+    Raises:
+        InputError: no header, missing columns, or a line with too few cells or one that is no number.
+    """
+    with reading(path):
+        table = _table(path)
+        rows = kept = 0
+        for block in _blocks(path, table, table.joints):
+            rows += len(block)
+            kept += int(np.isfinite(block[:, 0]).sum())
+        if not kept:
+            raise Unreadable("no complete row below the header; record it again")
+        *_, (_, last) = _lines(path)
+        counts = {CUT: int(_is_row(last) and not _is_whole(last)), UNSTAMPED: rows - kept}
+    return CsvRecording(
+        source=str(path),
+        joint_names=table.joints,
+        effort_is_torque=not table.effort,
+        counts={reason: count for reason, count in counts.items() if count},
+        table=table,
+    )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, line ends kept."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            yield from enumerate(file, start=1)
+    except UnicodeDecodeError:
+        raise Unreadable("not a text file; export the table as UTF-8 text") from None
+
+
+def _is_row(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _is_whole(line: str) -> bool:
+    return line.endswith("\n")
+
+
+def _table(path: Path) -> _Table:
+    """Find and understand the header: the first line, commented out or not, with `t` and a `q_` column."""
+    for number, line in _lines(path):
+        text = line.strip().lstrip("#").strip()
+        separator = max(_SEPARATORS, key=text.count)
+        names = [cell.strip().strip('"') for cell in text.split(separator)]
+        if _TIME in names and any(name.startswith("q_") for name in names):
+            return _understood(names, separator, number)
+        if _is_row(line):
+            break
+    raise Unreadable("no header; its first line must read t,q_<joint>,...,tau_<joint>,...")
+
+
+def _understood(names: Sequence[str], separator: str, number: int) -> _Table:
+    channels: dict[str, dict[str, int]] = {}
+    prefixes: set[str] = set()
+    ignored = []
+    for column, name in enumerate(names):
+        prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
+        if name in names[:column] and (prefix or name == _TIME):
+            raise Unreadable(f"column {name} is there twice; rename one")
+        if prefix:
+            channels.setdefault(_PREFIXES[prefix], {})[name.removeprefix(prefix)] = column
+            prefixes.add(prefix)
+        elif name != _TIME and not name.startswith(_UNUSED):
+            ignored.append(name)
+    if {"tau_", "effort_"} <= prefixes:
+        raise Unreadable("tau_ and effort_ columns; keep tau_ if they are in N m or N, else effort_")
+    for prefix in prefixes:
+        gaps = set(channels["q"]) ^ set(channels[_PREFIXES[prefix]])
+        if gaps:
+            names_of = ", ".join(sorted(gaps))
+            raise Unreadable(f"every joint needs the same columns; q_ or {prefix} is missing for {names_of}")
+    effort = "effort_" in prefixes
+    return _Table(separator, len(names), number, names.index(_TIME), channels, effort, tuple(ignored))
+
+
+def _blocks(path: Path, table: _Table, joints: Iterable[str]) -> Iterator[Array]:
+    """Numbers of up to `_ROWS` rows at a time: `t`, then each channel of `joints`, shape (rows, columns)."""
+    columns = [table.time, *(channel[joint] for channel in table.channels.values() for joint in joints)]
+    rows = _rows(path, table, columns)
+    while block := list(islice(rows, _ROWS)):
+        yield np.array(block)
+
+
+def _rows(path: Path, table: _Table, columns: Sequence[int]) -> Iterator[list[float]]:
+    """Numbers of every whole row.
+
+    Raises:
+        Unreadable: a row of wrong length or a cell that is no number.
+    """
+    for number, line in _lines(path):
+        if number <= table.start or not _is_row(line) or not _is_whole(line):
+            continue
+        cells = line.split(table.separator)
+        if len(cells) != table.width:
+            raise Unreadable(
+                f"line {number} has {len(cells)} cells, the header {table.width}; repair the line"
+            )
+        try:
+            yield [_number(cells[column]) for column in columns]
+        except ValueError:
+            wrong = next(cells[column].strip() for column in columns if not _is_number(cells[column]))
+            hint = "use a decimal point, leave a gap empty"
+            raise Unreadable(f"line {number}: {wrong!r} is no number; {hint}") from None
+
+
+def _number(cell: str) -> float:
+    """The number in a cell, NaN in an empty one.
+
+    Raises:
+        ValueError: something else is in it.
+    """
+    try:
+        return float(cell)
+    except ValueError:
+        if cell.strip():
+            raise
+        return math.nan
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        _number(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _pieces(path: Path, table: _Table, joints: Sequence[str]) -> Iterator[Chunk]:
+    """One chunk per block."""
+    for block in _blocks(path, table, joints):
+        block = block[np.isfinite(block[:, 0])]
+        values = {
+            name: finite(block[:, 1 + len(joints) * place : 1 + len(joints) * (place + 1)])
+            for place, name in enumerate(table.channels)
+        }
+        yield Chunk(t=block[:, 0], **values)

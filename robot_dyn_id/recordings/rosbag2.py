@@ -1,0 +1,139 @@
+"""Joint states of a ROS 2 bag as a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from robot_dyn_id.dataset import Chunk, columns_of
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.recordings.bag_files import Bag, open_bag
+from robot_dyn_id.recordings.joint_states import NANOSECONDS, TYPE_NAME
+from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, sentences
+from robot_dyn_id.recordings.survey import Survey, decoded, survey
+
+_USUAL = "joint_states"
+
+
+@dataclass(frozen=True)
+class BagRecording:
+    """The JointState messages of one topic of a bag.
+
+    Samples come in storage order with the stamps of the messages. What is missing in a message is NaN.
+
+    Attributes:
+        source: the path that the user gave.
+        joint_names: joints of all usable messages, in order of first appearance.
+        epoch: first stamp [ns].
+        topic: name of the topic.
+        bag: the files.
+        survey: what is used and what is left out, settled when the bag was opened.
+        effort_is_torque: False, a bag does not tell what `effort` is.
+        chunk_size: samples per chunk.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    epoch: int
+    topic: str
+    bag: Bag = field(repr=False)
+    survey: Survey = field(repr=False)
+    effort_is_torque: bool = False
+    chunk_size: int = 8192
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk the samples that hold all of `joints`; see `Recording.chunks`.
+
+        Raises:
+            InputError: a joint that the topic does not hold, joints that never come in one message, or a file
+                that cannot be read (any more).
+        """
+        columns_of(self.joint_names, joints, self.source)
+        if not self.survey.of(joints).usable:
+            reasons = "; ".join(self.notes(joints))
+            wanted = ", ".join(joints)
+            what = f"no usable message on {self.topic} holds all of {wanted}"
+            raise InputError(f"{self.source}: {what}; {reasons}")
+        yield from rechunk(self._pieces(joints), self.chunk_size)
+
+    def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
+        """Number of messages about `joints` that are left out, by reason."""
+        return self.survey.dropped(joints)
+
+    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """What a person should know about the samples of `joints`."""
+        return (*self.survey.remarks, *sentences(self.dropped(joints), "message"))
+
+    def _pieces(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """One chunk per decoded batch."""
+        clock = self.survey.clock
+        whole = self.survey.of(joints)
+        previous = clock.start
+        for batch, log_times in decoded(_walk(self.bag, self.topic, lambda _: None)):
+            missing, previous = clock.unstamped(batch, previous)
+            q, dq, tau = (np.full((len(batch.stamps), len(joints)), np.nan) for _ in range(3))
+            keep = np.zeros(len(batch.stamps), dtype=bool)
+            for group in batch.groups:
+                if group.usable and set(group.names).issuperset(joints):
+                    keep[group.rows] = True
+                    columns = columns_of(group.names, joints, self.source)
+                    for target, values in ((q, group.q), (dq, group.dq), (tau, group.tau)):
+                        if values is not None:
+                            target[group.rows] = values[:, columns]
+            keep &= ~missing
+            if not keep.any():
+                continue
+            yield Chunk(
+                t=((log_times if clock.log_times else batch.stamps)[keep] - self.epoch) / NANOSECONDS,
+                q=q[keep],
+                dq=dq[keep] if whole.velocities else None,
+                tau=tau[keep] if whole.efforts else None,
+            )
+
+
+def open_recording(path: Path, topic: str | None) -> BagRecording:
+    """Open the joint states of a bag.
+
+    Args:
+        path: bag folder or storage file.
+        topic: name of the topic; None: the only one with JointState messages, or the one called joint_states.
+
+    Raises:
+        InputError: no readable bag, no such topic, more than one that could be meant, no usable message.
+    """
+    bag = open_bag(path)
+    chosen = _choose(bag.topics(), topic, bag.source)
+    found = survey(lambda warn: _walk(bag, chosen, warn))
+    if not found.joint_names:
+        reasons = "; ".join((*found.remarks, *sentences(found.dropped(()), "message"))) or "there is none"
+        raise InputError(f"{path}: no usable JointState message on {chosen}: {reasons}")
+    return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, found)
+
+
+def _walk(bag: Bag, topic: str, warn: Warn) -> Iterator[RawMessage]:
+    return (message for message in bag.messages((topic,), warn) if message[1] == TYPE_NAME)
+
+
+def _choose(topics: Mapping[str, str], topic: str | None, source: str) -> str:
+    """Name of the topic to read.
+
+    Raises:
+        InputError: there is none, or more than one that could be meant.
+    """
+    fitting = [name for name, kind in topics.items() if kind == TYPE_NAME]
+    if not fitting:
+        held = ", ".join(f"{name} ({kind})" for name, kind in topics.items()) or "no topic at all"
+        raise InputError(f"{source}: no topic of type {TYPE_NAME}; it holds {held}")
+    if topic is not None:
+        for name in (topic, f"/{topic}"):
+            if name in fitting:
+                return name
+        raise InputError(f"{source}: no JointState topic {topic}; it holds {', '.join(fitting)}")
+    called = [name for name in fitting if name.split("/")[-1] == _USUAL]
+    for candidates in (fitting, [name for name in called if name == "/" + _USUAL], called):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise InputError(f"{source}: several JointState topics; choose one of {', '.join(fitting)}")

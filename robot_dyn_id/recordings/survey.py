@@ -1,0 +1,196 @@
+"""One walk over the joint states of a bag that settles what later walks agree on: clock, channels, drops."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.recordings.joint_states import NANOSECONDS, Batch, Stamps, decode
+from robot_dyn_id.recordings.reading import RawMessage, Warn
+
+BATCH = 1024  # messages decoded at once
+NEAR_ZERO = NANOSECONDS  # [ns] a clock that starts at zero (simulation) has stamps of zero that are meant
+SELDOM = 0.01  # fewer new stamps per message than this: the publisher does not fill them in
+
+UNDECODABLE = "not a JointState in CDR"
+MALFORMED = "arrays do not fit the joint names"
+PARTIAL = "only some of the joints"
+UNSTAMPED = "stamp missing (zero)"
+
+
+@dataclass
+class Tally:
+    """Counts of the messages that hold one set of joints, and of those among them that hold each field."""
+
+    usable: int = 0
+    unstamped: int = 0
+    malformed: int = 0
+    velocities: int = 0
+    efforts: int = 0
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What is taken as the time of a message.
+
+    Attributes:
+        log_times: True if the log times replace the stamps.
+        start: first stamp that is not zero [ns]; tells whether zeros in front of it are meant.
+    """
+
+    log_times: bool
+    start: int
+
+    def unstamped(self, batch: Batch, previous: int) -> tuple[NDArray[np.bool_], int]:
+        """Which messages lack a stamp.
+
+        A zero is a stamp where the clock is near zero anyway. It is none amid stamps that are not.
+
+        Args:
+            batch: consecutive messages.
+            previous: last stamp that was not zero before them [ns]; `start` at the beginning.
+
+        Returns:
+            Mask of shape (n,), and `previous` for the next batch.
+        """
+        if self.log_times:
+            return np.zeros(len(batch.stamps), dtype=bool), previous
+        places = np.where(batch.stamps != 0, np.arange(len(batch.stamps)), -1)
+        latest = np.maximum.accumulate(places)
+        before = np.where(latest < 0, previous, batch.stamps[latest])
+        missing = batch.decodable & (batch.stamps == 0) & (np.abs(before) > NEAR_ZERO)
+        return missing, int(before[-1])
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a whole walk found.
+
+    Attributes:
+        joint_names: joints in order of first appearance.
+        clock: what time is taken from.
+        epoch: first valid stamp [ns].
+        tallies: counts by set of joints.
+        undecodable: number of messages that are no joint states.
+        remarks: what the storage had to say.
+    """
+
+    joint_names: tuple[str, ...]
+    clock: Clock
+    epoch: int
+    tallies: dict[frozenset[str], Tally] = field(repr=False)
+    undecodable: int
+    remarks: tuple[str, ...]
+
+    def of(self, joints: Sequence[str]) -> Tally:
+        """Counts of the messages that hold all of `joints`."""
+        total = Tally()
+        for names, tally in self.tallies.items():
+            if names.issuperset(joints):
+                for name, count in vars(tally).items():
+                    setattr(total, name, getattr(total, name) + count)
+        return total
+
+    def dropped(self, joints: Sequence[str]) -> dict[str, int]:
+        """Number of messages about `joints` that are left out, by reason."""
+        whole = self.of(joints)
+        partial = sum(
+            tally.usable + tally.unstamped + tally.malformed
+            for names, tally in self.tallies.items()
+            if names.intersection(joints) and not names.issuperset(joints)
+        )
+        counts = {
+            UNDECODABLE: self.undecodable,
+            MALFORMED: whole.malformed,
+            PARTIAL: partial,
+            UNSTAMPED: whole.unstamped,
+        }
+        return {reason: count for reason, count in counts.items() if count}
+
+
+def decoded(messages: Iterable[RawMessage]) -> Iterator[tuple[Batch, Stamps]]:
+    """Batches of decoded messages with their log times [ns]."""
+    iterator = iter(messages)
+    while batch := list(islice(iterator, BATCH)):
+        log_times = np.array([log_time for _, _, log_time, _ in batch], dtype=np.int64)
+        yield decode([data for _, _, _, data in batch]), log_times
+
+
+def survey(walk: Callable[[Warn], Iterable[RawMessage]]) -> Survey:
+    """Walk the messages of one topic: up to the first stamp, then all of them.
+
+    Args:
+        walk: starts a walk; takes what is told about damage.
+    """
+    start = _first_stamp(walk(lambda _: None))
+    remarks: list[str] = []
+    count = _Count(Clock(log_times=False, start=start))
+    for batch, log_times in decoded(walk(remarks.append)):
+        count.add(batch, log_times)
+    return count.survey(remarks)
+
+
+def _first_stamp(messages: Iterable[RawMessage]) -> int:
+    for batch, _ in decoded(messages):
+        stamps = batch.stamps[batch.stamps != 0]
+        if len(stamps):
+            return int(stamps[0])
+    return 0
+
+
+class _Count:
+    """Running counts of a walk."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._previous = clock.start
+        self._tallies: dict[frozenset[str], Tally] = defaultdict(Tally)
+        self._names: dict[str, None] = {}
+        self._decodable = self._undecodable = self._changes = 0
+        self._first: tuple[int, int] | None = None
+
+    def add(self, batch: Batch, log_times: Stamps) -> None:
+        """Count a batch."""
+        stamps = batch.stamps[batch.stamps != 0]
+        self._changes += int(np.count_nonzero(np.diff(stamps, prepend=self._previous)))
+        missing, self._previous = self._clock.unstamped(batch, self._previous)
+        self._decodable += int(batch.decodable.sum())
+        self._undecodable += int((~batch.decodable).sum())
+        valid = np.flatnonzero(batch.decodable & ~missing)
+        if self._first is None and len(valid):
+            self._first = int(batch.stamps[valid[0]]), int(log_times[valid[0]])
+        for group in batch.groups:
+            tally = self._tallies[frozenset(group.names)]
+            if not group.usable:
+                tally.malformed += len(group.rows)
+                continue
+            self._names.update(dict.fromkeys(group.names))
+            unstamped = int(missing[group.rows].sum())
+            tally.unstamped += unstamped
+            tally.usable += len(group.rows) - unstamped
+            tally.velocities += len(group.rows) * (group.dq is not None)
+            tally.efforts += len(group.rows) * (group.tau is not None)
+
+    def survey(self, remarks: Sequence[str]) -> Survey:
+        """The outcome of the walk."""
+        stamp, log_time = self._first or (0, 0)
+        log_times = self._decodable > 1 and self._changes <= SELDOM * self._decodable
+        if log_times:
+            still = f"the stamps of {self._decodable} messages stand still; arrival times are used instead"
+            remarks = (*remarks, still)
+            for tally in self._tallies.values():
+                tally.usable += tally.unstamped
+                tally.unstamped = 0
+        return Survey(
+            joint_names=tuple(self._names),
+            clock=Clock(log_times, self._clock.start),
+            epoch=log_time if log_times else stamp,
+            tallies=dict(self._tallies),
+            undecodable=self._undecodable,
+            remarks=tuple(remarks),
+        )

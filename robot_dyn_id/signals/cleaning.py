@@ -1,0 +1,169 @@
+"""Repair of a raw recording: what is dropped, why, and where the clock has gaps.
+
+Every walk makes the same repairs; the counts of one walk are a `Repairs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array, Chunk, Recording
+from robot_dyn_id.errors import InputError
+
+LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT = 1e4, 1e4, 1e6
+"""Magnitudes [rad or m, per s, N m or N] that no arm reaches: rows beyond them are dropped."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """How a motor current becomes an effort: gain [N m/A or N/A] times sign."""
+
+    gain: float
+    sign: float = 1.0
+
+
+@dataclass
+class Repairs:
+    """Counts of one walk over the recordings.
+
+    Attributes:
+        rows: samples read.
+        dropped: samples dropped, by reason.
+        gaps: interruptions of the clock; the trial is split there.
+    """
+
+    rows: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    gaps: int = 0
+
+    @property
+    def total_dropped(self) -> int:
+        """Samples dropped for any reason."""
+        return sum(self.dropped.values())
+
+    def drop(self, reason: str, count: int) -> None:
+        """Count samples that were dropped."""
+        if count:
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+
+def median_step(recording: Recording, joints: Sequence[str]) -> float:
+    """Median distance of the time stamps [s], from the first chunks of a recording.
+
+    Raises:
+        InputError: fewer than two samples, or stamps that never advance.
+    """
+    stamps: list[Array] = []
+    count = 0
+    for chunk in recording.chunks(joints):
+        stamps.append(chunk.t)
+        count += len(chunk)
+        if count >= 20_000:
+            break
+    if count < 2:
+        raise InputError(f"{recording.source}: only {count} sample{'s' * (count != 1)}, nothing can be identified")
+    steps = np.diff(np.concatenate(stamps))
+    steps = steps[steps > 0]
+    if not len(steps):
+        raise InputError(f"{recording.source}: the time stamps never advance")
+    return float(np.median(steps))
+
+
+def clean(
+    recording: Recording,
+    joints: Sequence[str],
+    drives: Mapping[str, Drive],
+    step: float,
+    repairs: Repairs,
+    need_effort: bool = True,
+) -> Iterator[tuple[int, Chunk]]:
+    """Walk a recording with its efforts in N m or N and its clock going forward.
+
+    Args:
+        recording: the trial.
+        joints: the columns wanted.
+        drives: gains of the joints whose effort is a current.
+        step: median distance of the stamps [s]; five of them make a gap.
+        repairs: counts are added to it.
+        need_effort: whether a sample without finite efforts is dropped.
+
+    Yields:
+        Number of the uninterrupted segment, and samples of it.
+
+    Raises:
+        InputError: no efforts, or a current without a gain.
+    """
+    last, segment = -np.inf, 0
+    for raw in recording.chunks(joints):
+        repairs.rows += len(raw)
+        chunk = with_efforts(raw, recording, joints, drives) if need_effort else _kinematics_only(raw)
+        keep = _usable(chunk, repairs)
+        forward = np.maximum.accumulate(np.concatenate([[last], np.where(keep, chunk.t, -np.inf)]))
+        later = chunk.t > forward[:-1]
+        repairs.drop("time stamp repeated", int(np.count_nonzero(keep & (chunk.t == forward[:-1]))))
+        repairs.drop("time stamp going backward", int(np.count_nonzero(keep & (chunk.t < forward[:-1]))))
+        keep &= later
+        chunk = chunk.take(keep)
+        if not len(chunk):
+            continue
+        jumps = np.flatnonzero(np.diff(chunk.t, prepend=last) > 5.0 * step) if np.isfinite(last) else (
+            1 + np.flatnonzero(np.diff(chunk.t) > 5.0 * step)
+        )  # fmt: skip
+        last = float(chunk.t[-1])
+        for number, part in enumerate(np.split(np.arange(len(chunk)), jumps)):
+            if number > 0:
+                segment += 1
+                repairs.gaps += 1
+            if len(part):
+                yield segment, chunk.take(slice(part[0], part[-1] + 1))
+
+
+def _kinematics_only(raw: Chunk) -> Chunk:
+    return Chunk(t=raw.t, q=raw.q, dq=raw.dq)
+
+
+def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
+    """Rows with finite, plausible values."""
+    keep = np.isfinite(chunk.t)
+    repairs.drop("time stamp not finite", int(np.count_nonzero(~keep)))
+    channels = (("position", chunk.q, LARGEST_POSITION), ("velocity", chunk.dq, LARGEST_SPEED),
+                ("effort", chunk.tau, LARGEST_EFFORT))  # fmt: skip
+    for name, values, largest in channels:
+        if values is None:
+            continue
+        finite = np.isfinite(values).all(axis=1)
+        plausible = (np.abs(np.where(np.isfinite(values), values, 0.0)) <= largest).all(axis=1)
+        repairs.drop(f"{name} missing or not finite", int(np.count_nonzero(keep & ~finite)))
+        repairs.drop(f"{name} implausibly large", int(np.count_nonzero(keep & finite & ~plausible)))
+        keep = keep & finite & plausible
+    return keep
+
+
+def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Chunk:
+    """The chunk with efforts in N m or N: currents times gain and sign where a joint has them.
+
+    A joint with a gain takes its current; without a current channel its effort, unless the source says that this is a
+    torque already.
+
+    Raises:
+        InputError: no effort at all, or a current without a gain.
+    """
+    if raw.tau is None and raw.current is None:
+        raise InputError(f"{recording.source}: no effort is recorded; identification needs efforts of every joint")
+    tau = np.empty_like(raw.q)
+    for column, joint in enumerate(joints):
+        drive = drives.get(joint)
+        if drive is not None and raw.current is not None:
+            tau[:, column] = raw.current[:, column] * drive.gain * drive.sign
+        elif raw.tau is None:
+            raise InputError(
+                f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in --config"
+            )
+        elif drive is not None and not recording.effort_is_torque:
+            tau[:, column] = raw.tau[:, column] * drive.gain * drive.sign
+        else:
+            tau[:, column] = raw.tau[:, column]
+    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau)

@@ -1,0 +1,65 @@
+"""Zero-phase low-pass filtering, and derivatives without phase lag."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import correlate1d
+from scipy.signal import butter, sosfiltfilt
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+
+STENCIL = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0.0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
+"""Central first derivative of eighth order (Fornberg 1988), for unit steps."""
+
+
+@dataclass(frozen=True)
+class LowPass:
+    """Butterworth low-pass, run forward and backward: no phase lag, -6 dB at the cut-off.
+
+    Attributes:
+        cutoff: [Hz].
+        order: of one pass.
+    """
+
+    cutoff: float
+    order: int = 4
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UsageError: cut-off not positive, order not in 1..12.
+        """
+        if not (math.isfinite(self.cutoff) and self.cutoff > 0):
+            raise UsageError(f"the cut-off frequency must be positive, not {self.cutoff} Hz")
+        if not 1 <= self.order <= 12:
+            raise UsageError(f"the filter order must be 1 to 12, not {self.order}")
+
+    @property
+    def settling(self) -> float:
+        """Time after which a disturbance has decayed to 1e-9 [s], from the slowest pole."""
+        slowest = 2 * math.pi * self.cutoff * math.sin(math.pi / (2 * self.order))
+        return 20.7 / slowest
+
+    def apply(self, values: Array, rate: float) -> Array:
+        """Filter along the last axis, samples at `rate` [Hz].
+
+        Raises:
+            UsageError: the cut-off is too high for the sample rate.
+        """
+        if self.cutoff > 0.45 * rate:
+            raise UsageError(
+                f"the cut-off {self.cutoff:g} Hz is too high for data at {rate:.4g} Hz: use at most {0.4 * rate:.3g} Hz"
+            )
+        sections = butter(self.order, self.cutoff, fs=rate, output="sos")
+        pad = min(values.shape[-1] - 1, math.ceil(self.settling / 4 * rate))
+        return np.asarray(sosfiltfilt(sections, values, axis=-1, padtype="odd", padlen=max(pad, 0)))
+
+
+def derivative(values: Array, rate: float) -> Array:
+    """First derivative of smooth samples at `rate` [Hz] along the last axis; the outermost 4 samples are rough."""
+    return np.asarray(correlate1d(values, STENCIL, axis=-1, mode="nearest") * rate)

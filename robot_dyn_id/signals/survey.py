@@ -1,0 +1,269 @@
+"""One walk over the recordings before anything is decided: rates, ranges, spectra.
+
+From it follow the sample rate, the cut-off frequency, which velocity to trust, and what the health gate looks at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.dataset import Array, Chunk, Recording
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
+from robot_dyn_id.signals.windows import Cut, windows
+
+PERIODOGRAM = 8.0
+"""Length of one periodogram [s]."""
+
+BANDWIDTH_SHARE = 0.99
+"""Share of a joint's velocity power that lies below its motion bandwidth."""
+
+CUTOFF_PER_BANDWIDTH = 10.0
+"""Cut-off chosen from the data, over the motion bandwidth (Gautier: ten times the dynamics)."""
+
+
+@dataclass(frozen=True)
+class Spectra:
+    """Averaged Hann periodograms, shape (n, frequencies) each.
+
+    Attributes:
+        frequency: [Hz].
+        derived: power of the derivative of the positions.
+        recorded: power of the recorded velocities, or None.
+        cross: conjugate of the derivative times the recorded velocity, or None.
+    """
+
+    frequency: Array
+    derived: Array
+    recorded: Array | None
+    cross: NDArray[np.complex128] | None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one walk over all trials showed; arrays have one value per joint.
+
+    Attributes:
+        joint_names: the joints.
+        sources: what the trials are called.
+        rate: samples per second, from the median step of the stamps [Hz].
+        repairs: what was dropped.
+        durations: length of each uninterrupted segment [s].
+        q_min, q_max: positions reached.
+        tau_min, tau_max, tau_rms: efforts recorded.
+        tau_distinct: number of distinct effort values (up to 1000) seen.
+        zero_rows: share of the samples in which the effort is exactly zero.
+        speed_rms: of the better velocity, from its spectrum below the bandwidth.
+        bandwidth: frequency below which the motion lies [Hz]; 0 for joints that stand still.
+        has_velocity: whether velocities are recorded.
+        velocity_gain: recorded velocity over the derivative of the position, where there is motion.
+        velocity_lag: by how much the recorded velocity is late [s].
+        quieter_recorded: whether the recorded velocity has less noise than the derivative.
+    """
+
+    joint_names: tuple[str, ...]
+    sources: tuple[str, ...]
+    rate: float
+    repairs: Repairs
+    durations: tuple[float, ...]
+    q_min: Array
+    q_max: Array
+    tau_min: Array
+    tau_max: Array
+    tau_rms: Array
+    tau_distinct: NDArray[np.int64]
+    zero_rows: Array
+    speed_rms: Array
+    bandwidth: Array
+    has_velocity: bool
+    velocity_gain: Array
+    velocity_lag: Array
+    quieter_recorded: NDArray[np.bool_]
+
+    @property
+    def cutoff(self) -> float:
+        """The cut-off frequency that the motion asks for [Hz]."""
+        return float(np.clip(CUTOFF_PER_BANDWIDTH * self.bandwidth.max(initial=0.0), 1.0, 0.15 * self.rate))
+
+    @property
+    def recorded_velocity(self) -> bool:
+        """Whether the recorded velocities are the ones to use.
+
+        They must agree with the derivative of the positions in size (5 %) and time (a quarter of a sample, 5 ms at
+        most) on every joint that moves: many drives report a velocity that is filtered and late.
+        """
+        moving = self.bandwidth > 0
+        if not (self.has_velocity and moving.any()):
+            return False
+        allowed = min(0.25 / self.rate, 5e-3)
+        agree = (np.abs(self.velocity_gain - 1.0) < 0.05) & (np.abs(self.velocity_lag) < allowed)
+        return bool(np.all(agree[moving]) and np.all(self.quieter_recorded[moving]))
+
+
+@dataclass
+class _Ranges:
+    """Running extremes and sums of the cleaned samples."""
+
+    count: int = 0
+    low: dict[str, Array] = field(default_factory=dict)
+    high: dict[str, Array] = field(default_factory=dict)
+    square: Array | float = 0.0
+    zeros: Array | float = 0.0
+    distinct: list[set[float]] = field(default_factory=list)
+    starts: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+
+    def add(self, trial: int, segment: int, chunk: Chunk) -> None:
+        assert chunk.tau is not None
+        for name, values in (("q", chunk.q), ("tau", chunk.tau)):
+            least, most = values.min(axis=0), values.max(axis=0)
+            self.low[name] = np.minimum(self.low.get(name, least), least)
+            self.high[name] = np.maximum(self.high.get(name, most), most)
+        self.count += len(chunk)
+        self.square = self.square + (chunk.tau**2).sum(axis=0)
+        self.zeros = self.zeros + (chunk.tau == 0.0).sum(axis=0)
+        self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
+        for seen, column in zip(self.distinct, chunk.tau.T, strict=True):
+            if len(seen) < 1000:
+                seen.update(column[:2000].tolist())
+        first = self.starts.get((trial, segment), (float(chunk.t[0]), 0.0))[0]
+        self.starts[trial, segment] = (first, float(chunk.t[-1]))
+
+
+def survey(
+    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive]
+) -> Survey:
+    """Walk all trials once.
+
+    Raises:
+        InputError: no usable sample, efforts missing, unknown joints.
+    """
+    step = float(np.median([median_step(recording, joints) for recording in recordings]))
+    repairs, ranges = Repairs(), _Ranges()
+    length = max(16, math.ceil(PERIODOGRAM / step))
+    spectra: list[tuple[Array, Array | None, NDArray[np.complex128] | None]] = []
+    count = 0
+    for trial, recording in enumerate(recordings):
+
+        def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
+            for segment, chunk in clean(recording, joints, drives, step, repairs):
+                ranges.add(trial, segment, chunk)
+                yield segment, chunk
+
+        for window in windows(watched(), Cut(step, length, 0)):
+            if window.q.shape[1] >= min(length, 16):
+                one = _periodograms(window.q, window.dq, step, length)
+                spectra[:] = [one if not spectra else _sum(spectra[0], one)]
+                count += 1
+    if not ranges.count:
+        raise InputError(
+            f"{', '.join(r.source for r in recordings)}: no usable sample ({describe(repairs) or 'empty'})"
+        )
+    if not count:
+        raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
+    return _conclude(recordings, joints, step, repairs, ranges, _average(spectra[0], count, step, length))
+
+
+def describe(repairs: Repairs) -> str:
+    """The counts as text: `12 velocity missing or not finite, 3 time stamp repeated`."""
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(repairs.dropped.items()))
+
+
+def _periodograms(
+    q: Array, dq: Array | None, step: float, length: int
+) -> tuple[Array, Array | None, NDArray[np.complex128] | None]:
+    """Spectra of one stretch: derivative of the position, recorded velocity, and their product."""
+    velocity = np.gradient(q, step, axis=1)
+    window = np.hanning(q.shape[1])
+    scale = step / (window**2).sum()
+
+    def transform(values: Array) -> NDArray[np.complex128]:
+        centred = (values - values.mean(axis=1, keepdims=True)) * window
+        return np.asarray(np.fft.rfft(centred, n=length, axis=1) * math.sqrt(scale))
+
+    derived = transform(velocity)
+    # the central difference has gain sin(w h) / (w h): undone, so that it compares with a true velocity
+    turn = 2 * np.pi * np.fft.rfftfreq(length)
+    gain = np.where(turn < 2.5, np.sinc(turn / np.pi), np.sinc(2.5 / np.pi))
+    derived = derived / gain
+    if dq is None:
+        return np.abs(derived) ** 2, None, None
+    recorded = transform(dq)
+    return np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded
+
+
+def _sum(one, other):  # type: ignore[no-untyped-def]
+    return tuple(None if a is None or b is None else a + b for a, b in zip(one, other, strict=True))
+
+
+def _average(total, count: int, step: float, length: int) -> Spectra:  # type: ignore[no-untyped-def]
+    parts = [None if values is None else values / count for values in total]
+    return Spectra(np.fft.rfftfreq(length, step), parts[0], parts[1], parts[2])
+
+
+def motion_bandwidth(frequency: Array, power: Array) -> float:
+    """Frequency below which `BANDWIDTH_SHARE` of a velocity's power lies, its noise left aside [Hz].
+
+    Noise is what the upper half of the spectrum holds; the motion is taken to end where its power, seen over seven
+    neighbouring frequencies, first falls below ten times that.
+    """
+    floor = float(np.median(power[len(power) // 2 :]))
+    level = np.convolve(power, np.ones(7) / 7, mode="same")
+    below = np.flatnonzero(level[3:] < 10.0 * floor)
+    end = int(below[0]) + 3 if len(below) else len(power)
+    total = np.cumsum(power[:end])
+    if total[-1] < 20.0 * floor * end or total[-1] == 0.0:
+        return 0.0
+    return float(frequency[min(int(np.searchsorted(total, BANDWIDTH_SHARE * total[-1])), len(frequency) - 1)])
+
+
+def _conclude(
+    recordings: Sequence[Recording],
+    joints: Sequence[str],
+    step: float,
+    repairs: Repairs,
+    ranges: _Ranges,
+    spectra: Spectra,
+) -> Survey:
+    frequency = spectra.frequency
+    better = spectra.derived if spectra.recorded is None else np.minimum(spectra.derived, spectra.recorded)
+    still = ranges.high["q"] - ranges.low["q"] < 1e-9
+    bandwidth = np.array([motion_bandwidth(frequency, power) for power in better])
+    bandwidth = np.where(still, 0.0, bandwidth)
+    inside = (frequency > 0) & (frequency <= np.maximum(bandwidth, 2 / PERIODOGRAM)[:, None])
+    width = float(frequency[1])
+    gain, lag, quieter = np.ones(len(joints)), np.zeros(len(joints)), np.zeros(len(joints), dtype=bool)
+    if spectra.recorded is not None and spectra.cross is not None:
+        turn = 2 * np.pi * frequency
+        for j in range(len(joints)):
+            power, cross = spectra.derived[j, inside[j]], spectra.cross[j, inside[j]]
+            if power.sum() > 0:
+                gain[j] = float(np.abs(cross.sum()) / power.sum())
+                weight = turn[inside[j]]
+                lag[j] = float(-(weight * cross.imag).sum() / max((weight**2 * np.abs(cross)).sum(), 1e-300))
+            noisy = frequency > 2 * max(bandwidth[j], 2 / PERIODOGRAM)
+            quieter[j] = spectra.recorded[j, noisy].sum() <= spectra.derived[j, noisy].sum()
+    return Survey(
+        joint_names=tuple(joints),
+        sources=tuple(recording.source for recording in recordings),
+        rate=1.0 / step,
+        repairs=repairs,
+        durations=tuple(end - start for start, end in ranges.starts.values()),
+        q_min=ranges.low["q"],
+        q_max=ranges.high["q"],
+        tau_min=ranges.low["tau"],
+        tau_max=ranges.high["tau"],
+        tau_rms=np.sqrt(np.asarray(ranges.square) / ranges.count),
+        tau_distinct=np.array([len(seen) for seen in ranges.distinct]),
+        zero_rows=np.asarray(ranges.zeros) / ranges.count,
+        speed_rms=np.sqrt(2 * width * np.where(inside, better, 0.0).sum(axis=1)),
+        bandwidth=bandwidth,
+        has_velocity=spectra.recorded is not None,
+        velocity_gain=gain,
+        velocity_lag=lag,
+        quieter_recorded=quieter,
+    )

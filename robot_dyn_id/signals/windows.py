@@ -1,0 +1,126 @@
+"""Overlapping windows of a recording on a uniform grid.
+
+The grid of a segment starts at its first stamp and is cut into windows by sample count alone: whoever brings the samples,
+in whatever portions, gets the same windows. Each window carries so much of its neighbours that filters have settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from robot_dyn_id.dataset import Array, Chunk
+
+SPLINE_REACH = 48
+"""Samples after which a cubic spline has forgotten its ends (0.27^48 < 1e-27)."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of one segment on its uniform grid, joint-major.
+
+    Attributes:
+        segment: number of the segment.
+        start: grid number of the first sample.
+        t: time of each sample [s], shape (N,).
+        q: positions, shape (n, N).
+        dq: recorded velocities, shape (n, N), or None.
+        tau: efforts, shape (n, N), or None.
+        core: the samples that belong to this window and no other.
+        ends: whether the window reaches the segment's last sample.
+    """
+
+    segment: int
+    start: int
+    t: Array
+    q: Array
+    dq: Array | None
+    tau: Array | None
+    core: slice
+    ends: bool
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How segments are cut into windows.
+
+    Attributes:
+        step: distance of the grid's samples [s].
+        core: samples that a window owns.
+        margin: samples that it shares with its neighbours on each side.
+    """
+
+    step: float
+    core: int
+    margin: int
+
+
+def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]:
+    """Cut a cleaned recording, as it comes from `cleaning.clean`, into windows on the uniform grid."""
+    held: list[Chunk] = []
+    current, begin, number = -1, 0.0, 0
+
+    def ready() -> Iterator[Window]:
+        """All windows of the held samples that need nothing that is still to come."""
+        nonlocal held, number
+        while held:
+            last_needed = (number + 1) * cut.core + cut.margin + SPLINE_REACH
+            if held[-1].t[-1] <= begin + last_needed * cut.step:
+                return
+            joined = Chunk.join(held)
+            yield _window(joined, current, begin, number, cut, closed=False)
+            number += 1
+            oldest = begin + (number * cut.core - cut.margin - SPLINE_REACH) * cut.step
+            held = [joined.take(slice(max(0, int(np.searchsorted(joined.t, oldest)) - 1), None))]
+
+    def rest() -> Iterator[Window]:
+        """What is left when the segment has ended."""
+        nonlocal number
+        if held:
+            joined = Chunk.join(held)
+            last = int(np.floor((joined.t[-1] - begin) / cut.step + 1e-9))
+            while number * cut.core <= last and len(joined) > 3:
+                yield _window(joined, current, begin, number, cut, closed=True)
+                number += 1
+
+    for segment, chunk in segments:
+        if segment != current:
+            yield from rest()
+            held, current, begin, number = [], segment, float(chunk.t[0]), 0
+        held.append(chunk)
+        yield from ready()
+    yield from rest()
+
+
+def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, closed: bool) -> Window:
+    first = max(0, number * cut.core - cut.margin)
+    last = (number + 1) * cut.core + cut.margin
+    present = int(np.floor((samples.t[-1] - begin) / cut.step + 1e-9)) + 1
+    ends = closed and last >= present
+    last = min(last, present) if closed else last
+    grid = np.arange(first, last)
+    t = np.minimum(begin + grid * cut.step, samples.t[-1])
+    reach = SPLINE_REACH * cut.step
+    low = int(np.searchsorted(samples.t, begin + first * cut.step - reach))
+    high = int(np.searchsorted(samples.t, begin + (last - 1) * cut.step + reach, side="right"))
+    near = samples.take(slice(low, high))
+
+    def resampled(values: Array | None) -> Array | None:
+        return None if values is None else np.ascontiguousarray(CubicSpline(near.t, values)(t).T)
+
+    positions = resampled(near.q)
+    assert positions is not None
+    own = slice(number * cut.core - first, min((number + 1) * cut.core, last) - first)
+    return Window(
+        segment=segment,
+        start=first,
+        t=t,
+        q=positions,
+        dq=resampled(near.dq),
+        tau=resampled(near.tau),
+        core=own,
+        ends=ends,
+    )
