@@ -81,10 +81,14 @@ class Recording(Protocol):
             say, so that efforts of joints with a configured gain are currents.
     """
 
-    source: str
-    joint_names: tuple[str, ...]
-    epoch: int
-    effort_is_torque: bool
+    @property
+    def source(self) -> str: ...  # noqa: D102
+    @property
+    def joint_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def epoch(self) -> int: ...  # noqa: D102
+    @property
+    def effort_is_torque(self) -> bool: ...  # noqa: D102
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """Walk the trial from its first sample; columns are `joints`, in that order.
@@ -134,3 +138,58 @@ def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> 
     if missing:
         raise InputError(f"{source}: no joint {', '.join(missing)}; it holds {', '.join(available)}")
     return [list(available).index(name) for name in wanted]
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The part of a recording between two times, counted from its first stamp.
+
+    Attributes:
+        recording: the whole.
+        start, stop: [s]; samples with start <= t - t_first < stop belong to it.
+    """
+
+    recording: Recording
+    start: float
+    stop: float
+
+    @property
+    def source(self) -> str:
+        """See `Recording`."""
+        return f"{self.recording.source} [{self.start:g} s, {self.stop:g} s)"
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """See `Recording`."""
+        return self.recording.joint_names
+
+    @property
+    def epoch(self) -> int:
+        """See `Recording`."""
+        return self.recording.epoch
+
+    @property
+    def effort_is_torque(self) -> bool:
+        """See `Recording`."""
+        return self.recording.effort_is_torque
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Recording.chunks`."""
+        first: float | None = None
+        for chunk in self.recording.chunks(joints):
+            if first is None:
+                finite = chunk.t[np.isfinite(chunk.t)]
+                first = float(finite[0]) if len(finite) else 0.0
+            since = chunk.t - first
+            yield chunk.take((since >= self.start) & (since < self.stop))
+
+
+def duration(recording: Recording, joints: Sequence[str]) -> float:
+    """Time from the first to the latest stamp of a recording [s]."""
+    first, latest = np.inf, -np.inf
+    for chunk in recording.chunks(joints):
+        finite = chunk.t[np.isfinite(chunk.t)]
+        if len(finite):
+            first = min(first, float(finite[0]))
+            latest = max(latest, float(finite.max()))
+    return max(0.0, latest - first)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
-from robot_dyn_id.parameters import INERTIAL_UNITS, effort_power_unit, inertial_names
+from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, effort_power_unit, inertial_names
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.terms import Coordinate, Term
+from robot_dyn_id.terms import TERMS, Coordinate, Term
 
 Integers = NDArray[np.int64]
 
@@ -31,9 +32,9 @@ class Motion:
         """Number of samples."""
         return int(self.q.shape[1])
 
-    def take(self, index: slice) -> Motion:
+    def take(self, index: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Motion:
         """The motion at the samples that `index` selects."""
-        return Motion(self.q[:, index], self.dq[:, index], self.ddq[:, index])
+        return Motion(*(np.ascontiguousarray(x[:, index]) for x in (self.q, self.dq, self.ddq)))
 
 
 def tree_of(model: RobotModel) -> Tree:
@@ -190,6 +191,32 @@ class Regressor:
     def torque(self, motion: Motion, parameters: Array) -> Array:
         """Y pi, shape (n, N), for all c parameters."""
         return np.einsum("cjk,c->jk", self.dense(motion), parameters)
+
+
+def regressor_of(parameters: ParameterSet) -> Regressor:
+    """The regressor that a parameter set belongs to: its own URDF, held joints, gravity and terms.
+
+    Raises:
+        InputError: a term that this version does not know, or columns that the URDF does not give.
+    """
+    held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
+    model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
+    constants: dict[tuple[str, str], dict[str, float]] = {}
+    for name, joint, value in zip(
+        parameters.term_constant_names, parameters.term_constant_joints, parameters.term_constant_values, strict=True
+    ):
+        term, _, constant = name.partition(".")
+        constants.setdefault((term, joint), {})[constant] = float(value)
+    coordinates = {coordinate.name: coordinate for coordinate in joint_coordinates(model)}
+    terms = []
+    for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
+        if name not in TERMS or joint not in coordinates:
+            raise InputError(f"parameter set: term {name} on {joint} is not known to this version")
+        terms.append((coordinates[joint], TERMS[name](**constants.get((name, joint), {}))))
+    regressor = Regressor(model, tuple(terms))
+    if regressor.names != parameters.column_names:
+        raise InputError("parameter set: its columns are not those of its URDF and terms")
+    return regressor
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import ModelError
+from robot_dyn_id.errors import ModelError, UsageError
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame unless told otherwise [m/s^2], Pinocchio's value."""
@@ -104,13 +104,17 @@ class RobotModel:
         Args:
             source: path, or the text itself.
             joints: the independent joints to keep; all others stand still. Default: all that move and do not mimic.
-            held: where joints that are not kept stand [rad or m]; 0 where not given.
+            held: where joints that are not kept stand [rad or m]; 0 where not given. Positions of mimic joints follow
+                from their leaders whatever is given.
             gravity: gravity vector in the base frame [m/s^2]: a tilted or hanging base is a turned vector.
 
         Raises:
             ModelError: not readable, broken, floating base, planar joint, closed loop, unknown joint, no joints.
+            UsageError: gravity is no vector, or a held position no number.
         """
         text, label = urdf_text(source)
+        if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
+            raise UsageError(f"gravity {list(gravity)} (3 numbers) and held positions {held} must be finite")
         tree = _checked_tree(text, label)
         return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
 
@@ -121,10 +125,12 @@ def urdf_text(source: str | Path) -> tuple[str, str]:
     Raises:
         ModelError: the file cannot be read or xacro refuses it.
     """
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        text, label = source, "robot description"
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
+        text, label = source.lstrip("\ufeff"), "robot description"
     else:
         label = str(source)
+        if not label.strip() or "\n" in label or "\0" in label:
+            raise ModelError("robot description: neither the name of a file nor the text of a URDF")
         try:
             text = Path(source).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -156,7 +162,7 @@ def _checked_tree(text: str, label: str) -> ElementTree.Element:
         raise ModelError(f"{label}: broken XML ({error})") from None
     if root.tag != "robot":
         raise ModelError(f"{label}: not a URDF: its root element is <{root.tag}>, expected <robot>")
-    parents: dict[str, str] = {}
+    parents: dict[str, tuple[str, str]] = {}  # of each link: its joint and the link above
     links = {link.get("name") for link in root.findall("link")}
     for joint in root.findall("joint"):
         name, kind = joint.get("name", "?"), joint.get("type")
@@ -168,8 +174,13 @@ def _checked_tree(text: str, label: str) -> ElementTree.Element:
             raise ModelError(f"{label}: joint {name} is {kind}: only arms with a fixed base can be identified")
         child = ends[1].get("link", "?")  # type: ignore[union-attr]
         if child in parents:
-            raise ModelError(f"{label}: closed loop: link {child} is the child of {parents[child]} and of {name}")
-        parents[child] = name
+            raise ModelError(f"{label}: closed loop: link {child} is the child of {parents[child][0]} and of {name}")
+        parents[child] = name, ends[0].get("link", "?")  # type: ignore[union-attr]
+    for top in parents:
+        for _ in parents:
+            top = parents[top][1] if top in parents else top
+        if top in parents:
+            raise ModelError(f"{label}: closed loop: link {top} is carried by itself")
     return root
 
 
@@ -309,6 +320,10 @@ def _from_pinocchio(
     axis = np.where(prismatic[:, None], subspaces[:, :3], subspaces[:, 3:])
     placements = [model.jointPlacements[i + 1] for i in range(len(bodies))]
     of_kept = [bodies.index(name) for name in kept]
+    inertial_parameters = np.array([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))])
+    for name, values in zip(bodies, inertial_parameters, strict=True):
+        if not np.all(np.isfinite(values)):
+            raise ModelError(f"{label}: the mass or inertia of what joint {name} moves is not a number")
     return RobotModel(
         name=model.name,
         urdf=text,
@@ -322,7 +337,7 @@ def _from_pinocchio(
         leader=np.array([kept.index(leaders[name][0]) for name in bodies], dtype=np.int64),
         multiplier=np.array([leaders[name][1] for name in bodies]),
         offset=np.array([leaders[name][2] for name in bodies]),
-        inertial_parameters=np.concatenate([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))]),
+        inertial_parameters=inertial_parameters.ravel(),
         gravity=gravity,
         held=held,
         limits=_limits(model, of_kept),
@@ -335,7 +350,10 @@ def _motion_subspace(joint: Any, label: str, name: str) -> Array:
         raise ModelError(f"{label}: joint {name} has {joint.nv} degrees of freedom; only revolute and prismatic ones do")
     data = joint.createData()
     joint.calc(data, np.array([1.0, 0.0]) if joint.nq == 2 else np.zeros(1))
-    return np.asarray(data.S, dtype=np.float64).reshape(6)
+    subspace = np.asarray(data.S, dtype=np.float64).reshape(6)
+    if not abs(np.linalg.norm(subspace) - 1.0) < 1e-6:
+        raise ModelError(f"{label}: joint {name} has the axis 0 0 0")
+    return subspace
 
 
 def _limits(model: Any, bodies: Sequence[int]) -> Limits:

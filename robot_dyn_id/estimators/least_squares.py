@@ -29,7 +29,7 @@ class WeightedLeastSquares:
         method: `qr` or `gram`.
     """
 
-    autoregressive_order: int = 10
+    autoregressive_order: int = 6
     passes: int = 2
     method: str = "qr"
 
@@ -67,7 +67,7 @@ class OrdinaryLeastSquares:
         method: `qr` or `gram`.
     """
 
-    autoregressive_order: int = 10
+    autoregressive_order: int = 6
     method: str = "qr"
 
     name: ClassVar[str] = "ols"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -107,7 +108,7 @@ def open_recording(path: Path) -> CsvRecording:
             kept += int(np.isfinite(block[:, 0]).sum())
         if not kept:
             raise Unreadable("no complete row below the header; record it again")
-        *_, (_, last) = _lines(path)
+        ((_, last),) = deque(_lines(path), maxlen=1)
         counts = {CUT: int(_is_row(last) and not _is_whole(last)), UNSTAMPED: rows - kept}
     return CsvRecording(
         source=str(path),
@@ -145,6 +146,8 @@ def _table(path: Path) -> _Table:
             return _understood(names, separator, number)
         if _is_row(line):
             break
+    if path.stat().st_size == 0:
+        raise Unreadable("the file is empty; export it again")
     raise Unreadable("no header; its first line must read t,q_<joint>,...,tau_<joint>,...")
 
 
@@ -208,6 +211,8 @@ def _number(cell: str) -> float:
     Raises:
         ValueError: something else is in it.
     """
+    if "_" in cell:  # Python would take 1_000 for a number
+        raise ValueError
     try:
         return float(cell)
     except ValueError:

@@ -32,7 +32,7 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
     """
     wanted = {number: (name, kind) for number, name, kind in _topic_rows(path) if name in topics}
     marks = ", ".join("?" * len(wanted))
-    # A row in a page that was cut off reads as nothing but NULL. Not asked for, it would go missing unseen.
+    # A row in a sector that was lost reads as NULL. Not asked for, it would go missing unseen.
     rows = f"topic_id IN ({marks}) OR typeof(topic_id) <> 'integer'"
     query = f"SELECT topic_id, timestamp, data FROM messages WHERE {rows} ORDER BY id"
     count = 0
@@ -75,6 +75,11 @@ def _topic_rows(path: Path) -> list[tuple[int, str, str]]:
         with closing(_connect(path)) as database:
             rows = database.execute("SELECT id, name, type FROM topics ORDER BY id").fetchall()
             database.execute("SELECT topic_id, timestamp, data FROM messages LIMIT 0")
+            (page_size,) = database.execute("PRAGMA page_size").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise Unreadable(f"not a readable rosbag2 database ({error}); try `sqlite3 FILE .recover`") from None
+    if (
+        path.stat().st_size % page_size
+    ):  # SQLite would read zeros in place of what is missing of the last page
+        raise Unreadable("the file is cut off; copy it again, or try `sqlite3 FILE .recover`")
     return [(number, str(name), str(kind)) for number, name, kind in rows]

@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,34 +94,37 @@ def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 def _load(path: Path) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
     """Arrays of the known keys that are there, and the other keys."""
     if path.stat().st_size == 0:
         raise Unreadable("the file is empty; write it again")
-    try:
-        archive = np.load(path, allow_pickle=False)
-    except _BROKEN:
-        raise Unreadable("not a .npz archive, or a damaged one; write it with numpy.savez") from None
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise Unreadable("a single array (.npy), not a .npz archive; write it with numpy.savez")
-    with archive:
+    with path.open("rb") as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
+        except _BROKEN:
+            raise Unreadable("not a .npz archive, or a damaged one; write it with numpy.savez") from None
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise Unreadable("a single array (.npy), not a .npz archive; write it with numpy.savez")
         missing = [key for key in _REQUIRED if key not in archive.files]
         if missing:
             raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}")
-        arrays = {}
-        for key in dict.fromkeys((*_REQUIRED, *_CHANNELS)):
-            if key in archive.files:
-                try:
-                    arrays[key] = archive[key]
-                except _BROKEN:
-                    raise Unreadable(
-                        f"{key} is damaged or holds Python objects; write plain arrays"
-                    ) from None
-        known = {*_REQUIRED, *_CHANNELS, *_UNUSED}
-        return arrays, tuple(key for key in archive.files if key not in known)
+        known = dict.fromkeys((*_REQUIRED, *_CHANNELS))
+        arrays = {key: _array(archive, key) for key in known if key in archive.files}
+        return arrays, tuple(key for key in archive.files if key not in known and key not in _UNUSED)
+
+
+def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:
+    try:
+        array: NDArray[np.generic] = archive[key]
+    except _BROKEN:
+        raise Unreadable(f"{key} is damaged or holds Python objects; write plain arrays") from None
+    if not isinstance(array, np.ndarray):  # a member of that name that is no .npy
+        raise Unreadable(f"{key} is no array; write it with numpy.savez")
+    return array
 
 
 def _names(array: NDArray[np.generic]) -> tuple[str, ...]:

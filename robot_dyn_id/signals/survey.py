@@ -5,9 +5,11 @@ From it follow the sample rate, the cut-off frequency, which velocity to trust, 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +66,7 @@ class Survey:
         velocity_gain: recorded velocity over the derivative of the position, where there is motion.
         velocity_lag: by how much the recorded velocity is late [s].
         quieter_recorded: whether the recorded velocity has less noise than the derivative.
+        sha256: hash of the usable samples.
     """
 
     joint_names: tuple[str, ...]
@@ -84,6 +87,7 @@ class Survey:
     velocity_gain: Array
     velocity_lag: Array
     quieter_recorded: NDArray[np.bool_]
+    sha256: str
 
     @property
     def cutoff(self) -> float:
@@ -116,18 +120,21 @@ class _Ranges:
     zeros: Array | float = 0.0
     distinct: list[set[float]] = field(default_factory=list)
     starts: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, trial: int, segment: int, chunk: Chunk) -> None:
-        assert chunk.tau is not None
-        for name, values in (("q", chunk.q), ("tau", chunk.tau)):
+        tau = np.zeros_like(chunk.q) if chunk.tau is None else chunk.tau
+        for values in (chunk.t, chunk.q, chunk.dq, chunk.tau):
+            self.digest.update(b"" if values is None else values.tobytes())
+        for name, values in (("q", chunk.q), ("tau", tau)):
             least, most = values.min(axis=0), values.max(axis=0)
             self.low[name] = np.minimum(self.low.get(name, least), least)
             self.high[name] = np.maximum(self.high.get(name, most), most)
         self.count += len(chunk)
-        self.square = self.square + (chunk.tau**2).sum(axis=0)
-        self.zeros = self.zeros + (chunk.tau == 0.0).sum(axis=0)
+        self.square = self.square + (tau**2).sum(axis=0)
+        self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
-        for seen, column in zip(self.distinct, chunk.tau.T, strict=True):
+        for seen, column in zip(self.distinct, tau.T, strict=True):
             if len(seen) < 1000:
                 seen.update(column[:2000].tolist())
         first = self.starts.get((trial, segment), (float(chunk.t[0]), 0.0))[0]
@@ -135,9 +142,9 @@ class _Ranges:
 
 
 def survey(
-    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive]
+    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive], need_effort: bool = True
 ) -> Survey:
-    """Walk all trials once.
+    """Walk all trials once; without `need_effort` efforts are not looked at, and their ranges are 0.
 
     Raises:
         InputError: no usable sample, efforts missing, unknown joints.
@@ -150,7 +157,7 @@ def survey(
     for trial, recording in enumerate(recordings):
 
         def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
-            for segment, chunk in clean(recording, joints, drives, step, repairs):
+            for segment, chunk in clean(recording, joints, drives, step, repairs, need_effort):
                 ranges.add(trial, segment, chunk)
                 yield segment, chunk
 
@@ -266,4 +273,5 @@ def _conclude(
         velocity_gain=gain,
         velocity_lag=lag,
         quieter_recorded=quieter,
+        sha256=ranges.digest.hexdigest(),
     )

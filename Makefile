@@ -1,0 +1,49 @@
+# Everything a machine without ROS 2 needs: Python >= 3.10 (headers, venv), gcc, g++, make and a package index.
+#   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
+#   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/
+#   make test PYTEST_FLAGS="-k base -x"      ROBOT_DYN_ID_DATA names the folder of the measured recordings, if any
+
+ROS_DISTRO ?= jazzy
+PYTHON ?= python3
+
+venv := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
+stamp := $(venv)/installed
+extras := $(ROS_DISTRO),build,build-$(ROS_DISTRO),test,lint
+environment := pyproject.toml setup.py
+sources := CMakeLists.txt package.xml $(shell find msg config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
+
+export ROS_DISTRO
+# The environment stands alone, whatever distribution or environment this shell has sourced.
+unexport ROS_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH LD_LIBRARY_PATH
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+.PHONY: demo test lint clean
+
+demo: $(stamp)
+	$(venv)/bin/robot-dyn-id demo
+
+# Not `python -m pytest`, which would test the source tree in place of the installed package.
+test: $(stamp)
+	$(venv)/bin/pytest $(PYTEST_FLAGS)
+
+lint: $(stamp)
+	$(venv)/bin/ruff check .
+	$(venv)/bin/ruff format --check .
+	$(venv)/bin/mypy
+
+clean:
+	rm -rf .venv .venv-* build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+# The installed package is always the present tree's. Only new requirements make a new environment: the build tools
+# are kept in it, so that a change of the sources takes seconds.
+$(stamp): $(environment) $(sources)
+	$(if $(filter $(environment),$?),$(create),$(refresh))
+	touch $@
+
+define create
+$(PYTHON) -m venv --clear $(venv)
+	$(venv)/bin/pip install --prefer-binary '.[$(extras)]'
+endef
+define refresh
+$(venv)/bin/pip install --quiet --no-deps --no-build-isolation .
+endef

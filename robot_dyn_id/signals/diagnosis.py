@@ -1,0 +1,78 @@
+"""Agreement of efforts with the URDF's own torque, and their delay against the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
+from robot_dyn_id.signals.filtering import derivative
+from robot_dyn_id.signals.processing import SignalPlan, Smooth
+
+DELAY = 5e-3
+"""Delays below this [s] are not worth a word."""
+
+
+def torque(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
+    """Torques of the given columns' parameters along a motion, shape (n, N)."""
+    layout = Layout.of(regressor, columns)
+    packed = np.empty((layout.starts[-1], len(motion)))
+    regressor.fill(motion, layout.slots, packed)
+    return np.array(
+        [values[support] @ layout.block(packed, joint)[:-1] for joint, support in enumerate(layout.supports)]
+    )
+
+
+def nominal_agreement(
+    regressor: Regressor, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
+) -> tuple[Array, Array, Array]:
+    """Measured effort against the torque of the URDF's own parameters, both about their means.
+
+    Returns:
+        Slope, correlation, and RMS of the nominal torque about its mean [N m or N], shape (n,) each.
+    """
+    count, sums = 0, np.zeros((5, len(regressor.model.joint_names)))
+    nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
+    for piece in walk():
+        if piece.tau is None or not piece.own.any():
+            continue
+        y = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
+        x = torque(regressor, nominal, regressor.model.inertial_parameters[nominal], piece.motion.take(piece.own))
+        count += y.shape[1]
+        sums += np.array([x.sum(1), y.sum(1), (x * x).sum(1), (y * y).sum(1), (x * y).sum(1)])
+    x_mean, y_mean, xx, yy, xy = sums / max(count, 1)
+    xx, yy, xy = xx - x_mean**2, yy - y_mean**2, xy - x_mean * y_mean
+    known = (xx > 0) & (yy > 0)
+    slope = np.divide(xy, xx, out=np.zeros_like(xy), where=known)
+    correlation = np.divide(xy, np.sqrt(np.abs(xx * yy)), out=np.zeros_like(xy), where=known)
+    return slope, correlation, np.sqrt(np.maximum(xx, 0.0))
+
+
+def delay(
+    regressor: Regressor, columns: Integers, values: Array, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
+) -> tuple[str, ...]:
+    """Warnings for joints whose effort is late or early against the motion.
+
+    With efforts late by d the residual is -d times the torque's rate of change, to first order.
+    """
+    joints = len(regressor.model.joint_names)
+    product, square, error, count = np.zeros(joints), np.zeros(joints), np.zeros(joints), 0
+    for piece in walk():
+        if piece.tau is None or not piece.own.any():
+            continue
+        predicted = torque(regressor, columns, values, piece.motion)
+        rate = derivative(predicted, plan.rate)[:, piece.own]
+        residual = (plan.low_pass.apply(piece.tau, plan.rate) - predicted)[:, piece.own]
+        product += (residual * rate).sum(axis=1)
+        square += (rate**2).sum(axis=1)
+        error += (residual**2).sum(axis=1)
+        count += residual.shape[1]
+    late = np.divide(-product, square, out=np.zeros(joints), where=square > 0)
+    explained = np.divide(product**2, square * error, out=np.zeros(joints), where=(square > 0) & (error > 0))
+    return tuple(
+        f"joint {name}: its effort is about {1e3 * d:.0f} ms {'late' if d > 0 else 'early'} against its motion"
+        for name, d, share in zip(regressor.model.joint_names, late, explained, strict=True)
+        if abs(d) > DELAY and share > 0.2
+    )

@@ -1,0 +1,269 @@
+"""How well a model predicts torques that it has not seen, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
+from robot_dyn_id.signals.processing import SignalPlan, Smooth
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Motion that was seen: positions, speeds and accelerations of each joint, shape (n,) each."""
+
+    q_min: Array
+    q_max: Array
+    dq_max: Array
+    ddq_max: Array
+
+    @staticmethod
+    def of(walk: Iterable[Smooth]) -> Ranges:
+        """The ranges of the samples that are used."""
+        parts = [(p.motion.q[:, p.own], p.motion.dq[:, p.own], p.motion.ddq[:, p.own]) for p in walk if p.own.any()]
+        return Ranges(
+            np.min([q.min(axis=1) for q, _, _ in parts], axis=0),
+            np.max([q.max(axis=1) for q, _, _ in parts], axis=0),
+            np.max([np.abs(dq).max(axis=1) for _, dq, _ in parts], axis=0),
+            np.max([np.abs(ddq).max(axis=1) for _, _, ddq in parts], axis=0),
+        )
+
+
+@dataclass(frozen=True)
+class JointMetrics:
+    """Prediction of one joint's torque; ratios are to the RMS of the measured torque.
+
+    Attributes:
+        name: joint.
+        unit: N m or N.
+        rms: of the measured torque, low-passed.
+        rmse: RMS error.
+        nrmse: rmse / rms.
+        correlation: of predicted and measured torque.
+        max_error: largest error.
+        raw_nrmse: against the measured torque as recorded, not low-passed.
+        constant_nrmse: what the best constant would reach.
+        nominal_nrmse: what the URDF's own inertial parameters reach.
+    """
+
+    name: str
+    unit: str
+    rms: float
+    rmse: float
+    nrmse: float
+    correlation: float
+    max_error: float
+    raw_nrmse: float
+    constant_nrmse: float
+    nominal_nrmse: float
+
+    @property
+    def explained(self) -> float:
+        """Share of the torque's variance about its mean that the prediction explains; negative if it does harm."""
+        return 1.0 - (self.nrmse / self.constant_nrmse) ** 2 if self.constant_nrmse > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Metrics on data that were not used for estimation.
+
+    Attributes:
+        joints: per joint.
+        all_joints_nrmse: norm of all errors / norm of all torques.
+        nominal_all_joints_nrmse: the same for the URDF's own parameters.
+        samples: time samples compared.
+        outside: share of them outside the trained ranges (by more than a tenth of the range), 0 where unknown.
+    """
+
+    joints: tuple[JointMetrics, ...]
+    all_joints_nrmse: float
+    nominal_all_joints_nrmse: float
+    samples: int
+    outside: float
+
+
+@dataclass
+class _Sums:
+    """Running sums of predictions and measurements, shape (n,) each."""
+
+    samples: int = 0
+    outside: int = 0
+    totals: dict[str, Array] = field(default_factory=dict)
+    largest: Array | float = 0.0
+
+    def add(self, **values: Array) -> None:
+        for name, value in values.items():
+            self.totals[name] = self.totals.get(name, 0.0) + value.sum(axis=1)
+
+
+def compare(
+    regressor: Regressor,
+    columns: Integers,
+    values: Array,
+    walk: Callable[[], Iterable[Smooth]],
+    plan: SignalPlan,
+    trained: Ranges | None = None,
+) -> HeldOut:
+    """Predict the torques of a walk and compare.
+
+    Args:
+        regressor: robot and terms.
+        columns: the columns that `values` belong to (the independent ones).
+        values: base parameters.
+        walk: smooth windows with measured efforts.
+        plan: its low-pass is applied to the measured efforts, never to the prediction.
+        trained: ranges of the training motion.
+    """
+    sums = _Sums()
+    nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
+    for piece in walk():
+        if piece.tau is None or not piece.own.any():
+            continue
+        measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
+        motion = piece.motion.take(piece.own)
+        predicted = predict(regressor, columns, values, motion)
+        urdf = predict(regressor, nominal, regressor.model.inertial_parameters[nominal], motion)
+        error = predicted - measured
+        sums.add(
+            tau=measured, tau2=measured**2, hat=predicted, hat2=predicted**2, product=predicted * measured,
+            error2=error**2, raw2=(predicted - piece.tau[:, piece.own]) ** 2, tau_raw2=piece.tau[:, piece.own] ** 2,
+            urdf2=(urdf - measured) ** 2,
+        )  # fmt: skip
+        sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
+        sums.samples += measured.shape[1]
+        if trained is not None:
+            sums.outside += int(np.count_nonzero(_outside(motion, trained)))
+    return _conclude(regressor, sums)
+
+
+def predict(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
+    """Torques of the given columns' parameters along a motion, shape (n, N)."""
+    layout = Layout.of(regressor, columns)
+    packed = np.empty((layout.starts[-1], len(motion)))
+    regressor.fill(motion, layout.slots, packed)
+    return np.array(
+        [values[support] @ layout.block(packed, joint)[:-1] for joint, support in enumerate(layout.supports)]
+    )
+
+
+def _outside(motion: Motion, trained: Ranges) -> Array:
+    margin = 0.1 * np.maximum(trained.q_max - trained.q_min, 1e-3)[:, None]
+    beyond = (motion.q < trained.q_min[:, None] - margin) | (motion.q > trained.q_max[:, None] + margin)
+    beyond |= np.abs(motion.dq) > 1.1 * trained.dq_max[:, None] + 1e-3
+    beyond |= np.abs(motion.ddq) > 1.25 * trained.ddq_max[:, None] + 1e-2
+    return np.asarray(beyond.any(axis=0))
+
+
+def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
+    n, total = max(1, sums.samples), sums.totals
+    joints = []
+    for j, name in enumerate(regressor.model.joint_names):
+        mean, hat = total["tau"][j] / n, total["hat"][j] / n
+        variance, spread = total["tau2"][j] / n - mean**2, total["hat2"][j] / n - hat**2
+        rms = float(np.sqrt(total["tau2"][j] / n))
+        scale = rms if rms > 0 else 1.0
+        product = total["product"][j] / n - mean * hat
+        correlation = product / np.sqrt(variance * spread) if variance > 0 and spread > 0 else 0.0
+        rmse = float(np.sqrt(total["error2"][j] / n))
+        joints.append(
+            JointMetrics(
+                name=name,
+                unit=regressor.model.effort_units[j],
+                rms=rms,
+                rmse=rmse,
+                nrmse=rmse / scale,
+                correlation=float(np.clip(correlation, -1, 1)),
+                max_error=float(np.asarray(sums.largest)[j]),
+                raw_nrmse=float(np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
+                constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
+                nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
+            )
+        )
+    power = max(float(total["tau2"].sum()), 1e-300)
+    return HeldOut(
+        joints=tuple(joints),
+        all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
+        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
+        samples=sums.samples,
+        outside=sums.outside / n,
+    )
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What makes a verdict; ratios.
+
+    Attributes:
+        bad_nrmse: all-joint NRMSE above this is bad.
+        joint_nrmse: a joint's NRMSE above this is suspect.
+        constant_share: a joint that carries this share of the torque must be better than a constant.
+        nominal_margin: an error this much above that of the URDF's own parameters is bad.
+        explained: a joint of whose torque variance less than this is explained is not identifiable.
+        condition_number: above this (unit-norm columns) is suspect.
+        dropped_share: dropped rows above this are suspect.
+        outside_share: predictions outside the trained ranges above this are suspect.
+    """
+
+    bad_nrmse: float = 0.30
+    joint_nrmse: float = 0.30
+    constant_share: float = 0.05
+    nominal_margin: float = 0.10
+    explained: float = 0.5
+    condition_number: float = 1000.0
+    dropped_share: float = 0.01
+    outside_share: float = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`good`, `suspect` or `bad`, with the reasons."""
+
+    word: str
+    reasons: tuple[str, ...]
+
+
+def judge(
+    held_out: HeldOut,
+    thresholds: Thresholds,
+    cross_check_passed: bool,
+    condition_number: float,
+    dropped_share: float,
+    has_nominal: bool,
+    warnings: Sequence[str] = (),
+) -> Verdict:
+    """The verdict of an identification or validation; `warnings` make it suspect."""
+    limit = thresholds
+    bad, suspect = [], list(warnings)
+    if not cross_check_passed:
+        bad.append("the cross-check with Pinocchio failed")
+    if not held_out.all_joints_nrmse <= limit.bad_nrmse:
+        bad.append(f"held-out error of all joints is {held_out.all_joints_nrmse:.1%}, above {limit.bad_nrmse:.0%}")
+    power = sum(joint.rms**2 for joint in held_out.joints)
+    for joint in held_out.joints:
+        carries = joint.rms**2 >= limit.constant_share**2 * power
+        if carries and not joint.nrmse < joint.constant_nrmse:
+            bad.append(f"joint {joint.name}: the prediction is not better than a constant")
+        elif not joint.explained >= limit.explained:
+            suspect.append(
+                f"joint {joint.name} is not identifiable from these data: only {max(joint.explained, 0):.0%} of its "
+                f"torque's variance is explained"
+            )
+        elif joint.nrmse > limit.joint_nrmse:
+            suspect.append(f"joint {joint.name}: held-out error is {joint.nrmse:.1%}, above {limit.joint_nrmse:.0%}")
+    if has_nominal and held_out.all_joints_nrmse > (1 + limit.nominal_margin) * held_out.nominal_all_joints_nrmse:
+        bad.append(
+            f"worse than the URDF's own parameters ({held_out.all_joints_nrmse:.1%} against "
+            f"{held_out.nominal_all_joints_nrmse:.1%})"
+        )
+    if condition_number > limit.condition_number:
+        suspect.append(f"the condition number {condition_number:.3g} (unit-norm columns) is above "
+                       f"{limit.condition_number:g}: the motion tells some parameters badly")  # fmt: skip
+    if dropped_share > limit.dropped_share:
+        suspect.append(f"{dropped_share:.1%} of the rows were dropped")
+    if held_out.outside > limit.outside_share:
+        suspect.append(f"{held_out.outside:.0%} of the held-out samples lie outside the trained motion")
+    return Verdict("bad" if bad else "suspect" if suspect else "good", tuple(bad + suspect))
