@@ -288,7 +288,7 @@ def _model_from(
     mimics = {name: mimic for name, mimic in _mimics(root, label).items() if name in moving}
     independent = [name for name in moving if name not in mimics]
     for name in [*(joints or ()), *held]:
-        if name not in independent:
+        if name not in independent and not (name in held and name in mimics):
             why = f"mimics {mimics[name][0]}" if name in mimics else "is not a moving joint of the robot"
             raise ModelError(f"{label}: joint {name} {why}; its joints are {', '.join(independent)}")
     kept = [name for name in independent if joints is None or name in joints]

@@ -1,9 +1,15 @@
 """Estimators under one contract. A new one is one file and one line here."""
 
 from robot_dyn_id.estimators.contract import Estimate, Estimator
-from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.estimators.least_squares import (
+    GeneralizedLeastSquares,
+    OrdinaryLeastSquares,
+    WeightedLeastSquares,
+)
 
-ESTIMATORS: dict[str, type[Estimator]] = {e.name: e for e in (WeightedLeastSquares, OrdinaryLeastSquares)}
+ESTIMATORS: dict[str, type[Estimator]] = {
+    estimator.name: estimator for estimator in (WeightedLeastSquares, GeneralizedLeastSquares, OrdinaryLeastSquares)
+}
 """Estimators by the name that configurations use."""
 
-__all__ = ["ESTIMATORS", "Estimate", "Estimator", "OrdinaryLeastSquares", "WeightedLeastSquares"]
+__all__ = ["ESTIMATORS", "Estimate", "Estimator", "GeneralizedLeastSquares", "OrdinaryLeastSquares", "WeightedLeastSquares"]

@@ -42,6 +42,18 @@ class Whitening:
                 filtered = lfilter(self.filters[tile.joint], [1.0], joined, axis=1)[:, self.order :]
                 yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
 
+    def coloured_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
+        """Walk the problem with columns and torques run through the inverse filters, which colour white noise."""
+        states: dict[int, tuple[int, Array]] = {}
+        for tile in problem.tiles():
+            at_rest = np.zeros((len(tile.block), self.order))
+            segment, state = states.get(tile.joint, (-1, at_rest))
+            filtered, state = lfilter(
+                [1.0], self.filters[tile.joint], tile.block, axis=1, zi=state if segment == tile.segment else at_rest
+            )
+            states[tile.joint] = (tile.segment, state)
+            yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
+
 
 def residual_autocovariance(problem: LinearProblem, values: Array, order: int) -> tuple[Array, Array]:
     """Autocovariance of each joint's residual at lags 0 to `order`, and its rows, shapes (n, order + 1) and (n,)."""
