@@ -42,7 +42,8 @@ $(stamp): $(environment) $(sources)
 
 define create
 $(PYTHON) -m venv --clear $(venv)
-	$(venv)/bin/pip install --prefer-binary '.[$(extras)]'
+	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to three minutes, once"
+	$(venv)/bin/pip install --quiet --prefer-binary '.[$(extras)]'
 endef
 define refresh
 $(venv)/bin/pip install --quiet --no-deps --no-build-isolation .

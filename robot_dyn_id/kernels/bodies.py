@@ -13,7 +13,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dyn_id.kernels.compiled import inlined, samples, shifted
+from robot_dyn_id.kernels.compiled import COMPILED, Function, samples, shifted
+
+if COMPILED:
+    import numba
+
+    def step(function: Function) -> Function:
+        """Compile a step by itself and merge its machine code into its callers': they compile three times faster."""
+        jit = numba.njit(
+            forceinline=True,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            nogil=True,
+            fastmath={"contract"},
+            error_model="numpy",
+        )
+        return jit(function)  # type: ignore[no-any-return]
+
+else:
+
+    def step(function: Function) -> Function:
+        """Leave `function` as it is: it runs as NumPy operations."""
+        return function
+
 
 # rows of a body
 TURN = 0  # rotation of the body's frame to the base's (9)
@@ -26,7 +48,7 @@ COS, SIN, POSITION, SPEED, ACCELERATION = 45, 46, 47, 48, 49  # the joint's own
 ROWS = 50
 
 
-@inlined
+@step
 def load(n, start, i, j, scale, offset, slides, q, dq, ddq, work):  # type: ignore[no-untyped-def]
     """Motion of the joint of body i, led by joint j."""
     for k in samples(n):
@@ -39,7 +61,7 @@ def load(n, start, i, j, scale, offset, slides, q, dq, ddq, work):  # type: igno
             work[i, SIN, k] = np.sin(work[i, POSITION, k])
 
 
-@inlined
+@step
 def turn_body(n, p, i, turn, work):  # type: ignore[no-untyped-def]
     """Orientation of body i from that of its parent p."""
     for k in samples(n):
@@ -67,7 +89,7 @@ def turn_body(n, p, i, turn, work):  # type: ignore[no-untyped-def]
         work[i, TURN + 8, k] = p20 * x + p21 * y + p22 * z
 
 
-@inlined
+@step
 def place(n, p, i, shift, axis, work):  # type: ignore[no-untyped-def]
     """Direction of the joint of body i, and the way to it from the origin of its parent p."""
     ax, ay, az = axis[i, 0] + axis[i, 3], axis[i, 1] + axis[i, 4], axis[i, 2] + axis[i, 5]
@@ -84,7 +106,7 @@ def place(n, p, i, shift, axis, work):  # type: ignore[no-untyped-def]
         work[i, AXIS + 2, k] = work[i, TURN + 6, k] * ax + work[i, TURN + 7, k] * ay + work[i, TURN + 8, k] * az
 
 
-@inlined
+@step
 def move(n, p, i, turns, slides, work):  # type: ignore[no-untyped-def]
     """Velocity and acceleration of body i from those of its parent p."""
     for k in samples(n):
@@ -108,7 +130,7 @@ def move(n, p, i, turns, slides, work):  # type: ignore[no-untyped-def]
         work[i, SPIN + 2, k] = ez + g * zz + d * uz
 
 
-@inlined
+@step
 def weigh(n, i, parameters, work):  # type: ignore[no-untyped-def]
     """First moment and inertia of body i along the axes of the base, h = R h_i, I = R I_i R'."""
     hx, hy, hz = parameters[i, 1], parameters[i, 2], parameters[i, 3]
@@ -132,7 +154,7 @@ def weigh(n, i, parameters, work):  # type: ignore[no-untyped-def]
         work[i, SECOND + 5, k] = x * r20 + y * r21 + z * r22
 
 
-@inlined
+@step
 def need(n, i, m, work):  # type: ignore[no-untyped-def]
     """Wrench that the motion of body i needs: f = m a + dw x h + w x (w x h), n = I dw + w x I w + h x a."""
     for k in samples(n):
@@ -152,7 +174,7 @@ def need(n, i, m, work):  # type: ignore[no-untyped-def]
         work[i, MOMENT + 2, k] = ixz * ex + iyz * ey + izz * ez + wx * y - wy * x + hx * ay - hy * ax
 
 
-@inlined
+@step
 def hand_down(n, i, p, work):  # type: ignore[no-untyped-def]
     """Add the wrench of body i to that of its parent p."""
     for k in samples(n):
@@ -166,7 +188,7 @@ def hand_down(n, i, p, work):  # type: ignore[no-untyped-def]
         work[p, MOMENT + 2, k] += work[i, MOMENT + 2, k] + px * fy - py * fx
 
 
-@inlined
+@step
 def merge(n, i, p, m, work):  # type: ignore[no-untyped-def]
     """Add the composite body i, of mass m, to its parent p."""
     for k in samples(n):
@@ -186,7 +208,7 @@ def merge(n, i, p, m, work):  # type: ignore[no-untyped-def]
         work[p, SECOND + 5, k] += work[i, SECOND + 5, k] + x + y
 
 
-@inlined
+@step
 def accelerate(n, i, m, turns, slides, work):  # type: ignore[no-untyped-def]
     """Wrench that a unit acceleration of the joint of composite body i, of mass m, needs."""
     for k in samples(n):
@@ -203,7 +225,7 @@ def accelerate(n, i, m, turns, slides, work):  # type: ignore[no-untyped-def]
         work[i, EFFECT + 5, k] = turns * z + slides * m * zz
 
 
-@inlined
+@step
 def lever(n, i, a, work):  # type: ignore[no-untyped-def]
     """Take the effect of joint i from the origin of its ancestor a to that of a's parent."""
     for k in samples(n):
@@ -214,7 +236,7 @@ def lever(n, i, a, work):  # type: ignore[no-untyped-def]
         work[i, EFFECT + 2, k] += px * fy - py * fx
 
 
-@inlined
+@step
 def project(n, a, i, wrench, gain, row, work, sums):  # type: ignore[no-untyped-def]
     """Add what joint a feels of a vector of body i, times `gain`."""
     for k in samples(n):

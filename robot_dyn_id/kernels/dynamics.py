@@ -7,6 +7,8 @@ chapters 5 and 6). Followers of mimic joints add to the rows and columns of the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from robot_dyn_id.kernels.bodies import (
@@ -25,10 +27,11 @@ from robot_dyn_id.kernels.bodies import (
     need,
     place,
     project,
+    step,
     turn_body,
     weigh,
 )
-from robot_dyn_id.kernels.compiled import compiled, inlined, samples, shifted
+from robot_dyn_id.kernels.compiled import compiled, samples, shifted
 
 TILE = 64  # states worked on together: the workspace of an arm stays in the second cache
 WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cache lines
@@ -37,8 +40,10 @@ SINGULAR = 1e-14
 """A pivot of M below this share of its diagonal entry is rounding: the matrix is not positive definite."""
 
 
-@inlined
-def _outward(n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work):  # type: ignore[no-untyped-def]
+@step
+def _outward(  # type: ignore[no-untyped-def]
+    n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work
+):
     """Motion of all bodies from the base on, and the wrench that each needs."""
     for body in range(parent.shape[0]):
         i, p = np.uint64(body), np.uint64(parent[body])
@@ -47,31 +52,25 @@ def _outward(n, start, parent, leader, multiplier, offset, turn, shift, axis, sl
         place(n, p, i, shift, axis, work)
         move(n, p, i, 1.0 - slides[body], slides[body], work)
         weigh(n, i, parameters, work)
-        need(n, i, parameters[i, 0], work)
+        need(n, i, parameters[body, 0], work)
 
 
-@inlined
-def _feel(n, a, i, moment, force, slides, gain, row, work, sums):  # type: ignore[no-untyped-def]
-    """Add what joint a feels of a wrench of body i, times `gain`."""
-    if slides > 0.0:
-        project(n, a, i, force, gain, row, work, sums)
-    else:
-        project(n, a, i, moment, gain, row, work, sums)
-
-
-@inlined
+@step
 def _torque(n, parent, leader, multiplier, slides, work, sums):  # type: ignore[no-untyped-def]
-    """Add the torque of every joint to its row of `sums`; the wrenches add up towards the base."""
+    """Torque of the joints, the first rows of `sums`; the wrenches add up towards the base."""
     for reverse in range(parent.shape[0]):
         body = parent.shape[0] - 1 - reverse
         i, row = np.uint64(body), np.uint64(leader[body])
-        _feel(n, i, i, MOMENT, FORCE, slides[body], multiplier[body], row, work, sums)
+        if slides[body] > 0.0:
+            project(n, i, i, FORCE, multiplier[body], row, work, sums)
+        else:
+            project(n, i, i, MOMENT, multiplier[body], row, work, sums)
         hand_down(n, i, np.uint64(parent[body]), work)
 
 
-@inlined
-def _mass(n, first, parent, leader, multiplier, slides, parameters, masses, work, sums):  # type: ignore[no-untyped-def]
-    """Add the lower triangle of the mass matrix to the rows of `sums` from `first` on; the bodies merge to the base."""
+@step
+def _mass(n, joints, parent, leader, multiplier, slides, parameters, masses, work, sums):  # type: ignore[no-untyped-def]
+    """Lower triangle of the mass matrix, the rows of `sums` after the torque; the bodies merge towards the base."""
     bodies = parent.shape[0]
     for body in range(bodies):
         masses[body] = parameters[body, 0]
@@ -85,102 +84,115 @@ def _mass(n, first, parent, leader, multiplier, slides, parameters, masses, work
             if ancestor != body and other == joint:
                 gain = 2.0 * gain  # both entries of M_full fall on the same one
             high, low = max(joint, other), min(joint, other)
-            row = np.uint64(first + high * (high + 1) // 2 + low)
-            _feel(n, a, i, EFFECT, EFFECT + 3, slides[ancestor], gain, row, work, sums)
+            row = np.uint64(joints + high * (high + 1) // 2 + low)
+            if slides[ancestor] > 0.0:
+                project(n, a, i, EFFECT + 3, gain, row, work, sums)
+            else:
+                project(n, a, i, EFFECT, gain, row, work, sums)
             lever(n, i, a, work)
             ancestor = parent[ancestor]
         merge(n, i, np.uint64(parent[body]), masses[body], work)
         masses[parent[body]] += masses[body]
 
 
-@inlined
-def _solve(n, joints, work, sums, definite, start):  # type: ignore[no-untyped-def]
-    """Turn the first rows of `sums` from M x into x; M, in the rows that follow, is overwritten.
+@step
+def _eliminate(n, joints, sums):  # type: ignore[no-untyped-def]
+    """Factors L' D L of the mass matrix, in its place, with 1 / D on the diagonal; the first rows become L^-T of them.
 
-    The last joint is eliminated first. `definite` becomes the least excess of a pivot over rounding.
+    The last joint comes first. The last row becomes the least excess of a pivot over what may be rounding.
     """
-    ratio, spare = np.uint64(0), np.uint64(1)
+    last = joints + joints * (joints + 1) // 2
+    factor, least = np.uint64(last + joints), np.uint64(last + joints + 1)
+    for j in range(joints):
+        kept, diagonal = np.uint64(last + j), np.uint64(joints + j * (j + 1) // 2 + j)
+        for k in samples(n):
+            sums[kept, k] = SINGULAR * sums[diagonal, k]
+            sums[least, k] = np.inf
     for reverse in range(joints):
         j = joints - 1 - reverse
-        first_j = joints + j * (j + 1) // 2
-        diagonal, x_j = np.uint64(first_j + j), np.uint64(j)
+        row_j = joints + j * (j + 1) // 2
+        x_j, diagonal, kept = np.uint64(j), np.uint64(row_j + j), np.uint64(last + j)
         for k in samples(n):
-            work[ratio, 0, k] = 1.0 / sums[diagonal, k]
-        for step in range(j):
-            i = j - 1 - step
-            first_i = joints + i * (i + 1) // 2
-            entry, x_i = np.uint64(first_j + i), np.uint64(i)
+            sums[least, k] = np.minimum(sums[least, k], sums[diagonal, k] - sums[kept, k])
+            sums[diagonal, k] = 1.0 / sums[diagonal, k]
+        for before in range(j):
+            i = j - 1 - before
+            row_i = joints + i * (i + 1) // 2
+            x_i, entry = np.uint64(i), np.uint64(row_j + i)
             for k in samples(n):
-                work[spare, 0, k] = sums[entry, k] * work[ratio, 0, k]
-                sums[x_i, k] -= work[spare, 0, k] * sums[x_j, k]
+                sums[factor, k] = sums[entry, k] * sums[diagonal, k]
+                sums[x_i, k] -= sums[factor, k] * sums[x_j, k]
             for m in range(i + 1):
-                row, other = np.uint64(first_i + m), np.uint64(first_j + m)
+                target, source = np.uint64(row_i + m), np.uint64(row_j + m)
                 for k in samples(n):
-                    sums[row, k] -= work[spare, 0, k] * sums[other, k]
+                    sums[target, k] -= sums[factor, k] * sums[source, k]
             for k in samples(n):
-                sums[entry, k] = work[spare, 0, k]
-        for k in samples(n):
-            sums[x_j, k] *= work[ratio, 0, k]
+                sums[entry, k] = sums[factor, k]
+
+
+@step
+def _substitute(n, joints, sums):  # type: ignore[no-untyped-def]
+    """The first rows of `sums`, as `_eliminate` leaves them, become the solution."""
     for j in range(joints):
-        first_j, x_j = joints + j * (j + 1) // 2, np.uint64(j)
+        row_j = joints + j * (j + 1) // 2
+        x_j, diagonal = np.uint64(j), np.uint64(row_j + j)
+        for k in samples(n):
+            sums[x_j, k] *= sums[diagonal, k]
         for i in range(j):
-            entry, x_i = np.uint64(first_j + i), np.uint64(i)
+            x_i, entry = np.uint64(i), np.uint64(row_j + i)
             for k in samples(n):
                 sums[x_j, k] -= sums[entry, k] * sums[x_i, k]
 
 
-@inlined
-def _evaluate(  # type: ignore[no-untyped-def]
-    tile, width, parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-    q, dq, ddq, effort, torque, mass, acceleration,
-):  # fmt: skip
-    bodies, joints = parent.shape[0], q.shape[0]
-    packed = joints * (joints + 1) // 2
-    base = np.uint64(bodies)
-    work = np.zeros((bodies + 1, ROWS, width))
-    sums = np.zeros((joints + packed, width))
-    masses = np.zeros(bodies + 1)
-    for r in range(3):
-        work[base, TURN + 4 * r] = 1.0
-        work[base, PULL + r] = -gravity[r]
-    for start in range(0, q.shape[1], tile):
-        n = min(tile, q.shape[1] - start)
-        for row in range(joints + packed):
-            for k in samples(n):
-                sums[row, k] = 0.0
-        _outward(n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work)
-        _torque(n, parent, leader, multiplier, slides, work, sums)
-        for row in range(torque.shape[0]):
-            for k in samples(n):
-                torque[row, shifted(start, k)] = sums[row, k]
-        if mass.shape[0] + acceleration.shape[0] > 0:
+def _kernel(tile: int, width: int) -> Any:
+    """The kernel for tiles of `tile` states, in a workspace with rows of `width`: constants for the compiler."""
+
+    def dynamics(  # type: ignore[no-untyped-def]
+        parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
+        q, dq, ddq, added, slots, effort, torque, mass, acceleration, excess
+    ):  # fmt: skip
+        bodies, joints, packed = parent.shape[0], q.shape[0], q.shape[0] * (q.shape[0] + 1) // 2
+        base = np.uint64(bodies)
+        work = np.zeros((bodies + 1, ROWS, width))
+        sums = np.zeros((2 * joints + packed + 2, width))
+        masses = np.zeros(bodies + 1)
+        for r in range(3):
+            work[base, TURN + 4 * r] = 1.0
+            work[base, PULL + r] = -gravity[r]
+        for start in range(0, q.shape[1], tile):
+            n = 1 if tile == 1 else min(tile, q.shape[1] - start)
+            sums[: joints + packed] = 0.0
+            _outward(
+                n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work
+            )
+            _torque(n, parent, leader, multiplier, slides, work, sums)
+            for j in range(torque.shape[0]):
+                for k in samples(n):
+                    torque[j, shifted(start, k)] = sums[j, k]
+            if mass.shape[0] + acceleration.shape[0] == 0:
+                continue
             _mass(n, joints, parent, leader, multiplier, slides, parameters, masses, work, sums)
-        for row in range(mass.shape[0]):
+            for r in range(slots.shape[0]):
+                for k in samples(n):
+                    sums[joints + slots[r], k] += added[r, shifted(start, k)]
+            for r in range(mass.shape[0]):
+                for k in samples(n):
+                    mass[r, shifted(start, k)] = sums[joints + r, k]
+            if acceleration.shape[0] == 0:
+                continue
+            for j in range(joints):
+                for k in samples(n):
+                    sums[j, k] = effort[j, shifted(start, k)] - sums[j, k]
+            _eliminate(n, joints, sums)
+            _substitute(n, joints, sums)
+            for j in range(joints):
+                for k in samples(n):
+                    acceleration[j, shifted(start, k)] = sums[j, k]
             for k in samples(n):
-                mass[row, shifted(start, k)] = sums[joints + row, k]
-        if acceleration.shape[0] > 0:
-            for row in range(joints):
-                for k in samples(n):
-                    sums[row, k] = effort[row, shifted(start, k)] - sums[row, k]
-            _solve(n, joints, work, sums, masses, start)
-            for row in range(joints):
-                for k in samples(n):
-                    acceleration[row, shifted(start, k)] = sums[row, k]
+                excess[shifted(start, k)] = sums[-1, k]
+
+    return dynamics
 
 
-@compiled
-def dynamics_tiles(  # type: ignore[no-untyped-def]
-    parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-    q, dq, ddq, effort, torque, mass, acceleration,
-):  # fmt: skip
-    _evaluate(TILE, WIDTH, parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-        q, dq, ddq, effort, torque, mass, acceleration)
-
-
-@compiled
-def dynamics_single(  # type: ignore[no-untyped-def]
-    parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-    q, dq, ddq, effort, torque, mass, acceleration,
-):  # fmt: skip
-    _evaluate(1, 1, parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-        q, dq, ddq, effort, torque, mass, acceleration)
+dynamics_tiles = compiled(_kernel(TILE, WIDTH))
+dynamics_single = compiled(_kernel(1, 1))

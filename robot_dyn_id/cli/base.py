@@ -1,0 +1,52 @@
+"""`robot-dyn-id base`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from robot_dyn_id.base_parameters import PIVOTS, BaseParameters, base_parameters
+from robot_dyn_id.configuration import read_configuration
+from robot_dyn_id.regressor import Regressor, terms_on_joints
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
+    parser.add_argument("--pivots", choices=PIVOTS, help="leftmost independent columns, or largest first")
+    parser.add_argument("--config", metavar="FILE", help="joints, gravity and terms (YAML)")
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Find the base parameters and print them."""
+    configuration = read_configuration(arguments.config)
+    gravity = arguments.gravity or configuration.gravity or STANDARD_GRAVITY
+    model = RobotModel.from_urdf(arguments.robot, gravity=gravity)
+    moving = [name for name in configuration.identify or model.joint_names if name not in configuration.held]
+    model = RobotModel.from_urdf(arguments.robot, joints=moving, held=configuration.held, gravity=gravity)
+    terms = configuration.terms if arguments.config is not None else ()
+    base = base_parameters(Regressor(model, terms_on_joints(model, terms)), arguments.pivots or configuration.pivots)
+    if not arguments.json:
+        _print(model, base)
+    return 0, {
+        "count": len(base.names),
+        "parameters": [
+            {"name": name, "expression": text, "unit": unit}
+            for name, text, unit in zip(base.names, base.expressions, base.units, strict=True)
+        ],
+        "unidentifiable": list(base.unidentifiable),
+        "combined": list(base.combined),
+        "joints": list(model.joint_names),
+    }
+
+
+def _print(model: RobotModel, base: BaseParameters) -> None:
+    print(f"{model.name}: {len(base.names)} base parameters of {len(base.column_names)}")
+    for number, name in enumerate(model.body_names, start=1):
+        print(f"  joint {number}: {name}")
+    width = max(len(name) for name in base.names)
+    for name, text, unit in zip(base.names, base.expressions, base.units, strict=True):
+        print(f"{name:<{width}}  {unit:<8}  {text}")
+    print(f"not identifiable at all: {', '.join(base.unidentifiable) or 'none'}")

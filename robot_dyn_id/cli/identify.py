@@ -1,0 +1,55 @@
+"""`robot-dyn-id identify`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from robot_dyn_id import __version__
+from robot_dyn_id.cli import output_folder, progress
+from robot_dyn_id.cli.answers import print_evaluation, write_results
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, open_all, robot_for, unrecorded
+from robot_dyn_id.configuration import FRICTION
+from robot_dyn_id.estimators import ESTIMATORS
+from robot_dyn_id.parameter_io import write_parameters
+from robot_dyn_id.pipeline import identify, split
+from robot_dyn_id.report.summary import identification_summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv; one trial each")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml and the reports")
+    parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="trials to validate on")
+    parser.add_argument("--train-range", nargs=2, type=float, metavar=("A", "B"),
+                        help="train on these seconds of the recording, validate on the rest")  # fmt: skip
+    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
+    parser.add_argument("--cutoff", type=float, metavar="HZ", help="zero-phase low-pass (default: from the data)")
+    parser.add_argument("--estimator", choices=list(ESTIMATORS), help="default: weighted")
+    parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Identify, write, and print."""
+    configuration = configuration_from(arguments)
+    settings = configuration.settings
+    recordings = open_all(arguments.data, configuration.topic)
+    held_out = open_all(arguments.validate, configuration.topic)
+    model = robot_for(arguments.robot, configuration, [*recordings, *held_out])
+    train_range = tuple(arguments.train_range) if arguments.train_range else None
+    training, validation = split(recordings, model.joint_names, held_out, train_range)
+    folder = output_folder(arguments.out)
+    result = identify(training, validation, model, settings, __version__, progress)
+    notes = (*unrecorded(model, configuration), *(note for r in recordings for note in r.notes(model.joint_names)))
+    result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *notes)))
+    file = folder / "parameters.yaml"
+    summary = identification_summary(result, str(file))
+    write_results(folder, summary, result.evaluation, result.parameters)
+    write_parameters(file, result.parameters)
+    if not arguments.json:
+        print_evaluation(result.evaluation)
+        print(f"\n{len(result.parameters.names)} base parameters in {file}; report in {folder / 'report.html'}")
+    return int(result.evaluation.verdict.word == "bad"), summary

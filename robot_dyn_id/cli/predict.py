@@ -1,0 +1,45 @@
+"""`robot-dyn-id predict`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.cli import output_folder
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, open_all
+from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.pipeline import predict_recording
+from robot_dyn_id.recordings import write_npz
+from robot_dyn_id.robot import RobotModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("data", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--out", required=True, metavar="FILE.npz", help="t, joint_names, tau")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Predict and write."""
+    file = Path(arguments.out)
+    if file.suffix != ".npz":
+        raise UsageError(f"--out {file}: the file name must end in .npz")
+    configuration = configuration_from(arguments)
+    parameters = read_parameters(arguments.parameters)
+    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    recording = open_all([arguments.data], configuration.topic)[0]
+    output_folder(file.parent)
+    t, tau, warnings = predict_recording(recording, parameters, configuration.velocity)
+    write_npz(file, parameters.joint_names, t + recording.epoch * 1e-9, tau=tau)
+    for warning in warnings:
+        print(f"  ! {warning}", file=sys.stderr)
+    if not arguments.json:
+        print(f"{len(t)} predictions in {file}")
+    return 0, {"file": str(file), "warnings": list(warnings)}

@@ -1,0 +1,40 @@
+"""`robot-dyn-id validate`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from robot_dyn_id.cli import output_folder, progress
+from robot_dyn_id.cli.answers import print_evaluation, write_results
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, open_all
+from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.pipeline import validate
+from robot_dyn_id.report.summary import evaluation_summary
+from robot_dyn_id.robot import RobotModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--out", default=".", metavar="DIR", help="folder for report.json and report.html (default: here)")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Validate, write, and print."""
+    configuration = configuration_from(arguments)
+    parameters = read_parameters(arguments.parameters)
+    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    recordings = open_all(arguments.data, configuration.topic)
+    folder = output_folder(arguments.out)
+    evaluation = validate(recordings, parameters, configuration.settings, progress)
+    summary = evaluation_summary(evaluation, arguments.parameters)
+    write_results(folder, summary, evaluation, parameters)
+    if not arguments.json:
+        print_evaluation(evaluation)
+        print(f"report in {folder / 'report.html'}")
+    return int(evaluation.verdict.word == "bad"), summary

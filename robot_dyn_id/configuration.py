@@ -1,0 +1,228 @@
+"""The one `--config` file: read, checked key by key, and turned into values."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators import ESTIMATORS, Estimator
+from robot_dyn_id.pipeline import Settings
+from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.health import CHECKS
+from robot_dyn_id.terms import TERMS, Term
+from robot_dyn_id.validation import Thresholds
+
+FRICTION: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "viscous": ("viscous",),
+    "coulomb": ("viscous", "coulomb"),
+}
+"""What `--friction` calls combinations of terms."""
+
+DEFAULT_TERMS = ("viscous", "coulomb", "offset")
+
+
+@dataclass(frozen=True)
+class JointConfiguration:
+    """One joint: gain [N m/A] and sign of its current, or the position where it is held [rad or m]."""
+
+    gain: float | None = None
+    sign: float = 1.0
+    held: float | None = None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The content of a configuration file; every key may be left out.
+
+    Attributes:
+        joints: per joint name; see `JointConfiguration`.
+        identify: the joints to identify; all that the recording holds by default.
+        gravity: gravity vector in the base frame [m/s^2].
+        topic: the JointState topic of bags.
+        cutoff: low-pass [Hz].
+        filter_order: of one pass.
+        velocity: auto, recorded or derivative.
+        terms: names, or name: {constant: value}.
+        estimator: name, or {name: ..., option: value}.
+        pivots: rref or qr.
+        thresholds: of the verdict.
+        ignore: health checks to overrule.
+    """
+
+    joints: Mapping[str, JointConfiguration] = field(default_factory=dict)
+    identify: tuple[str, ...] | None = None
+    gravity: tuple[float, float, float] | None = None
+    topic: str | None = None
+    cutoff: float | None = None
+    filter_order: int = 4
+    velocity: str = "auto"
+    terms: tuple[Term, ...] = field(default_factory=lambda: tuple(TERMS[name]() for name in DEFAULT_TERMS))
+    estimator: Estimator = field(default_factory=lambda: ESTIMATORS["weighted"]())
+    pivots: str = "rref"
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    ignore: tuple[str, ...] = ()
+
+    @property
+    def drives(self) -> dict[str, Drive]:
+        """Joints whose effort is a current."""
+        return {name: Drive(joint.gain, joint.sign) for name, joint in self.joints.items() if joint.gain is not None}
+
+    @property
+    def held(self) -> dict[str, float]:
+        """Joints that stand still, and where."""
+        return {name: joint.held for name, joint in self.joints.items() if joint.held is not None}
+
+    @property
+    def settings(self) -> Settings:
+        """What the pipeline needs of it."""
+        return Settings(
+            terms=self.terms,
+            estimator=self.estimator,
+            drives=self.drives,
+            cutoff=self.cutoff,
+            filter_order=self.filter_order,
+            velocity=self.velocity,
+            pivots=self.pivots,
+            thresholds=self.thresholds,
+            ignore=self.ignore,
+        )
+
+
+def read_configuration(path: str | Path | None) -> Configuration:
+    """Read a configuration file; None is the default configuration.
+
+    Raises:
+        UsageError: not readable, an unknown key (the nearest known one is named), a wrong type or value.
+    """
+    if path is None:
+        return Configuration()
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the configuration ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not a YAML file ({' '.join(str(error).split())[:120]})") from None
+    try:
+        return parse_configuration({} if content is None else content)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def parse_configuration(content: Any) -> Configuration:
+    """Turn the content of a configuration file into values.
+
+    Raises:
+        UsageError: see `read_configuration`.
+    """
+    known = [item.name for item in fields(Configuration)]
+    given = _mapping(content, "the configuration", known)
+    readers: dict[str, Any] = {
+        "joints": _joints,
+        "identify": lambda value, key: _texts(value, key),
+        "gravity": _vector,
+        "topic": _text,
+        "cutoff": _number,
+        "filter_order": _integer,
+        "velocity": _text,
+        "terms": _terms,
+        "estimator": _estimator,
+        "pivots": _text,
+        "thresholds": lambda value, key: Thresholds(**_numbers(value, key, [f.name for f in fields(Thresholds)])),
+        "ignore": lambda value, key: tuple(_one_of(v, key, CHECKS) for v in _texts(value, key)),
+    }
+    configuration = Configuration(**{key: readers[key](value, key) for key, value in given.items()})
+    for name in configuration.held:
+        if configuration.identify is not None and name in configuration.identify:
+            raise UsageError(f"joint {name} is both held and to be identified: choose one")
+    _ = configuration.settings  # refuse contradictions now, before anything is read
+    return configuration
+
+
+def _mapping(value: Any, key: str, known: Sequence[str] | None = None) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{key}: must be keys and values, not {value!r}")
+    for name in value:
+        if known is not None:
+            _one_of(name, key, known, "unknown key")
+    return value
+
+
+def _one_of(value: Any, key: str, known: Sequence[str], what: str = "unknown value") -> str:
+    if value not in known:
+        near = difflib.get_close_matches(str(value), known, 1, 0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        raise UsageError(f"{key}: {what} {value!r}; {hint}")
+    return str(value)
+
+
+def _number(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UsageError(f"{key}: must be a number, not {value!r}")
+    return float(value)
+
+
+def _integer(value: Any, key: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"{key}: must be a whole number, not {value!r}")
+    return value
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{key}: must be a text, not {value!r}")
+    return value
+
+
+def _texts(value: Any, key: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise UsageError(f"{key}: must be a list, not {value!r}")
+    return tuple(_text(entry, key) for entry in value)
+
+
+def _vector(value: Any, key: str) -> tuple[float, float, float]:
+    if not isinstance(value, list) or len(value) != 3:
+        raise UsageError(f"{key}: must be a list of 3 numbers, not {value!r}")
+    return (_number(value[0], key), _number(value[1], key), _number(value[2], key))
+
+
+def _numbers(value: Any, key: str, known: Sequence[str]) -> dict[str, float]:
+    return {name: _number(entry, f"{key}.{name}") for name, entry in _mapping(value, key, known).items()}
+
+
+def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
+    known = [item.name for item in fields(JointConfiguration)]
+    return {
+        str(name): JointConfiguration(**_numbers(entry, f"{key}.{name}", known))
+        for name, entry in _mapping(value, key).items()
+    }
+
+
+def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
+    """Constructor arguments of a term or an estimator, each of the type of its default."""
+    defaults = {item.name: item.default for item in fields(kind)}
+    readers = {float: _number, int: _integer, str: _text}
+    given = _mapping(value, key, list(defaults))
+    return {name: readers[type(defaults[name])](entry, f"{key}.{name}") for name, entry in given.items()}
+
+
+def _terms(value: Any, key: str) -> tuple[Term, ...]:
+    entries = value if isinstance(value, dict) else dict.fromkeys(_texts(value, key))
+    terms = []
+    for name, options in entries.items():
+        kind = TERMS[_one_of(name, key, list(TERMS))]
+        terms.append(kind(**_options(kind, {} if options is None else options, f"{key}.{name}")))
+    return tuple(terms)
+
+
+def _estimator(value: Any, key: str) -> Estimator:
+    given = dict(_mapping(value, key)) if isinstance(value, dict) else {"name": value}
+    name = _one_of(given.pop("name", "weighted"), key, list(ESTIMATORS))
+    kind = ESTIMATORS[name]
+    return kind(**_options(kind, given, f"{key}.{name}"))

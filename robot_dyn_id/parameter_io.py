@@ -1,0 +1,121 @@
+"""`parameters.yaml`: a parameter set as text that a person can read and compare; equal to the last bit when read back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+import yaml
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.parameters import ParameterSet
+
+FORMAT = "robot_dyn_id parameters 1"
+
+MATRICES = ("covariance", "mapping")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Arrays in one line each, texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+class _Row(list[Any]):
+    """A list that is written in one line."""
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(
+    _Row, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=True)
+)
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in MATRICES:
+        return [_Row(row) for row in np.asarray(value).tolist()]
+    if isinstance(value, np.ndarray):
+        return _Row(value.tolist())
+    return _Row(value) if isinstance(value, tuple) else value
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file as a whole or not at all.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
+    """Write a parameter set.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    content = {"format": FORMAT}
+    content.update({item.name: _plain(item.name, getattr(parameters, item.name)) for item in fields(parameters)})
+    # repr of a float is the shortest text that reads back as the same float, and so does PyYAML write it
+    write_atomically(Path(path), yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=True))
+
+
+def read_parameters(path: str | Path) -> ParameterSet:
+    """Read a parameter set.
+
+    Raises:
+        InputError: not readable, not a parameter set, or a field missing or of the wrong kind.
+    """
+    try:
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the parameters ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(f"{path}: not a YAML file") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path}: not a parameter file of this tool (its first line must read `format: {FORMAT}`)")
+    hints = get_type_hints(ParameterSet)
+    values = {}
+    for item in fields(ParameterSet):
+        if item.name not in content:
+            raise InputError(f"{path}: {item.name} is missing")
+        try:
+            values[item.name] = _typed(hints[item.name], content[item.name])
+        except (TypeError, ValueError):
+            raise InputError(f"{path}: {item.name} cannot be read as {_kind(hints[item.name])}") from None
+    rows = len(values["names"])
+    for name in MATRICES:  # an empty list has no second dimension
+        values[name] = values[name].reshape(rows, -1) if rows else np.zeros((0, 0))
+    try:
+        return ParameterSet(**values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _kind(hint: Any) -> str:
+    return getattr(hint, "__name__", str(hint)).replace("ndarray", "a list of numbers").replace("tuple", "a list of texts")
+
+
+def _typed(hint: Any, value: Any) -> Any:
+    if hint in (str, bool, int, float):
+        if hint is not float and not isinstance(value, hint):
+            raise TypeError(hint)
+        return hint(value)
+    if getattr(hint, "__origin__", None) is tuple:
+        if not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
+            raise TypeError(hint)
+        return tuple(value)
+    integers = "uint32" in str(hint)
+    return np.array(value, dtype=np.uint32 if integers else np.float64)
