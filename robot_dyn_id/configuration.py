@@ -52,6 +52,7 @@ class Configuration:
         terms: names, or name: {constant: value}.
         estimator: name, or {name: ..., option: value}.
         pivots: rref or qr.
+        estimate_widths: whether the smoothing widths of Coulomb friction are chosen from the data.
         thresholds: of the verdict.
         ignore: health checks to overrule.
     """
@@ -66,6 +67,7 @@ class Configuration:
     terms: tuple[Term, ...] = field(default_factory=lambda: tuple(TERMS[name]() for name in DEFAULT_TERMS))
     estimator: Estimator = field(default_factory=lambda: ESTIMATORS["weighted"]())
     pivots: str = "rref"
+    estimate_widths: bool = False
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
 
@@ -90,6 +92,7 @@ class Configuration:
             filter_order=self.filter_order,
             velocity=self.velocity,
             pivots=self.pivots,
+            estimate_widths=self.estimate_widths,
             thresholds=self.thresholds,
             ignore=self.ignore,
         )
@@ -134,6 +137,7 @@ def parse_configuration(content: Any) -> Configuration:
         "terms": _terms,
         "estimator": _estimator,
         "pivots": _text,
+        "estimate_widths": _flag,
         "thresholds": lambda value, key: Thresholds(**_numbers(value, key, [f.name for f in fields(Thresholds)])),
         "ignore": lambda value, key: tuple(_one_of(v, key, CHECKS) for v in _texts(value, key)),
     }
@@ -171,6 +175,12 @@ def _number(value: Any, key: str) -> float:
 def _integer(value: Any, key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise UsageError(f"{key}: must be a whole number, not {value!r}")
+    return value
+
+
+def _flag(value: Any, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{key}: must be true or false, not {value!r}")
     return value
 
 

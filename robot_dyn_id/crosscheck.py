@@ -1,7 +1,7 @@
 """Comparison of our equations with Pinocchio's and with the Kronecker form, on given samples.
 
 Three programs that share no code must agree: the compiled regressor, Pinocchio, and the literal matrices of
-`kronecker`. Pinocchio reads the URDF text again, so that a model that was changed or misread since does not pass.
+`kronecker`. Pinocchio reads the URDF text again, so that a model that was changed since does not pass.
 """
 
 from __future__ import annotations
@@ -69,29 +69,35 @@ class CrossCheck:
 def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None = None) -> CrossCheck:
     """Compare the rigid-body columns of a regressor with Pinocchio and with the Kronecker form.
 
-    The ranks are those at random states: where a recorded motion excites little, its rank is a matter of rounding.
+    The ranks are those at random states: where a recorded motion excites little, its rank is a matter of
+    rounding.
 
     Args:
         regressor: the regressor; columns of terms are left aside.
         motion: samples; `SAMPLES` of them, evenly spread, are compared.
-        parameters: standard parameters for torque and mass matrix, shape (10 b,); by default those of the URDF.
+        parameters: standard parameters for torque and mass matrix, shape (10 b,); by default the model's own.
 
     Raises:
         ModelError: Pinocchio does not read the model's URDF.
     """
-    rigid = Regressor(regressor.model)
-    peer = _Pinocchio.of(rigid.model, parameters)
-    nominal = rigid.model.inertial_parameters if parameters is None else parameters
-    compared, few = _spread(motion, SAMPLES), _spread(motion, KRONECKER_SAMPLES)
-    excited = random_motion(rigid.model, enough_samples(rigid))
+    model = regressor.model
+    rigid, peer = Regressor(model), _Pinocchio.of(model, parameters)
+    values = model.inertial_parameters if parameters is None else parameters
+    all_blocks = list(_blocks(_spread(motion, SAMPLES)))
+    few_blocks = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
+    excited = random_motion(model, enough_samples(rigid))
     return CrossCheck(
-        regressor=_difference((_by_sample(rigid, m), peer.regressor(m)) for m in _blocks(compared)),
-        kronecker=_difference((_by_sample(rigid, m), _kronecker_regressor(rigid.model, m)) for m in _blocks(few)),
-        torque=_difference((rigid.torque(m, nominal).T, peer.torque(m)) for m in _blocks(compared)),
-        mass_matrix=_difference((_kronecker_mass(rigid.model, m, nominal), peer.mass_matrix(m)) for m in _blocks(few)),
+        regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in all_blocks),
+        kronecker=_difference(
+            (_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few_blocks
+        ),
+        torque=_difference((rigid.torque(block, values).T, peer.torque(block)) for block in all_blocks),
+        mass_matrix=_difference(
+            (_kronecker_mass(model, block, values), peer.mass_matrix(block)) for block in few_blocks
+        ),
         rank_ours=echelon(stacked(rigid, excited)).rank,
         rank_pinocchio=echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
-        samples=len(compared),
+        samples=sum(len(block) for block in all_blocks),
     )
 
 
@@ -106,12 +112,12 @@ def _blocks(motion: Motion) -> Iterator[Motion]:
 
 
 def _difference(pairs: Iterable[tuple[Array, Array]]) -> float:
-    """max |a - b| / max |b| over all pairs, or max |a - b| where all b are zero."""
-    largest_difference, largest = 0.0, 0.0
+    """Max |a - b| / max |b| over all pairs, or max |a - b| where all b are zero."""
+    difference, largest = 0.0, 0.0
     for ours, reference in pairs:
-        largest_difference = float(np.maximum(largest_difference, np.max(np.abs(ours - reference))))  # keeps NaN
+        difference = float(np.maximum(difference, np.max(np.abs(ours - reference))))  # max() would lose a NaN
         largest = max(largest, float(np.max(np.abs(reference))))
-    return largest_difference / largest if largest > 0.0 else largest_difference
+    return difference / largest if largest > 0.0 else difference
 
 
 def _by_sample(regressor: Regressor, motion: Motion) -> Array:
@@ -130,7 +136,7 @@ def _kronecker_mass(model: RobotModel, motion: Motion, parameters: Array) -> Arr
 
 @dataclass(frozen=True)
 class _Pinocchio:
-    """Pinocchio's equations for a robot; with mimic joints those of the free joints, projected: G' Y, G' tau, G' M G.
+    """Pinocchio's equations for a robot; mimic joints are free ones, projected: G' Y, G' tau, G' M G.
 
     Attributes:
         robot: the robot.
@@ -148,7 +154,7 @@ class _Pinocchio:
         model = reduced_pinocchio(full, robot.body_names, robot.held)
         if parameters is None:
             return _Pinocchio(robot, model, ((1.0, model),))
-        # Pinocchio divides the first moment by the mass, which is zero where an estimate puts all of it elsewhere.
+        # Pinocchio divides the first moment by the mass, which may be zero in a representative of base parameters.
         lift = np.zeros((len(robot.body_names), 10))
         lift[:, 0] = 1.0 + 2.0 * np.abs(parameters.reshape(lift.shape)[:, 0])
         lifted = _with_inertias(model, parameters.reshape(lift.shape) + lift)
@@ -162,12 +168,10 @@ class _Pinocchio:
 
     def regressor(self, motion: Motion) -> Array:
         """Shape (N, n, 10 b)."""
-        import pinocchio
+        from pinocchio import computeJointTorqueRegressor as compute
 
         data, project = self.model.createData(), self.robot.coupling.T
-        return np.array(
-            [project @ pinocchio.computeJointTorqueRegressor(self.model, data, *state) for state in self.states(motion)]
-        )
+        return np.array([project @ compute(self.model, data, *state) for state in self.states(motion)])
 
     def torque(self, motion: Motion) -> Array:
         """Shape (N, n)."""

@@ -117,5 +117,8 @@ def _typed(hint: Any, value: Any) -> Any:
         if not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
             raise TypeError(hint)
         return tuple(value)
-    integers = "uint32" in str(hint)
-    return np.array(value, dtype=np.uint32 if integers else np.float64)
+    if "uint32" in str(hint):
+        return np.array(value, dtype=np.uint32)
+    numbers = np.array(value, dtype=np.float64)
+    numbers[np.isnan(numbers)] = np.nan  # YAML's NaN has a sign bit; ours has none
+    return numbers

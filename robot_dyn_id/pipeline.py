@@ -15,8 +15,9 @@ from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dataset import Array, Excerpt, Recording, duration
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Estimate, Estimator, WeightedLeastSquares
+from robot_dyn_id.estimators.smoothing import choose_widths
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Layout, LinearProblem, Motion, Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.regressor import Integers, Layout, LinearProblem, Motion, Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
@@ -46,6 +47,7 @@ class Settings:
         filter_order: of one pass.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
+        estimate_widths: whether the smoothing width of Coulomb friction is chosen from the data, joint by joint.
         thresholds: of the verdict.
         ignore: health checks whose refusal is overruled.
     """
@@ -57,6 +59,7 @@ class Settings:
     filter_order: int = 4
     velocity: str = "auto"
     pivots: str = "rref"
+    estimate_widths: bool = False
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
 
@@ -190,12 +193,12 @@ def plan_signals(seen: Survey, cutoff: float | None, order: int, velocity: str) 
 
 
 def linear_problem(
-    regressor: Regressor, base: BaseParameters, walk: Callable[[], Iterator[Smooth]], plan: SignalPlan
+    regressor: Regressor, columns: Integers, walk: Callable[[], Iterator[Smooth]], plan: SignalPlan
 ) -> LinearProblem:
-    """The stream of tiles that estimators solve."""
-    layout = Layout.of(regressor, base.independent)
+    """The stream of tiles that estimators solve, for some columns of a regressor."""
+    layout = Layout.of(regressor, columns)
     return LinearProblem(
-        names=base.names,
+        names=tuple(regressor.names[column] for column in columns),
         joint_names=regressor.model.joint_names,
         supports=layout.supports,
         tiles=lambda: tiles(regressor, layout, walk, plan),
@@ -238,10 +241,16 @@ def identify(
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = nominal_agreement(regressor, walk, plan)
     warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
-    progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
-    estimate = settings.estimator.fit(linear_problem(regressor, base, walk, plan))
-    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     trained = Ranges.of(walk())
+    if settings.estimate_widths:
+        progress("choosing the smoothing widths")
+        regressor = choose_widths(
+            regressor, base.independent, trained.dq_max, lambda wide, columns: linear_problem(wide, columns, walk, plan)
+        )
+        base = base_parameters(regressor, pivots=settings.pivots)
+    progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
+    estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan))
+    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
     evaluation = evaluate(

@@ -114,7 +114,7 @@ class RobotModel:
         """
         text, label = urdf_text(source)
         if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
-            raise UsageError(f"gravity {list(gravity)} (3 numbers) and held positions {held} must be finite")
+            raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
         tree = _checked_tree(text, label)
         return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
 
@@ -222,19 +222,24 @@ def parse_with_pinocchio(text: str, label: str, gravity: Array) -> Any:
             model = pinocchio.buildModelFromXML(text)
         except Exception:  # the reason is what the C++ parser printed
             raise ModelError(f"{label}: broken URDF ({said() or 'Pinocchio refuses it'})") from None
+        if said("inertial element"):  # it goes on without the link's mass
+            raise ModelError(f"{label}: broken URDF ({said('inertial element')})")
     model.gravity.linear = gravity
     return model
 
 
 @contextmanager
-def _quiet_parser() -> Iterator[Callable[[], str]]:
-    """Catch what the C++ URDF parser prints on standard error; yields a function that gives its first line."""
+def _quiet_parser() -> Iterator[Callable[..., str]]:
+    """Catch what the C++ URDF parser prints on standard error.
+
+    Yields a function that gives its first line with some words, by default its first line.
+    """
     with tempfile.TemporaryFile() as caught:
 
-        def first_line() -> str:
+        def first_line(words: str = "") -> str:
             caught.seek(0)
             lines = caught.read().decode(errors="replace").split("\n")
-            return next((line.replace("Error:", "").strip() for line in lines if line.strip()), "")
+            return next((line.replace("Error:", "").strip() for line in lines if line.strip() and words in line), "")
 
         sys.stderr.flush()
         saved = os.dup(2)
@@ -315,15 +320,14 @@ def _from_pinocchio(
     gravity: Array,
 ) -> RobotModel:
     bodies = list(model.names)[1:]
+    for name, inertia in zip(bodies, list(model.inertias)[1:], strict=True):
+        if inertia.mass < 0.0:  # Pinocchio's lumped inertia is then far from the URDF's
+            raise ModelError(f"{label}: joint {name} carries a negative mass ({inertia.mass:g} kg)")
     subspaces = np.array([_motion_subspace(model.joints[i + 1], label, name) for i, name in enumerate(bodies)])
     prismatic = np.linalg.norm(subspaces[:, :3], axis=1) > 0.5
     axis = np.where(prismatic[:, None], subspaces[:, :3], subspaces[:, 3:])
     placements = [model.jointPlacements[i + 1] for i in range(len(bodies))]
     of_kept = [bodies.index(name) for name in kept]
-    inertial_parameters = np.array([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))])
-    for name, values in zip(bodies, inertial_parameters, strict=True):
-        if not np.all(np.isfinite(values)):
-            raise ModelError(f"{label}: the mass or inertia of what joint {name} moves is not a number")
     return RobotModel(
         name=model.name,
         urdf=text,
@@ -337,7 +341,7 @@ def _from_pinocchio(
         leader=np.array([kept.index(leaders[name][0]) for name in bodies], dtype=np.int64),
         multiplier=np.array([leaders[name][1] for name in bodies]),
         offset=np.array([leaders[name][2] for name in bodies]),
-        inertial_parameters=inertial_parameters.ravel(),
+        inertial_parameters=np.concatenate([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))]),
         gravity=gravity,
         held=held,
         limits=_limits(model, of_kept),

@@ -32,7 +32,7 @@ class Factors:
     Attributes:
         parameters: number of parameters p.
         supports: for each joint the parameters in its rows.
-        triangles: for each joint the upper triangular R of [W tau], shape (support + 1, support + 1).
+        triangles: for each joint the upper triangular R of [W tau], shape (>= support + 1, support + 1).
         counts: rows of each joint.
     """
 
@@ -71,6 +71,17 @@ class Factors:
             triangles = [_root(np.triu(gram) + np.triu(gram, 1).T) for gram in triangles]
         triangles = [np.triu(triangle) for triangle in triangles]
         return Factors(len(problem.names), problem.supports, tuple(triangles), counts)
+
+    def keep(self, parameters: Integers) -> Factors:
+        """The factors of the same rows with only some of the parameters, given ascending."""
+        position = np.full(self.parameters, -1)
+        position[parameters] = np.arange(len(parameters))
+        supports, triangles = [], []
+        for support, triangle in zip(self.supports, self.triangles, strict=True):
+            kept = position[support] >= 0
+            supports.append(position[support[kept]])
+            triangles.append(triangle[:, np.append(kept, True)])
+        return Factors(len(parameters), tuple(supports), tuple(triangles), self.counts)
 
     def solve(self, weights: Sequence[float] | Array) -> Solution:
         """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""

@@ -1,0 +1,1 @@
+"""ROS 2 nodes: the only code that imports rclpy and messages."""

@@ -1,0 +1,49 @@
+"""Between messages and values, field by field and to the last bit."""
+
+from __future__ import annotations
+
+import array
+from dataclasses import fields
+
+import numpy as np
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.parameter_io import MATRICES
+from robot_dyn_id.parameters import ParameterSet
+
+
+def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
+    """The message of a parameter set; its header is left for the node to fill."""
+    message = ParameterSetMsg()
+    for item in fields(ParameterSet):
+        value = getattr(parameters, item.name)
+        if isinstance(value, np.ndarray) and item.name != "gravity":  # gravity is a fixed-size array: numpy in rclpy
+            code = "I" if value.dtype == np.uint32 else "d"
+            value = array.array(code, np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, tuple):
+            value = list(value)
+        setattr(message, item.name, value)
+    return message
+
+
+def parameter_set(message: ParameterSetMsg) -> ParameterSet:
+    """The parameter set of a message.
+
+    Raises:
+        InputError: fields that do not fit together.
+    """
+    values = {}
+    for item in fields(ParameterSet):
+        value = getattr(message, item.name)
+        if isinstance(value, array.array):
+            value = np.frombuffer(value, dtype=np.uint32 if value.typecode == "I" else np.float64)
+        elif isinstance(value, list):
+            value = tuple(value)
+        values[item.name] = value
+    shape = len(values["names"]), len(values["column_names"])
+    for name, columns in zip(MATRICES, (shape[0], shape[1]), strict=True):
+        if values[name].size != shape[0] * columns:
+            raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {shape[0] * columns}")
+        values[name] = values[name].reshape(shape[0], columns)
+    return ParameterSet(**values)
