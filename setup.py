@@ -89,9 +89,7 @@ class BuildFromStaging(build_py):
         shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
         shutil.rmtree(package.parent)  # site-packages: the rest of it is what setuptools writes itself
         self.distribution.data_files = [
-            (str(file.parent.relative_to(staging)), [str(file)])
-            for file in staging.rglob("*")
-            if file.is_file()
+            (str(file.parent.relative_to(staging)), [str(file)]) for file in staging.rglob("*") if file.is_file()
         ]
 
 

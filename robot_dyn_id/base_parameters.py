@@ -89,7 +89,7 @@ def stacked(regressor: Regressor, motion: Motion) -> Array:
 def enough_samples(regressor: Regressor) -> int:
     """Number of random states that show the rank of a regressor with a wide margin."""
     columns, joints = regressor.structure.shape
-    return max(30, -(-3 * columns // joints))
+    return int(max(30, -(-3 * columns // joints)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def echelon(stack: Array, drop: float = DROP, tolerance: float = RANK) -> Echelo
     norms = np.linalg.norm(stack, axis=0)
     norms = np.where(norms < drop, 0.0, norms)
     scaled = np.divide(stack, norms, out=np.zeros_like(stack), where=norms > 0)
-    factor = np.linalg.qr(scaled, mode="r")
+    factor = np.asarray(np.linalg.qr(scaled, mode="r"))
     values = np.linalg.svd(factor, compute_uv=False)
     largest = values[0] if len(values) else 0.0
     return Echelon(norms, factor, values, int(np.count_nonzero(values > tolerance * largest)) if largest else 0)
@@ -162,7 +162,7 @@ def base_parameters(
 
 def _expression(row: Array, own: int, names: Sequence[str]) -> str:
     """The parameter that names the combination comes first, the others in column order."""
-    others = [i for i in np.flatnonzero(row) if i != own]
+    others = [i for i in np.flatnonzero(row).tolist() if i != own]
     return expression([1.0, *row[others]], [names[own], *(names[i] for i in others)])
 
 

@@ -22,7 +22,12 @@ def pseudo_inertia(parameters: Array) -> Array:
     """
     m, mx, my, mz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(np.asarray(parameters, dtype=np.float64), -1, 0)
     half = 0.5 * (ixx + iyy + izz)
-    rows = [[half - ixx, -ixy, -ixz, mx], [-ixy, half - iyy, -iyz, my], [-ixz, -iyz, half - izz, mz], [mx, my, mz, m]]
+    rows = [
+        [half - ixx, -ixy, -ixz, mx],
+        [-ixy, half - iyy, -iyz, my],
+        [-ixz, -iyz, half - izz, mz],
+        [mx, my, mz, m],
+    ]
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 

@@ -88,9 +88,7 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
     excited = random_motion(model, enough_samples(rigid))
     return CrossCheck(
         regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in all_blocks),
-        kronecker=_difference(
-            (_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few_blocks
-        ),
+        kronecker=_difference((_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few_blocks),
         torque=_difference((rigid.torque(block, values).T, peer.torque(block)) for block in all_blocks),
         mass_matrix=_difference(
             (_kronecker_mass(model, block, values), peer.mass_matrix(block)) for block in few_blocks
@@ -154,7 +152,7 @@ class _Pinocchio:
         model = reduced_pinocchio(full, robot.body_names, robot.held)
         if parameters is None:
             return _Pinocchio(robot, model, ((1.0, model),))
-        # Pinocchio divides the first moment by the mass, which may be zero in a representative of base parameters.
+        # Pinocchio divides first moments by masses, which may be zero in a representative of base parameters.
         lift = np.zeros((len(robot.body_names), 10))
         lift[:, 0] = 1.0 + 2.0 * np.abs(parameters.reshape(lift.shape)[:, 0])
         lifted = _with_inertias(model, parameters.reshape(lift.shape) + lift)

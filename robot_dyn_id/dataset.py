@@ -60,14 +60,21 @@ class Chunk:
 
     def take(self, index: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Chunk:
         """The chunk with the rows that `index` selects."""
-        picked = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Chunk(**{name: None if value is None else value[index] for name, value in picked.items()})
+        return Chunk(self.t[index], *(None if c is None else c[index] for c in self._channels()))  # type: ignore[arg-type]
+
+    def joints(self, columns: Sequence[int]) -> Chunk:
+        """The chunk with only some columns, in the order given."""
+        return Chunk(self.t, *(None if c is None else c[:, columns] for c in self._channels()))  # type: ignore[arg-type]
 
     @staticmethod
     def join(chunks: Sequence[Chunk]) -> Chunk:
         """Chunks of one trial, end to end. A channel must be present in all of them or in none."""
-        parts = {f.name: [getattr(chunk, f.name) for chunk in chunks] for f in fields(Chunk)}
-        return Chunk(**{n: None if v[0] is None else np.concatenate(v) for n, v in parts.items()})
+        channels = zip(*(chunk._channels() for chunk in chunks), strict=True)
+        joined = [None if parts[0] is None else np.concatenate(parts) for parts in channels]
+        return Chunk(np.concatenate([chunk.t for chunk in chunks]), *joined)  # type: ignore[arg-type]
+
+    def _channels(self) -> tuple[Array | None, ...]:
+        return self.q, self.dq, self.tau, self.current
 
 
 class Recording(Protocol):
@@ -123,9 +130,7 @@ class ArrayRecording:
         """Walk the samples chunk by chunk; see `Recording.chunks`."""
         columns = columns_of(self.joint_names, joints, self.source)
         for start in range(0, len(self.samples), self.chunk_size):
-            piece = self.samples.take(slice(start, start + self.chunk_size))
-            picked = {f.name: getattr(piece, f.name) for f in fields(piece) if f.name != "t"}
-            yield Chunk(t=piece.t, **{n: None if v is None else v[:, columns] for n, v in picked.items()})
+            yield self.samples.take(slice(start, start + self.chunk_size)).joints(columns)
 
 
 def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> list[int]:

@@ -1,7 +1,7 @@
 """The literal block-matrix and Kronecker form of the torque regressor and of the mass matrix, as a reference.
 
-Wang et al., Sensors 2025, 25(18), 5749, with its symbols, carried over from a planar chain to any tree of revolute and
-prismatic joints. For b bodies with one spatial vector each (6 b rows):
+Wang et al., Sensors 2025, 25(18), 5749, with its symbols, carried over from a planar chain to any tree of
+revolute and prismatic joints. For b bodies with one spatial vector each (6 b rows):
 
     V = Gamma A dq,  dV = B = Gamma (A ddq - ad(dq xi) V + W0 dV0),  D = V
     Acal = A' Gamma',  C = -Acal blkdiag(ad(V_i)')
@@ -9,8 +9,9 @@ prismatic joints. For b bodies with one spatial vector each (6 b rows):
     y_ij = (B_j' kron Acal_ij + D_j' kron C_ij) K
     M = Acal G Acal',   row (i, z) of vec(M), block j: (Acal_ij kron Acal_zj) K    (eq. 26)
 
-Mimic joints, q_full = G q + offset, are the same equations with Acal and C multiplied by G' from the left. Nothing is
-shared with the compiled loops: this says what they must give. It is meant to be read, one sample at a time.
+Mimic joints, q_full = G q + offset, are the same equations with Acal and C multiplied by G' from the left.
+Nothing is shared with the compiled loops: this says what they must give. It is meant to be read, and takes one
+sample at a time.
 """
 
 from __future__ import annotations

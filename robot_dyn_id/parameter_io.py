@@ -79,7 +79,9 @@ def read_parameters(path: str | Path) -> ParameterSet:
         InputError: not readable, not a parameter set, or a field missing or of the wrong kind.
     """
     try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        content = yaml.load(
+            Path(path).read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        )
     except OSError as error:
         raise InputError(f"{path}: cannot read the parameters ({error.strerror})") from None
     except (yaml.YAMLError, UnicodeDecodeError):
@@ -105,7 +107,9 @@ def read_parameters(path: str | Path) -> ParameterSet:
 
 
 def _kind(hint: Any) -> str:
-    return getattr(hint, "__name__", str(hint)).replace("ndarray", "a list of numbers").replace("tuple", "a list of texts")
+    return (
+        getattr(hint, "__name__", str(hint)).replace("ndarray", "a list of numbers").replace("tuple", "a list of texts")
+    )
 
 
 def _typed(hint: Any, value: Any) -> Any:

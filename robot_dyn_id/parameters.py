@@ -162,7 +162,9 @@ class ParameterSet:
                 value.flags.writeable = False
                 object.__setattr__(self, item.name, value)
             if item.name in shapes and np.shape(value) != shapes[item.name]:
-                raise InputError(f"parameter set: {item.name} has shape {np.shape(value)}, expected {shapes[item.name]}")
+                raise InputError(
+                    f"parameter set: {item.name} has shape {np.shape(value)}, expected {shapes[item.name]}"
+                )
         if p and int(self.independent_columns.max()) >= c:
             raise InputError("parameter set: independent_columns names a column that does not exist")
 

@@ -17,7 +17,15 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Estimate, Estimator, WeightedLeastSquares
 from robot_dyn_id.estimators.smoothing import choose_widths
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Integers, Layout, LinearProblem, Motion, Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.regressor import (
+    Integers,
+    Layout,
+    LinearProblem,
+    Motion,
+    Regressor,
+    regressor_of,
+    terms_on_joints,
+)
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
@@ -245,7 +253,10 @@ def identify(
     if settings.estimate_widths:
         progress("choosing the smoothing widths")
         regressor = choose_widths(
-            regressor, base.independent, trained.dq_max, lambda wide, columns: linear_problem(wide, columns, walk, plan)
+            regressor,
+            base.independent,
+            trained.dq_max,
+            lambda wide, columns: linear_problem(wide, columns, walk, plan),
         )
         base = base_parameters(regressor, pivots=settings.pivots)
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
@@ -257,12 +268,8 @@ def identify(
         held_out, regressor, base.independent, estimate.values, settings, plan, trained, warnings,
         estimate.condition_number, dropped / max(1, seen.repairs.rows), seen, estimate.unseen,
     )  # fmt: skip
-    parameters = _parameter_set(
-        regressor, base, estimate, evaluation, trained, settings, software_version, training
-    )
-    return Identification(
-        parameters, evaluation, estimate, (estimate.rows, dropped), tuple(r.source for r in held_out)
-    )
+    parameters = _parameter_set(regressor, base, estimate, evaluation, trained, settings, software_version, training)
+    return Identification(parameters, evaluation, estimate, (estimate.rows, dropped), tuple(r.source for r in held_out))
 
 
 def _require_length(seen: Survey, plan: SignalPlan) -> None:
@@ -418,7 +425,10 @@ def _parameter_set(
 
 
 def validate(
-    recordings: Sequence[Recording], parameters: ParameterSet, settings: Settings, progress: Progress = lambda line: None
+    recordings: Sequence[Recording],
+    parameters: ParameterSet,
+    settings: Settings,
+    progress: Progress = lambda line: None,
 ) -> Evaluation:
     """Judge an identified model on other recordings. Terms, filter and joints are those of the parameter set.
 

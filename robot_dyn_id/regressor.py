@@ -190,7 +190,7 @@ class Regressor:
 
     def torque(self, motion: Motion, parameters: Array) -> Array:
         """Y pi, shape (n, N), for all c parameters."""
-        return np.einsum("cjk,c->jk", self.dense(motion), parameters)
+        return np.asarray(np.einsum("cjk,c->jk", self.dense(motion), parameters))
 
 
 def regressor_of(parameters: ParameterSet) -> Regressor:
@@ -203,7 +203,10 @@ def regressor_of(parameters: ParameterSet) -> Regressor:
     model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
     constants: dict[tuple[str, str], dict[str, float]] = {}
     for name, joint, value in zip(
-        parameters.term_constant_names, parameters.term_constant_joints, parameters.term_constant_values, strict=True
+        parameters.term_constant_names,
+        parameters.term_constant_joints,
+        parameters.term_constant_values,
+        strict=True,
     ):
         term, _, constant = name.partition(".")
         constants.setdefault((term, joint), {})[constant] = float(value)

@@ -195,7 +195,11 @@ def _mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float
         leader = mimic.get("joint", "")
         if leader not in names:
             raise ModelError(f"{label}: joint {joint.get('name')} mimics {leader!r}, which does not exist")
-        direct[joint.get("name", "")] = (leader, float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0)))
+        direct[joint.get("name", "")] = (
+            leader,
+            float(mimic.get("multiplier", 1)),
+            float(mimic.get("offset", 0)),
+        )
     resolved = {}
     for name, (leader, multiplier, offset) in direct.items():
         for _ in direct:
@@ -267,7 +271,7 @@ def configuration_of(model: Any, names: Sequence[str], positions: Array) -> Arra
             configurations[..., joint.idx_q + 1] = np.sin(angle)
         else:
             configurations[..., joint.idx_q] = angle
-    return configurations
+    return np.asarray(configurations)
 
 
 def reduced_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, float]) -> Any:
@@ -351,7 +355,9 @@ def _from_pinocchio(
 def _motion_subspace(joint: Any, label: str, name: str) -> Array:
     """Linear and angular part of a one-degree-of-freedom joint's motion, shape (6,)."""
     if joint.nv != 1:
-        raise ModelError(f"{label}: joint {name} has {joint.nv} degrees of freedom; only revolute and prismatic ones do")
+        raise ModelError(
+            f"{label}: joint {name} has {joint.nv} degrees of freedom; only revolute and prismatic ones do"
+        )
     data = joint.createData()
     joint.calc(data, np.array([1.0, 0.0]) if joint.nq == 2 else np.zeros(1))
     subspace = np.asarray(data.S, dtype=np.float64).reshape(6)

@@ -42,9 +42,7 @@ class Truth:
         """(log time, CDR) of every sample; arrival is late, and never equal to the stamp."""
         return [
             (int(stamp) + 5_000_000 + 1000 * row, joint_state(int(stamp), joints, q, dq, tau))
-            for row, (stamp, q, dq, tau) in enumerate(
-                zip(self.stamps, self.q, self.dq, self.tau, strict=True)
-            )
+            for row, (stamp, q, dq, tau) in enumerate(zip(self.stamps, self.q, self.dq, self.tau, strict=True))
         ]
 
 
@@ -58,9 +56,7 @@ def truth(count=60, joints=3, start=START, seed=0):
 
 def joint_state(stamp, names, position, velocity=(), effort=(), frame_id="", little_endian=True):
     t = types().types
-    header = t["std_msgs/msg/Header"](
-        t["builtin_interfaces/msg/Time"](stamp // SECOND, stamp % SECOND), frame_id
-    )
+    header = t["std_msgs/msg/Header"](t["builtin_interfaces/msg/Time"](stamp // SECOND, stamp % SECOND), frame_id)
     numbers = (np.array(values, dtype=float) for values in (position, velocity, effort))
     message = t[JOINT_STATE](header, list(names), *numbers)
     return bytes(types().serialize_cdr(message, JOINT_STATE, little_endian=little_endian))

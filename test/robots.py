@@ -46,7 +46,16 @@ TOLERANCE_DEPENDENT = {
 }
 """Models whose rank depends on what counts as zero, and why."""
 
-MIMICKING = ("baxter", "panda", "panda_collision", "pr2", "romeo", "talos_full_v2", "talos_full_v2_box", "tiago_pro")
+MIMICKING = (
+    "baxter",
+    "panda",
+    "panda_collision",
+    "pr2",
+    "romeo",
+    "talos_full_v2",
+    "talos_full_v2_box",
+    "tiago_pro",
+)
 """Models with mimic joints."""
 
 MODELS = tuple(name for name in URDFS if name not in LEFT_OUT)
@@ -183,4 +192,9 @@ MIMICS = urdf(
 )
 """A mimic of a mimic on its leader's own branch, one that slides, and one on a branch of its own before its leader."""
 
-GRAVITIES = {"floor": STANDARD_GRAVITY, "tilted": (3.0, -5.0, -7.5), "ceiling": (0.0, 0.0, 9.81), "none": (0.0, 0.0, 0.0)}
+GRAVITIES = {
+    "floor": STANDARD_GRAVITY,
+    "tilted": (3.0, -5.0, -7.5),
+    "ceiling": (0.0, 0.0, 9.81),
+    "none": (0.0, 0.0, 0.0),
+}

@@ -54,9 +54,7 @@ def write_two_topics(folder):
         for number, (log_time, data) in enumerate(EXPECTED.messages()):
             written.append((TOPIC, JOINT_STATE, log_time, data))
             if number % 7 == 0:
-                written.append(
-                    ("/chatter", "std_msgs/msg/String", log_time + 1, text_message(f"number {number}"))
-                )
+                written.append(("/chatter", "std_msgs/msg/String", log_time + 1, text_message(f"number {number}")))
         for message in written:
             writer.write(*message)
     return written
@@ -83,9 +81,7 @@ def test_metadata_says_what_is_in_the_bag(tmp_path):
             definition, _ = types().generate_msgdef(connection.msgtype, ros_version=2)
             assert connection.msgdef.data == definition
             assert connection.digest == types().hash_rihs01(connection.msgtype)
-    information = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())[
-        "rosbag2_bagfile_information"
-    ]
+    information = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
     assert information["version"] == 9
     assert information["relative_file_paths"] == ["bag_0.mcap"]
     assert information["files"][0]["message_count"] == len(written)

@@ -171,9 +171,7 @@ def test_what_a_killed_recorder_left_in_the_journal_is_read(tmp_path, mode):
         database.execute(f"PRAGMA journal_mode = {mode}")
         if mode == "WAL":
             for log_time, data in half[1]:
-                database.execute(
-                    "INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", (log_time, data)
-                )
+                database.execute("INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", (log_time, data))
         else:  # a transaction that was written to the database and never committed
             database.execute("PRAGMA cache_size = 1")
             database.execute("BEGIN")
@@ -198,9 +196,7 @@ def test_copies_vanish_with_the_recording(tmp_path, monkeypatch):
 
 def test_the_topic_that_is_asked_for(tmp_path):
     other = [(1, joint_state(5, ("finger",), (1.0,)))]
-    folder = write_bag(
-        tmp_path / "bag", EXPECTED.messages(), others=[("/hand/joint_states", JOINT_STATE, other)]
-    )
+    folder = write_bag(tmp_path / "bag", EXPECTED.messages(), others=[("/hand/joint_states", JOINT_STATE, other)])
     for name in ("/hand/joint_states", "hand/joint_states"):
         assert open_recording(folder, name).joint_names == ("finger",)
     assert open_recording(folder, "joint_states").joint_names == JOINTS
@@ -227,22 +223,16 @@ def test_topics_that_cannot_be_told_apart_are_listed(tmp_path):
     folder = write_bag(
         tmp_path / "bag", EXPECTED.messages(), "/a/joint_states", others=[("/b/joint_states", JOINT_STATE)]
     )
-    with pytest.raises(
-        InputError, match=r"bag: several JointState topics; choose one of /b/joint_states, /a/joint_s"
-    ):
+    with pytest.raises(InputError, match=r"bag: several JointState topics; choose one of /b/joint_states, /a/joint_s"):
         open_recording(folder)
-    with pytest.raises(
-        InputError, match=r"bag: no JointState topic /c; it holds /b/joint_states, /a/joint_states"
-    ):
+    with pytest.raises(InputError, match=r"bag: no JointState topic /c; it holds /b/joint_states, /a/joint_states"):
         open_recording(folder, "/c")
 
 
 def test_a_bag_without_joint_states(tmp_path):
     with BagWriter(tmp_path / "bag") as writer:
         writer.write("/chatter", "std_msgs/msg/String", 1, text_message("hello"))
-    with pytest.raises(
-        InputError, match=r"no topic of type sensor_msgs/msg/JointState; it holds /chatter \(std_msgs"
-    ):
+    with pytest.raises(InputError, match=r"no topic of type sensor_msgs/msg/JointState; it holds /chatter \(std_msgs"):
         open_recording(tmp_path / "bag")
 
 
@@ -253,14 +243,10 @@ def damaged_folder(tmp_path, name):
         write_mcap(folder / "monday.mcap", EXPECTED.messages())
         write_mcap(folder / "tuesday.mcap", EXPECTED.messages())
     elif name == "incomplete":
-        (folder / "metadata.yaml").write_text(
-            "rosbag2_bagfile_information: {relative_file_paths: [gone_0.mcap]}"
-        )
+        (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {relative_file_paths: [gone_0.mcap]}")
     elif name == "foreign":
         (folder / "part.bag").write_text("x")
-        (folder / "metadata.yaml").write_text(
-            "rosbag2_bagfile_information: {relative_file_paths: [part.bag]}"
-        )
+        (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {relative_file_paths: [part.bag]}")
     elif name == "no messages":
         write_mcap(folder / "no.mcap", [])
     return folder

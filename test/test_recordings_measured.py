@@ -10,9 +10,7 @@ from robot_dyn_id.dataset import Chunk
 from robot_dyn_id.recordings import open_recording
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
-pytestmark = pytest.mark.skipif(
-    DATA is None, reason="ROBOT_DYN_ID_DATA, the folder of measured data, is not set"
-)
+pytestmark = pytest.mark.skipif(DATA is None, reason="ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
 
 
 def measured(name):

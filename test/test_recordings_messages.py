@@ -56,9 +56,7 @@ def test_what_rclpy_sends_with_its_rubbish_in_the_gaps(tmp_path):
     serialization = pytest.importorskip("rclpy.serialization")
     messages = []
     for row in range(60):
-        message = pytest.importorskip("sensor_msgs.msg").JointState(
-            name=JOINTS, position=Q[row], effort=TAU[row]
-        )
+        message = pytest.importorskip("sensor_msgs.msg").JointState(name=JOINTS, position=Q[row], effort=TAU[row])
         message.header.frame_id = "a" * (row % 5)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(int(EXPECTED.stamps[row]), SECOND)
         messages.append(bytes(serialization.serialize_message(message)))
@@ -122,9 +120,7 @@ def test_fields_that_are_empty_at_times_are_nan_there(tmp_path):
 
 def test_nan_stays_and_infinity_becomes_nan(tmp_path):
     messages = [good(row) for row in range(60)]
-    messages[3] = joint_state(
-        int(EXPECTED.stamps[3]), JOINTS, (np.nan, 1e154, 2.0), DQ[3], (np.inf, -np.inf, 0.0)
-    )
+    messages[3] = joint_state(int(EXPECTED.stamps[3]), JOINTS, (np.nan, 1e154, 2.0), DQ[3], (np.inf, -np.inf, 0.0))
     chunk = checked(read(tmp_path, messages), {})
     np.testing.assert_array_equal(chunk.q[3], (np.nan, 1e154, 2.0))
     np.testing.assert_array_equal(chunk.tau[3], (np.nan, np.nan, 0.0))
@@ -135,9 +131,7 @@ def test_names_in_another_order_at_times(tmp_path):
     for row in range(60):
         order = np.random.default_rng(row).permutation(3)
         names = [JOINTS[joint] for joint in order]
-        messages.append(
-            joint_state(int(EXPECTED.stamps[row]), names, Q[row, order], DQ[row, order], TAU[row, order])
-        )
+        messages.append(joint_state(int(EXPECTED.stamps[row]), names, Q[row, order], DQ[row, order], TAU[row, order]))
     assert_equal(checked(read(tmp_path, messages), {}), EXPECTED)
 
 
@@ -195,9 +189,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("reason", "which"), [(reason, n) for reason, bad in BROKEN.items() for n in range(len(bad))]
-)
+@pytest.mark.parametrize(("reason", "which"), [(reason, n) for reason, bad in BROKEN.items() for n in range(len(bad))])
 @pytest.mark.parametrize("place", [0, 30, 59])
 def test_broken_messages_are_counted(tmp_path, reason, which, place):
     messages = [good(row) for row in range(60)]
@@ -211,9 +203,7 @@ def test_broken_messages_are_counted(tmp_path, reason, which, place):
 
 
 def test_nothing_but_broken_messages(tmp_path):
-    with pytest.raises(
-        InputError, match=r"no usable JointState message on /joint_states: 9 messages dropped: not a J"
-    ):
+    with pytest.raises(InputError, match=r"no usable JointState message on /joint_states: 9 messages dropped: not a J"):
         read(tmp_path, BROKEN["not a JointState in CDR"])
 
 
@@ -282,9 +272,7 @@ def test_arrival_times_serve_where_stamps_stand_still(tmp_path, stamps):
     np.testing.assert_array_equal(chunk.t, (arrivals - arrivals[0]) / SECOND)
     assert recording.epoch == START
     assert recording.dropped(JOINTS) == {}
-    assert recording.notes(JOINTS) == (
-        "the stamps of 200 messages stand still; arrival times are used instead",
-    )
+    assert recording.notes(JOINTS) == ("the stamps of 200 messages stand still; arrival times are used instead",)
 
 
 def test_a_single_message(tmp_path):
@@ -296,9 +284,7 @@ def test_a_single_message(tmp_path):
 
 
 def test_stamps_far_from_zero_keep_every_nanosecond(tmp_path):
-    stamps = np.array(
-        [2_147_483_646 * SECOND + 999_999_999, 2_147_483_647 * SECOND + 1, -5, -2_000_000_000 * SECOND]
-    )
+    stamps = np.array([2_147_483_646 * SECOND + 999_999_999, 2_147_483_647 * SECOND + 1, -5, -2_000_000_000 * SECOND])
     recording = read(tmp_path, restamped(stamps))
     np.testing.assert_array_equal(seconds(recording), (stamps - stamps[0]) / SECOND)
 

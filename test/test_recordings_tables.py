@@ -49,9 +49,7 @@ def test_npz_with_the_least(tmp_path):
 
 
 def test_npz_of_other_number_types(tmp_path):
-    chunk = samples(
-        open_recording(npz(tmp_path, t=np.arange(40), q=Q.astype(">f4"), tau=np.asfortranarray(TAU)))
-    )
+    chunk = samples(open_recording(npz(tmp_path, t=np.arange(40), q=Q.astype(">f4"), tau=np.asfortranarray(TAU))))
     np.testing.assert_array_equal(chunk.t, np.arange(40.0))
     np.testing.assert_array_equal(chunk.q, Q.astype(np.float32))
     np.testing.assert_array_equal(chunk.tau, TAU)
@@ -212,9 +210,7 @@ def test_csv_with_comments_blanks_quotes_and_other_columns(tmp_path):
 
 
 def test_csv_as_numpy_writes_it(tmp_path):
-    np.savetxt(
-        tmp_path / "data.csv", np.column_stack([T, Q]), header="t,q_a,q_b,q_c", delimiter=",", fmt="%.17g"
-    )
+    np.savetxt(tmp_path / "data.csv", np.column_stack([T, Q]), header="t,q_a,q_b,q_c", delimiter=",", fmt="%.17g")
     np.testing.assert_array_equal(samples(open_recording(tmp_path / "data.csv"), ("a", "b", "c")).q, Q)
 
 

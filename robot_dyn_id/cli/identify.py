@@ -19,7 +19,9 @@ from robot_dyn_id.report.summary import identification_summary
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
-    parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv; one trial each")
+    parser.add_argument(
+        "data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv; one trial each"
+    )
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml and the reports")
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="trials to validate on")
@@ -43,7 +45,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     training, validation = split(recordings, model.joint_names, held_out, train_range)
     folder = output_folder(arguments.out)
     result = identify(training, validation, model, settings, __version__, progress)
-    notes = (*unrecorded(model, configuration), *(note for r in recordings for note in r.notes(model.joint_names)))
+    notes = (
+        *unrecorded(model, configuration),
+        *(note for r in recordings for note in r.notes(model.joint_names)),
+    )
     result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *notes)))
     file = folder / "parameters.yaml"
     summary = identification_summary(result, str(file))

@@ -10,7 +10,7 @@ from robot_dyn_id.configuration import FRICTION, Configuration, read_configurati
 from robot_dyn_id.dataset import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.terms import TERMS
 
@@ -29,9 +29,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     """
     configuration = read_configuration(arguments.config)
     given = {
-        name: getattr(arguments, name)
-        for name in ("topic", "cutoff")
-        if getattr(arguments, name, None) is not None
+        name: getattr(arguments, name) for name in ("topic", "cutoff") if getattr(arguments, name, None) is not None
     }
     if getattr(arguments, "gravity", None) is not None:
         given["gravity"] = tuple(arguments.gravity)
@@ -45,7 +43,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     return replace(configuration, **given)
 
 
-def open_all(paths: Sequence[str], topic: str | None) -> list[Recording]:
+def open_all(paths: Sequence[str], topic: str | None) -> list[FileRecording]:
     """Open recordings; each is a trial of its own."""
     return [open_recording(path, topic) for path in paths]
 

@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
-    parser.add_argument("--out", default=".", metavar="DIR", help="folder for report.json and report.html (default: here)")
+    parser.add_argument(
+        "--out", default=".", metavar="DIR", help="folder for report.json and report.html (default: here)"
+    )
     add_configuration(parser)
 
 

@@ -12,4 +12,11 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 """Estimators by the name that configurations use."""
 
-__all__ = ["ESTIMATORS", "Estimate", "Estimator", "GeneralizedLeastSquares", "OrdinaryLeastSquares", "WeightedLeastSquares"]
+__all__ = [
+    "ESTIMATORS",
+    "Estimate",
+    "Estimator",
+    "GeneralizedLeastSquares",
+    "OrdinaryLeastSquares",
+    "WeightedLeastSquares",
+]

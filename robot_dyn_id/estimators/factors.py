@@ -133,7 +133,7 @@ class Solution:
         """Solve the stacked [W tau], shape (rows, p + 1)."""
         norms = np.linalg.norm(stack[:, :-1], axis=0)
         scale = np.where(norms > 0, norms, 1.0)
-        factor = np.linalg.qr(stack / np.append(scale, 1.0), mode="r")[: len(scale) + 1]
+        factor = np.asarray(np.linalg.qr(stack / np.append(scale, 1.0), mode="r"))[: len(scale) + 1]
         left, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
         shown = singular > UNSEEN * singular.max(initial=0.0)
         inverse_root = right[shown].T / singular[shown]

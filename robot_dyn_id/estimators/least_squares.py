@@ -117,9 +117,7 @@ def _reweighted(factors: Factors) -> tuple[Solution, Solution, Array]:
     return ordinary, solution, weights
 
 
-def _sandwich(
-    problem: LinearProblem, solution: Solution, weights: Array, order: int
-) -> tuple[Array, Array]:
+def _sandwich(problem: LinearProblem, solution: Solution, weights: Array, order: int) -> tuple[Array, Array]:
     """RMS of each joint's white noise, and the covariance H^-1 (sum w^4 W' Omega W) H^-1 of a weighted solution.
 
     Omega is the covariance of a joint's residual, C C' with C the autoregressive model run forward on white noise. For
@@ -143,11 +141,16 @@ def _inverse_rms(factors: Factors, values: Array) -> Array:
     freedom = np.maximum(factors.counts - share, 1.0)
     rms = np.sqrt(squares / freedom)
     largest = rms.max(initial=0.0)
-    return 1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0)
+    return np.asarray(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0))
 
 
 def _conclude(
-    problem: LinearProblem, plain: Factors, ordinary: Solution, solution: Solution, covariance: Array, noise: Array
+    problem: LinearProblem,
+    plain: Factors,
+    ordinary: Solution,
+    solution: Solution,
+    covariance: Array,
+    noise: Array,
 ) -> Estimate:
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return Estimate(

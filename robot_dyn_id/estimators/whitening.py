@@ -49,7 +49,11 @@ class Whitening:
             at_rest = np.zeros((len(tile.block), self.order))
             segment, state = states.get(tile.joint, (-1, at_rest))
             filtered, state = lfilter(
-                [1.0], self.filters[tile.joint], tile.block, axis=1, zi=state if segment == tile.segment else at_rest
+                [1.0],
+                self.filters[tile.joint],
+                tile.block,
+                axis=1,
+                zi=state if segment == tile.segment else at_rest,
             )
             states[tile.joint] = (tile.segment, state)
             yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))

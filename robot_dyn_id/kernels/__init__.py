@@ -1,0 +1,1 @@
+"""Compiled loops, one file each; see `compiled` for how they are written."""

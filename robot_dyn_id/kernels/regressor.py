@@ -123,9 +123,7 @@ def _columns(i, n, gain, axis, now):  # type: ignore[no-untyped-def]
         now[SCREW + 5, k] = uz
         ax, ay, az = now[MOTION + 15, k], now[MOTION + 16, k], now[MOTION + 17, k]
         now[COLUMNS, k] = ux * ax + uy * ay + uz * az
-        now[COLUMNS + 1, k] = (
-            now[MOTION, k] * ux + now[MOTION + 3, k] * uy + now[MOTION + 6, k] * uz + ay * z - az * y
-        )
+        now[COLUMNS + 1, k] = now[MOTION, k] * ux + now[MOTION + 3, k] * uy + now[MOTION + 6, k] * uz + ay * z - az * y
         now[COLUMNS + 2, k] = (
             now[MOTION + 1, k] * ux + now[MOTION + 4, k] * uy + now[MOTION + 7, k] * uz + az * x - ax * z
         )

@@ -194,9 +194,7 @@ def _rows(path: Path, table: _Table, columns: Sequence[int]) -> Iterator[list[fl
             continue
         cells = line.split(table.separator)
         if len(cells) != table.width:
-            raise Unreadable(
-                f"line {number} has {len(cells)} cells, the header {table.width}; repair the line"
-            )
+            raise Unreadable(f"line {number} has {len(cells)} cells, the header {table.width}; repair the line")
         try:
             yield [_number(cells[column]) for column in columns]
         except ValueError:

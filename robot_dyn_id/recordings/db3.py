@@ -78,8 +78,6 @@ def _topic_rows(path: Path) -> list[tuple[int, str, str]]:
             (page_size,) = database.execute("PRAGMA page_size").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise Unreadable(f"not a readable rosbag2 database ({error}); try `sqlite3 FILE .recover`") from None
-    if (
-        path.stat().st_size % page_size
-    ):  # SQLite would read zeros in place of what is missing of the last page
+    if path.stat().st_size % page_size:  # SQLite would read zeros in place of what is missing of the last page
         raise Unreadable("the file is cut off; copy it again, or try `sqlite3 FILE .recover`")
     return [(number, str(name), str(kind)) for number, name, kind in rows]

@@ -115,9 +115,7 @@ def decode(messages: Sequence[bytes]) -> Batch:
     return Batch(tuple(sorted(groups, key=lambda group: int(group.rows[0]))), decodable, stamps)
 
 
-def encode(
-    names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau: Array | None
-) -> list[bytes]:
+def encode(names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau: Array | None) -> list[bytes]:
     """Encode samples as little-endian CDR messages, the way middleware would send them.
 
     Args:

@@ -1,0 +1,1 @@
+"""From raw samples to the rows of the linear problem: one file per step."""

@@ -51,7 +51,11 @@ def nominal_agreement(
 
 
 def delay(
-    regressor: Regressor, columns: Integers, values: Array, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
+    regressor: Regressor,
+    columns: Integers,
+    values: Array,
+    walk: Callable[[], Iterable[Smooth]],
+    plan: SignalPlan,
 ) -> tuple[str, ...]:
     """Warnings for joints whose effort is late or early against the motion.
 

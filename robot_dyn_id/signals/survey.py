@@ -31,7 +31,7 @@ CUTOFF_PER_BANDWIDTH = 10.0
 
 @dataclass(frozen=True)
 class Spectra:
-    """Averaged Hann periodograms, shape (n, frequencies) each.
+    """Summed Hann periodograms, shape (n, frequencies) each.
 
     Attributes:
         frequency: [Hz].
@@ -44,6 +44,12 @@ class Spectra:
     derived: Array
     recorded: Array | None
     cross: NDArray[np.complex128] | None
+
+    def plus(self, other: Spectra) -> Spectra:
+        """The sum of both."""
+        recorded = None if self.recorded is None or other.recorded is None else self.recorded + other.recorded
+        cross = None if self.cross is None or other.cross is None else self.cross + other.cross
+        return Spectra(self.frequency, self.derived + other.derived, recorded, cross)
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,6 @@ class Survey:
         tau_min, tau_max, tau_rms: efforts recorded.
         tau_distinct: number of distinct effort values (up to 1000) seen.
         zero_rows: share of the samples in which the effort is exactly zero.
-        speed_rms: of the better velocity, from its spectrum below the bandwidth.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints that stand still.
         has_velocity: whether velocities are recorded.
         velocity_gain: recorded velocity over the derivative of the position, where there is motion.
@@ -81,7 +86,6 @@ class Survey:
     tau_rms: Array
     tau_distinct: NDArray[np.int64]
     zero_rows: Array
-    speed_rms: Array
     bandwidth: Array
     has_velocity: bool
     velocity_gain: Array
@@ -142,7 +146,10 @@ class _Ranges:
 
 
 def survey(
-    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive], need_effort: bool = True
+    recordings: Sequence[Recording],
+    joints: Sequence[str],
+    drives: Mapping[str, Drive],
+    need_effort: bool = True,
 ) -> Survey:
     """Walk all trials once; without `need_effort` efforts are not looked at, and their ranges are 0.
 
@@ -152,8 +159,7 @@ def survey(
     step = float(np.median([median_step(recording, joints) for recording in recordings]))
     repairs, ranges = Repairs(), _Ranges()
     length = max(16, math.ceil(PERIODOGRAM / step))
-    spectra: list[tuple[Array, Array | None, NDArray[np.complex128] | None]] = []
-    count = 0
+    spectra: Spectra | None = None
     for trial, recording in enumerate(recordings):
 
         def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
@@ -164,15 +170,14 @@ def survey(
         for window in windows(watched(), Cut(step, length, 0)):
             if window.q.shape[1] >= min(length, 16):
                 one = _periodograms(window.q, window.dq, step, length)
-                spectra[:] = [one if not spectra else _sum(spectra[0], one)]
-                count += 1
+                spectra = one if spectra is None else spectra.plus(one)
     if not ranges.count:
         raise InputError(
             f"{', '.join(r.source for r in recordings)}: no usable sample ({describe(repairs) or 'empty'})"
         )
-    if not count:
+    if spectra is None:
         raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
-    return _conclude(recordings, joints, step, repairs, ranges, _average(spectra[0], count, step, length))
+    return _conclude(recordings, joints, step, repairs, ranges, spectra)
 
 
 def describe(repairs: Repairs) -> str:
@@ -180,9 +185,7 @@ def describe(repairs: Repairs) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in sorted(repairs.dropped.items()))
 
 
-def _periodograms(
-    q: Array, dq: Array | None, step: float, length: int
-) -> tuple[Array, Array | None, NDArray[np.complex128] | None]:
+def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spectra:
     """Spectra of one stretch: derivative of the position, recorded velocity, and their product."""
     velocity = np.gradient(q, step, axis=1)
     window = np.hanning(q.shape[1])
@@ -197,19 +200,11 @@ def _periodograms(
     turn = 2 * np.pi * np.fft.rfftfreq(length)
     gain = np.where(turn < 2.5, np.sinc(turn / np.pi), np.sinc(2.5 / np.pi))
     derived = derived / gain
+    frequency = np.asarray(np.fft.rfftfreq(length, step), dtype=np.float64)
     if dq is None:
-        return np.abs(derived) ** 2, None, None
+        return Spectra(frequency, np.abs(derived) ** 2, None, None)
     recorded = transform(dq)
-    return np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded
-
-
-def _sum(one, other):  # type: ignore[no-untyped-def]
-    return tuple(None if a is None or b is None else a + b for a, b in zip(one, other, strict=True))
-
-
-def _average(total, count: int, step: float, length: int) -> Spectra:  # type: ignore[no-untyped-def]
-    parts = [None if values is None else values / count for values in total]
-    return Spectra(np.fft.rfftfreq(length, step), parts[0], parts[1], parts[2])
+    return Spectra(frequency, np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded)
 
 
 def motion_bandwidth(frequency: Array, power: Array) -> float:
@@ -242,7 +237,6 @@ def _conclude(
     bandwidth = np.array([motion_bandwidth(frequency, power) for power in better])
     bandwidth = np.where(still, 0.0, bandwidth)
     inside = (frequency > 0) & (frequency <= np.maximum(bandwidth, 2 / PERIODOGRAM)[:, None])
-    width = float(frequency[1])
     gain, lag, quieter = np.ones(len(joints)), np.zeros(len(joints)), np.zeros(len(joints), dtype=bool)
     if spectra.recorded is not None and spectra.cross is not None:
         turn = 2 * np.pi * frequency
@@ -267,7 +261,6 @@ def _conclude(
         tau_rms=np.sqrt(np.asarray(ranges.square) / ranges.count),
         tau_distinct=np.array([len(seen) for seen in ranges.distinct]),
         zero_rows=np.asarray(ranges.zeros) / ranges.count,
-        speed_rms=np.sqrt(2 * width * np.where(inside, better, 0.0).sum(axis=1)),
         bandwidth=bandwidth,
         has_velocity=spectra.recorded is not None,
         velocity_gain=gain,
