@@ -1,8 +1,8 @@
 """Base (minimal) parameters: which combinations of the standard parameters and terms a robot's torque depends on.
 
-Numerically, from the regressor at random states (Gautier 1991; Khalil and Dombre, Modeling, Identification and Control of
-Robots, 2002, chapter 9): the rank by singular values, the independent columns by a pivot rule, and every other column
-as a combination of them.
+Numerically, from the regressor at random states (Gautier 1991; Khalil and Dombre, Modeling, Identification and Control
+of Robots, 2002, chapter 9): the rank by singular values, the independent columns by a pivot rule, and every other
+column as a combination of them.
 """
 
 from __future__ import annotations

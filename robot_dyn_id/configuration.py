@@ -12,7 +12,7 @@ import yaml
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
-from robot_dyn_id.pipeline import Settings
+from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import CHECKS
 from robot_dyn_id.terms import TERMS, Term

@@ -1,4 +1,5 @@
-"""`parameters.yaml`: a parameter set as text that a person can read and compare; equal to the last bit when read back."""
+"""`parameters.yaml`: a parameter set as text that a person can read and compare; equal to the last bit when read
+back."""
 
 from __future__ import annotations
 

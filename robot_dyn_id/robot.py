@@ -1,7 +1,7 @@
 """The robot model: a tree of moving bodies, read from URDF or xacro.
 
-Bodies are the moving joints with everything that is fixed to them lumped in, in Pinocchio's order (parents first). Mimic
-followers are bodies of their own: with n independent joints and b bodies, q_full = coupling q + offset.
+Bodies are the moving joints with everything that is fixed to them lumped in, in Pinocchio's order (parents first).
+Mimic followers are bodies of their own: with n independent joints and b bodies, q_full = coupling q + offset.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameter_io import write_atomically
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.pipeline import Evaluation
 
 
 def print_evaluation(evaluation: Evaluation) -> None:

@@ -12,7 +12,7 @@ from robot_dyn_id.cli.sources import add_configuration, configuration_from, open
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.parameter_io import read_parameters
-from robot_dyn_id.pipeline import predict_recording
+from robot_dyn_id.prediction import predict_recording
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.robot import RobotModel
 

@@ -1,8 +1,9 @@
 """All that least squares needs to know of a problem: one triangular factor per joint.
 
-The rows of a joint contain only the parameters that can appear in its torque, so each joint has its own small factor R of
-[W tau], fed tile by tile and forgotten (TSQR; Demmel et al. 2012). Weights per joint can be chosen afterwards: they only scale
-the factors. `gram` accumulates R' R instead: about twice as fast, good to a condition number of 1e4 with unit-norm columns.
+The rows of a joint contain only the parameters that can appear in its torque, so each joint has its own small factor R
+of [W tau], fed tile by tile and forgotten (TSQR; Demmel et al. 2012). Weights per joint can be chosen afterwards: they
+only scale the factors. `gram` accumulates R' R instead: about twice as fast, good to a condition number of 1e4 with
+unit-norm columns.
 """
 
 from __future__ import annotations

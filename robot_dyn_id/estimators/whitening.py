@@ -1,8 +1,8 @@
 """Autoregressive prewhitening: residuals that follow one another are not independent.
 
 Zero-phase filters, unmodelled friction and drives make neighbouring residuals alike, and least squares then reports
-errors several times too small. Each joint's residual is modelled as its own past plus white noise, and both sides of the
-problem are filtered with that model (Cochrane and Orcutt 1949; generalised least squares).
+errors several times too small. Each joint's residual is modelled as its own past plus white noise, and both sides of
+the problem are filtered with that model (Cochrane and Orcutt 1949; generalised least squares).
 """
 
 from __future__ import annotations

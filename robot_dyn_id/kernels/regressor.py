@@ -7,8 +7,8 @@ parameters to the wrench that its motion needs:
     f = m a + A h,                   A = [dw]x + [w]x [w]x
     n = I dw + w x (I w) + h x a
 
-with h the first moment, a the acceleration of the frame's origin less gravity, all in the body's own frame. Mimic joints
-and trees need nothing more: followers add to the screw of the joint that leads them (G' Y).
+with h the first moment, a the acceleration of the frame's origin less gravity, all in the body's own frame. Mimic
+joints and trees need nothing more: followers add to the screw of the joint that leads them (G' Y).
 
 Samples are worked on in tiles. All loops over a tile read and write one small array, `now`, whose rows are compile-time
 constants: only then can the compiler prove that stores do not overlap loads, and vectorise.

@@ -1,9 +1,9 @@
 """From windows of raw samples to the tiles of the linear problem.
 
-Positions and velocities pass a zero-phase low-pass whose cut-off lies far above the motion, so that only noise is lost. The
-regressor's columns, computed from them, and the raw efforts then pass the same low-pass side by side (parallel filtering,
-Gautier 1997): filtering the efforts alone, or twice, would bias every parameter whose column is not smooth. Only then are
-rows thinned out.
+Positions and velocities pass a zero-phase low-pass whose cut-off lies far above the motion, so that only noise is lost.
+The regressor's columns, computed from them, and the raw efforts then pass the same low-pass side by side (parallel
+filtering, Gautier 1997): filtering the efforts alone, or twice, would bias every parameter whose column is not smooth.
+Only then are rows thinned out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import Layout, Motion, Regressor, Tile
+from robot_dyn_id.regressor import Integers, Layout, LinearProblem, Motion, Regressor, Tile
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.windows import Cut, Window
 
@@ -25,8 +25,8 @@ EDGE = 2.5
 
 
 ROWS_PER_PERIOD = 2.0
-"""Rows kept per period of the cut-off: what the band holds. More rows carry nothing but what the filter left beyond it, and
-there an autoregressive model of the residuals fails."""
+"""Rows kept per period of the cut-off: what the band holds. More rows carry nothing but what the filter left beyond it,
+and there an autoregressive model of the residuals fails."""
 
 
 @dataclass(frozen=True)
@@ -132,3 +132,17 @@ def tiles(
             block[-1] = tau
             thinned = plan.low_pass.apply(block, plan.rate)[:, rows]
             yield Tile(joint, piece.segment, np.ascontiguousarray(thinned))
+
+
+def linear_problem(
+    regressor: Regressor, columns: Integers, walk: Callable[[], Iterator[Smooth]], plan: SignalPlan
+) -> LinearProblem:
+    """The stream of tiles that estimators solve, for some columns of a regressor."""
+    layout = Layout.of(regressor, columns)
+    return LinearProblem(
+        names=tuple(regressor.names[column] for column in columns),
+        joint_names=regressor.model.joint_names,
+        supports=layout.supports,
+        tiles=lambda: tiles(regressor, layout, walk, plan),
+        rate=plan.row_rate,
+    )

@@ -1,7 +1,8 @@
 """Overlapping windows of a recording on a uniform grid.
 
-The grid of a segment starts at its first stamp and is cut into windows by sample count alone: whoever brings the samples,
-in whatever portions, gets the same windows. Each window carries so much of its neighbours that filters have settled.
+The grid of a segment starts at its first stamp and is cut into windows by sample count alone: whoever brings the
+samples, in whatever portions, gets the same windows. Each window carries so much of its neighbours that filters have
+settled.
 """
 
 from __future__ import annotations

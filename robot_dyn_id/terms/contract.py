@@ -1,8 +1,9 @@
 """What a term is: columns beside the rigid body, in the torque of one coordinate.
 
-A term belongs to a coordinate y = weights . q + offset: usually one moving joint, but it may be a sum of joints (coupled
-wrists). It contributes weights[a] * columns(y, dy, ddy) to the torque of joint a, so mimic followers and couplings need
-nothing of their own. Terms are frozen dataclasses: their fields are their constants (smoothing width, ...).
+A term belongs to a coordinate y = weights . q + offset: usually one moving joint, but it may be a sum of joints
+(coupled wrists). It contributes weights[a] * columns(y, dy, ddy) to the torque of joint a, so mimic followers and
+couplings need nothing of their own. Terms are frozen dataclasses: their fields are their constants (smoothing width,
+...).
 """
 
 from __future__ import annotations

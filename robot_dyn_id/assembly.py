@@ -1,0 +1,90 @@
+"""The parameter set, put together from everything that an identification found."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dyn_id.base_parameters import BaseParameters
+from robot_dyn_id.consistency import is_consistent
+from robot_dyn_id.dataset import Recording
+from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.regressor import Regressor
+from robot_dyn_id.validation import Ranges
+
+WEAK = 0.3
+"""A parameter whose standard deviation is more than this share of its value is weak."""
+
+
+def assemble(
+    regressor: Regressor,
+    base: BaseParameters,
+    estimate: Estimate,
+    evaluation: Evaluation,
+    trained: Ranges,
+    estimator: str,
+    software_version: str,
+    training: Sequence[Recording],
+) -> ParameterSet:
+    """The parameter set of an estimate; arguments as in `pipeline.identify`."""
+    model, plan, seen = regressor.model, evaluation.plan, evaluation.survey
+    inertial = 10 * len(model.body_names)
+    full = np.zeros(len(regressor.names))
+    full[base.independent] = estimate.values
+    spread = np.full(len(regressor.names), np.inf)
+    spread[base.independent] = estimate.standard_deviations
+    columns = regressor.term_columns
+    constants = [(f"{term.name}.{k}", c.name, v) for c, term in regressor.terms for k, v in term.constants.items()]
+    with np.errstate(invalid="ignore"):
+        weak = ~(estimate.standard_deviations <= WEAK * np.abs(estimate.values))
+    status = np.where(np.isinf(estimate.standard_deviations), "not excited", np.where(weak, "weak", "good"))
+    return ParameterSet(
+        robot_name=model.name,
+        urdf=model.urdf,
+        urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
+        joint_names=model.joint_names,
+        held_joint_names=tuple(model.held),
+        held_joint_positions=np.array(list(model.held.values()), dtype=np.float64),
+        gravity=model.gravity,
+        body_names=model.body_names,
+        names=base.names,
+        expressions=base.expressions,
+        units=base.units,
+        values=estimate.values,
+        standard_deviations=estimate.standard_deviations,
+        status=tuple(str(word) for word in status),
+        covariance=estimate.covariance,
+        column_names=base.column_names,
+        mapping=base.mapping,
+        independent_columns=base.independent.astype(np.uint32),
+        standard_parameters=full[:inertial],
+        physically_consistent=is_consistent(full[:inertial]),
+        term_names=tuple(column.term.name for column in columns),
+        term_joints=tuple(column.coordinate.name for column in columns),
+        term_values=full[inertial:],
+        term_standard_deviations=spread[inertial:],
+        term_constant_names=tuple(name for name, _, _ in constants),
+        term_constant_joints=tuple(joint for _, joint, _ in constants),
+        term_constant_values=np.array([value for _, _, value in constants], dtype=np.float64),
+        sample_rate=plan.rate,
+        cutoff_frequency=plan.low_pass.cutoff,
+        filter_order=plan.low_pass.order,
+        data_sources=tuple(recording.source for recording in training),
+        data_sha256=seen.sha256,
+        estimator=estimator,
+        software_version=software_version,
+        held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
+        held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
+        condition_number=estimate.condition_number,
+        condition_number_scaling="columns",
+        verdict=evaluation.verdict.word,
+        reasons=evaluation.verdict.reasons,
+        q_min=trained.q_min,
+        q_max=trained.q_max,
+        dq_max=trained.dq_max,
+        ddq_max=trained.ddq_max,
+    )

@@ -1,0 +1,121 @@
+"""What a model is worth on data that it has not seen: metrics, cross-check, verdict, and traces for plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, cross_check
+from robot_dyn_id.dataset import Array, Recording
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.regressor import Integers, Motion, Regressor
+from robot_dyn_id.settings import Settings
+from robot_dyn_id.signals.processing import SignalPlan, Smooth
+from robot_dyn_id.signals.survey import Survey
+from robot_dyn_id.signals.walk import walker
+from robot_dyn_id.validation import HeldOut, Ranges, Verdict, compare, judge, predict
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Measured and predicted torque along held-out data, thinned for plots; shapes (N,) and (n, N)."""
+
+    t: Array
+    measured: Array
+    raw: Array
+    predicted: Array
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model is worth on data that it has not seen.
+
+    Attributes:
+        held_out: metrics.
+        cross_check: our equations against Pinocchio's on these samples.
+        verdict: with reasons.
+        warnings: of the health gate and of the motion.
+        trace: for plots.
+        survey: of the data.
+        plan: how the signals were treated.
+    """
+
+    held_out: HeldOut
+    cross_check: CrossCheck
+    verdict: Verdict
+    warnings: tuple[str, ...]
+    trace: Trace
+    survey: Survey
+    plan: SignalPlan
+
+
+def evaluate(
+    recordings: Sequence[Recording],
+    regressor: Regressor,
+    columns: Integers,
+    values: Array,
+    settings: Settings,
+    plan: SignalPlan,
+    trained: Ranges | None,
+    warnings: tuple[str, ...],
+    condition_number: float,
+    dropped_share: float,
+    seen: Survey,
+    unseen: tuple[str, ...] = (),
+) -> Evaluation:
+    """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
+    walk = walker(recordings, regressor.model.joint_names, settings.drives, plan)
+    held_out = compare(regressor, columns, values, walk, plan, trained)
+    if not held_out.samples:
+        raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
+    check = cross_check(regressor, _some_motion(walk))
+    if unseen:
+        warnings += (f"not excited by these data: {', '.join(unseen)}",)
+    verdict = judge(
+        held_out, settings.thresholds, check.passed, condition_number, dropped_share,
+        bool(regressor.model.inertial_parameters.any()), warnings,
+    )  # fmt: skip
+    return Evaluation(
+        held_out=held_out,
+        cross_check=check,
+        verdict=verdict,
+        warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons))),
+        trace=_trace(regressor, columns, values, walk, plan, held_out.samples),
+        survey=seen,
+        plan=plan,
+    )
+
+
+def _some_motion(walk: Callable[[], Iterator[Smooth]]) -> Motion:
+    """A few samples of every window, for the cross-check."""
+    picked = []
+    for piece in walk():
+        own = np.flatnonzero(piece.own)
+        if len(own):
+            picked.append(piece.motion.take(own[:: max(1, len(own) // SAMPLES)]))
+    return Motion(*(np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq")))
+
+
+TRACE = 3000
+"""Samples kept for plots."""
+
+
+def _trace(
+    regressor: Regressor,
+    columns: Integers,
+    values: Array,
+    walk: Callable[[], Iterator[Smooth]],
+    plan: SignalPlan,
+    samples: int,
+) -> Trace:
+    stride = max(1, -(-samples // TRACE))
+    parts: list[tuple[Array, Array, Array, Array]] = []
+    for piece in walk():
+        rows = np.flatnonzero(piece.own)[::stride]
+        if piece.tau is not None and len(rows):
+            measured = plan.low_pass.apply(piece.tau, plan.rate)[:, rows]
+            predicted = predict(regressor, columns, values, piece.motion.take(rows))
+            parts.append((piece.t[rows], measured, piece.tau[:, rows], predicted))
+    return Trace(*(np.concatenate([part[i] for part in parts], axis=-1) for i in range(4)))
