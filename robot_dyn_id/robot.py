@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ModelError, UsageError
+from robot_dyn_id.urdf import checked_tree, mimics, urdf_text
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame unless told otherwise [m/s^2], Pinocchio's value."""
@@ -115,102 +116,8 @@ class RobotModel:
         text, label = urdf_text(source)
         if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
             raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
-        tree = _checked_tree(text, label)
+        tree = checked_tree(text, label)
         return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
-
-
-def urdf_text(source: str | Path) -> tuple[str, str]:
-    """The URDF text of a URDF or xacro file or text, and what to call it in messages.
-
-    Raises:
-        ModelError: the file cannot be read or xacro refuses it.
-    """
-    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
-        text, label = source.lstrip("\ufeff"), "robot description"
-    else:
-        label = str(source)
-        if not label.strip() or "\n" in label or "\0" in label:
-            raise ModelError("robot description: neither the name of a file nor the text of a URDF")
-        try:
-            text = Path(source).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not a text file"
-            raise ModelError(f"{label}: cannot read the robot description ({reason})") from None
-    if "www.ros.org/wiki/xacro" in text or "ros.org/xacro" in text:
-        text = _expand_xacro(text, None if label == "robot description" else Path(label), label)
-    return text, label
-
-
-def _expand_xacro(text: str, path: Path | None, label: str) -> str:
-    import xacro
-
-    try:
-        if path is not None:
-            return str(xacro.process_file(str(path)).toxml())
-        document = xacro.parse(text)
-        xacro.process_doc(document)
-        return str(document.toxml())
-    except Exception as error:  # xacro raises whatever its expressions raise
-        raise ModelError(f"{label}: xacro cannot expand it ({' '.join(str(error).split())})") from None
-
-
-def _checked_tree(text: str, label: str) -> ElementTree.Element:
-    """Parse the XML and refuse what Pinocchio would silently accept or report on several lines."""
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise ModelError(f"{label}: broken XML ({error})") from None
-    if root.tag != "robot":
-        raise ModelError(f"{label}: not a URDF: its root element is <{root.tag}>, expected <robot>")
-    parents: dict[str, tuple[str, str]] = {}  # of each link: its joint and the link above
-    links = {link.get("name") for link in root.findall("link")}
-    for joint in root.findall("joint"):
-        name, kind = joint.get("name", "?"), joint.get("type")
-        ends = [joint.find(end) for end in ("parent", "child")]
-        for end in ends:
-            if end is None or end.get("link") not in links:
-                raise ModelError(f"{label}: joint {name} refers to a link that does not exist")
-        if kind in ("floating", "planar"):
-            raise ModelError(f"{label}: joint {name} is {kind}: only arms with a fixed base can be identified")
-        child = ends[1].get("link", "?")  # type: ignore[union-attr]
-        if child in parents:
-            raise ModelError(f"{label}: closed loop: link {child} is the child of {parents[child][0]} and of {name}")
-        parents[child] = name, ends[0].get("link", "?")  # type: ignore[union-attr]
-    for top in parents:
-        for _ in parents:
-            top = parents[top][1] if top in parents else top
-        if top in parents:
-            raise ModelError(f"{label}: closed loop: link {top} is carried by itself")
-    return root
-
-
-def _mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float, float]]:
-    """Leader, multiplier and offset of every mimic joint, chains of mimics resolved to their first leader."""
-    direct: dict[str, tuple[str, float, float]] = {}
-    names = {joint.get("name") for joint in root.findall("joint")}
-    for joint in root.findall("joint"):
-        mimic = joint.find("mimic")
-        if mimic is None or joint.get("type") == "fixed":
-            continue
-        leader = mimic.get("joint", "")
-        if leader not in names:
-            raise ModelError(f"{label}: joint {joint.get('name')} mimics {leader!r}, which does not exist")
-        direct[joint.get("name", "")] = (
-            leader,
-            float(mimic.get("multiplier", 1)),
-            float(mimic.get("offset", 0)),
-        )
-    resolved = {}
-    for name, (leader, multiplier, offset) in direct.items():
-        for _ in direct:
-            if leader not in direct:
-                break
-            upper, factor, shift = direct[leader]
-            leader, multiplier, offset = upper, multiplier * factor, multiplier * shift + offset
-        else:
-            raise ModelError(f"{label}: joint {name} mimics itself")
-        resolved[name] = (leader, multiplier, offset)
-    return resolved
 
 
 def parse_with_pinocchio(text: str, label: str, gravity: Array) -> Any:
@@ -294,18 +201,18 @@ def _model_from(
 ) -> RobotModel:
     full = parse_with_pinocchio(text, label, gravity)
     moving = list(full.names)[1:]
-    mimics = {name: mimic for name, mimic in _mimics(root, label).items() if name in moving}
-    independent = [name for name in moving if name not in mimics]
+    followers = {name: mimic for name, mimic in mimics(root, label).items() if name in moving}
+    independent = [name for name in moving if name not in followers]
     for name in [*(joints or ()), *held]:
-        if name not in independent and not (name in held and name in mimics):
-            why = f"mimics {mimics[name][0]}" if name in mimics else "is not a moving joint of the robot"
+        if name not in independent and not (name in held and name in followers):
+            why = f"mimics {followers[name][0]}" if name in followers else "is not a moving joint of the robot"
             raise ModelError(f"{label}: joint {name} {why}; its joints are {', '.join(independent)}")
     kept = [name for name in independent if joints is None or name in joints]
     if not kept:
         raise ModelError(f"{label}: no joint moves, there is nothing to identify")
     positions = {name: held.get(name, 0.0) for name in independent if name not in kept}
     leaders = {name: (name, 1.0, 0.0) for name in kept}
-    for name, (leader, multiplier, offset) in mimics.items():
+    for name, (leader, multiplier, offset) in followers.items():
         if leader in kept:
             leaders[name] = (leader, multiplier, offset)
         else:
