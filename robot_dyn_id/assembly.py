@@ -39,9 +39,6 @@ def assemble(
     spread[base.independent] = estimate.standard_deviations
     columns = regressor.term_columns
     constants = [(f"{term.name}.{k}", c.name, v) for c, term in regressor.terms for k, v in term.constants.items()]
-    with np.errstate(invalid="ignore"):
-        weak = ~(estimate.standard_deviations <= WEAK * np.abs(estimate.values))
-    status = np.where(np.isinf(estimate.standard_deviations), "not excited", np.where(weak, "weak", "good"))
     return ParameterSet(
         robot_name=model.name,
         urdf=model.urdf,
@@ -56,7 +53,7 @@ def assemble(
         units=base.units,
         values=estimate.values,
         standard_deviations=estimate.standard_deviations,
-        status=tuple(str(word) for word in status),
+        status=_status(estimate),
         covariance=estimate.covariance,
         column_names=base.column_names,
         mapping=base.mapping,
@@ -88,3 +85,9 @@ def assemble(
         dq_max=trained.dq_max,
         ddq_max=trained.ddq_max,
     )
+
+
+def _status(estimate: Estimate) -> tuple[str, ...]:
+    sigma = estimate.standard_deviations
+    weak = ~(sigma <= WEAK * np.abs(estimate.values))
+    return tuple(np.where(np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())

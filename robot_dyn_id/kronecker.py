@@ -10,8 +10,8 @@ revolute and prismatic joints. For b bodies with one spatial vector each (6 b ro
     M = Acal G Acal',   row (i, z) of vec(M), block j: (Acal_ij kron Acal_zj) K    (eq. 26)
 
 Mimic joints, q_full = G q + offset, are the same equations with Acal and C multiplied by G' from the left.
-Nothing is shared with the compiled loops: this says what they must give. It is meant to be read, and takes one
-sample at a time.
+Nothing is shared with the compiled loops: this says what they must give. It is meant to be read, and takes
+one sample at a time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Twists, wrenches and rigid transforms as plain matrices, and the geometry of a tree in these terms.
 
-Twists are (angular; linear), wrenches (moment; force). A transform T_ab, 4 x 4, takes coordinates in frame b to
-frame a.
+Twists are (angular; linear), wrenches (moment; force). A transform T_ab, 4 x 4, takes coordinates in frame b
+to frame a.
 Lynch and Park, Modern Robotics, 2017, chapters 3 and 8.
 """
 

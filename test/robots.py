@@ -1,7 +1,7 @@
-"""The robots that tests run on, and Pinocchio's truth for them, by another way than the package's own cross-check."""
+"""The robots that tests run on, and Pinocchio's truth for them, by another way than that of the package."""
 
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -9,14 +9,13 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 
 PLANAR3R = Path(__file__).resolve().parents[1] / "urdf" / "planar3r.urdf"
 
 
 def _published():
-    """Name and path of every URDF of the wheel example-robot-data; files of one name are called by their folders."""
+    """Name and path of every URDF of the wheel example-robot-data; files of the same name go by their folders."""
     files = metadata.files("example-robot-data") or ()
     paths = sorted(Path(str(file.locate())) for file in files if file.suffix == ".urdf")
     count = Counter(path.stem for path in paths)
@@ -63,7 +62,7 @@ MODELS = tuple(name for name in URDFS if name not in LEFT_OUT)
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
-@lru_cache(maxsize=None)
+@cache
 def robot(name):
     """The robot of that name with all its joints."""
     return RobotModel.from_urdf(PLANAR3R if name == "planar3r" else URDFS[name])
@@ -75,20 +74,20 @@ def panda_arm():
 
 
 class Truth:
-    """Pinocchio's own reading of a URDF: every joint free, projected by the mimic relations, G' Y(G q + offset)."""
+    """Pinocchio's own reading of a URDF: every joint free, then projected, G' Y(G q + offset, G dq, G ddq)."""
 
     def __init__(self, robot, held=None):
         self.robot = robot
         self.model = pinocchio.buildModelFromXML(robot.urdf)
         self.model.gravity.linear = robot.gravity
         if held:
-            stand = self.configuration(held.keys(), [*held.values()])
+            stand = self._configuration(held.keys(), [*held.values()])
             joints = [self.model.getJointId(name) for name in held]
             self.model = pinocchio.buildReducedModel(self.model, joints, stand)
         self.data = self.model.createData()
 
-    def configuration(self, names, positions):
-        """All of Pinocchio's joints are at 0 in its neutral configuration, also those it counts as cos and sin."""
+    def _configuration(self, names, positions):
+        """In Pinocchio's neutral configuration all joints are at 0, also those that it counts as cos and sin."""
         displacement = np.zeros(self.model.nv)
         for name, position in zip(names, positions, strict=True):
             displacement[self.model.joints[self.model.getJointId(name)].idx_v] = position
@@ -97,7 +96,7 @@ class Truth:
     def _states(self, motion):
         project = self.robot.coupling
         for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
-            full = self.configuration(self.robot.body_names, project @ q + self.robot.offset)
+            full = self._configuration(self.robot.body_names, project @ q + self.robot.offset)
             yield full, project @ dq, project @ ddq
 
     def regressor(self, motion):
@@ -138,23 +137,12 @@ def ratio(ours, reference):
     return difference / largest if largest > 0 else difference
 
 
-def one_state(motion, index):
-    """q, dq, ddq of one sample, shape (n,) each."""
-    return motion.q[:, index], motion.dq[:, index], motion.ddq[:, index]
-
-
-def at(q, dq=None, ddq=None):
-    """A motion of one sample."""
-    still = np.zeros(len(q))
-    return Motion(*(np.array(still if x is None else x, dtype=float)[:, None] for x in (q, dq, ddq)))
-
-
 def link(name, scale=1.0):
     """A link with every standard parameter different from zero."""
     return (
         f'<link name="{name}"><inertial><origin xyz="0.03 {-0.02 * scale} 0.05" rpy="0.1 0.2 0.3"/>'
-        f'<mass value="{2 * scale}"/><inertia ixx="{0.02 * scale}" ixy="0.001" ixz="-0.002" iyy="0.03" iyz="0.0015"'
-        f' izz="{0.025 * scale}"/></inertial></link>'
+        f'<mass value="{2 * scale}"/><inertia ixx="{0.02 * scale}" ixy="0.001" ixz="-0.002" iyy="0.03"'
+        f' iyz="0.0015" izz="{0.025 * scale}"/></inertial></link>'
     )
 
 
@@ -190,7 +178,15 @@ MIMICS = urdf(
     joint("f", "base", "l6", kind="prismatic", axis="0 0 -1", mimic='joint="e" multiplier="2"'),
     links=6,
 )
-"""A mimic of a mimic on its leader's own branch, one that slides, and one on a branch of its own before its leader."""
+"""A mimic of a mimic on its leader's own branch, one that slides, and one on a branch before its leader's."""
+
+PLAIN_MIMICS = urdf(
+    joint("a", "base", "l1"),
+    joint("b", "l1", "l2", axis="0 1 0", mimic='joint="a" multiplier="-1.5" offset="0.2"'),
+    joint("c", "l2", "l3", kind="prismatic", axis="1 0 0", mimic='joint="a" multiplier="0.5" offset="-0.1"'),
+    joint("d", "l2", "l4", axis="1 2 3"),
+)
+"""Mimics as Pinocchio reads them itself: of joints that do not mimic and stand before them."""
 
 GRAVITIES = {
     "floor": STANDARD_GRAVITY,

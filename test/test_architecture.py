@@ -1,0 +1,91 @@
+"""The shape of the house: who may import whom, what may touch files, how large things get."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import robot_dyn_id
+
+ROOT = Path(robot_dyn_id.__file__).parent
+
+LAYERS = (
+    ("errors", "__init__"),
+    ("dataset", "parameters"),
+    ("screw", "kernels"),
+    ("urdf", "robot", "terms"),
+    ("regressor",),
+    ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals"),
+    ("excitation", "estimators", "simulation"),
+    ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline"),
+    ("parameter_io", "configuration", "recordings", "report"),
+    ("nodes",),
+    ("cli", "__main__"),
+)
+"""A module imports from lower layers, and within its layer only from what is written before it."""
+
+RANK = {name: (layer, place) for layer, names in enumerate(LAYERS) for place, name in enumerate(names)}
+
+ONLY_IN = {
+    "pinocchio": {"robot", "crosscheck", "excitation", "cli"},
+    "rclpy": {"nodes"},
+    "matplotlib": {"report"},
+    "yaml": {"parameter_io", "configuration", "recordings"},
+    "numba": {"kernels"},
+}
+"""Libraries that only some modules may import (`cli` for the benchmarks, which time the peer)."""
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "msg" not in path.relative_to(ROOT).parts[:1])
+
+
+def top(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def identity(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=identity)
+def test_imports_go_down(path):
+    own = top(path)
+    if own in ("_built_for", "__init__"):
+        return
+    assert own in RANK, f"{own} has no layer: write it into LAYERS"
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] != "robot_dyn_id" or len(parts) == 1 or parts[1] in (own, "msg", "__version__", "_built_for"):
+            continue
+        assert RANK[parts[1]] < RANK[own], f"{own} imports {parts[1]}, which is not below it"
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_libraries_stay_where_they_belong(library):
+    users = {top(path) for path in MODULES if any(name.split(".")[0] == library for name in imported(path))}
+    assert users <= ONLY_IN[library]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=identity)
+def test_sizes(path):
+    lines = path.read_text().splitlines()
+    assert len(lines) <= 300
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.FunctionDef):
+            body = [entry for entry in node.body if not (isinstance(entry, ast.Expr) and isinstance(entry.value, ast.Constant))]
+            if body:
+                size = node.body[-1].end_lineno - body[0].lineno + 1
+                assert size <= 55 or "kernels" in path.parts, f"{node.name} has {size} lines"
+
+
+def test_no_drawers():
+    assert not {top(path) for path in MODULES} & {"utils", "tools", "helpers", "common", "base"}
