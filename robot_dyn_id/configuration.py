@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -30,11 +31,28 @@ DEFAULT_TERMS = ("viscous", "coulomb", "offset")
 
 @dataclass(frozen=True)
 class JointConfiguration:
-    """One joint: gain [N m/A] and sign of its current, or the position where it is held [rad or m]."""
+    """One joint.
+
+    Attributes:
+        gain: of its current [N m/A or N/A].
+        sign: 1, or -1 where its current or effort counts the other way.
+        held: where it stands still [rad or m].
+    """
 
     gain: float | None = None
     sign: float = 1.0
     held: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UsageError: a gain of 0 or that is not finite, a sign that is none.
+        """
+        if self.gain is not None and not 0.0 < abs(self.gain) < math.inf:
+            raise UsageError(f"gain must be a number other than 0, not {self.gain}")
+        if self.sign not in (1.0, -1.0):
+            raise UsageError(f"sign must be 1 or -1, not {self.sign:g}")
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,7 @@ class Configuration:
     filter_order: int = 4
     velocity: str = "auto"
     terms: tuple[Term, ...] = field(default_factory=lambda: tuple(TERMS[name]() for name in DEFAULT_TERMS))
-    estimator: Estimator = field(default_factory=lambda: ESTIMATORS["weighted"]())
+    estimator: Estimator = field(default_factory=ESTIMATORS["weighted"])
     pivots: str = "rref"
     estimate_widths: bool = False
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -73,8 +91,8 @@ class Configuration:
 
     @property
     def drives(self) -> dict[str, Drive]:
-        """Joints whose effort is a current."""
-        return {name: Drive(joint.gain, joint.sign) for name, joint in self.joints.items() if joint.gain is not None}
+        """Joints whose effort is a current, or has the wrong sign."""
+        return {name: Drive(joint.gain, joint.sign) for name, joint in self.joints.items()}
 
     @property
     def held(self) -> dict[str, float]:
@@ -128,15 +146,15 @@ def parse_configuration(content: Any) -> Configuration:
     given = _mapping(content, "the configuration", known)
     readers: dict[str, Any] = {
         "joints": _joints,
-        "identify": lambda value, key: _texts(value, key),
+        "identify": _texts,
         "gravity": _vector,
         "topic": _text,
         "cutoff": _number,
         "filter_order": _integer,
-        "velocity": _text,
+        "velocity": lambda value, key: _one_of(value, key, VELOCITIES),
         "terms": _terms,
         "estimator": _estimator,
-        "pivots": _text,
+        "pivots": lambda value, key: _one_of(value, key, PIVOTS),
         "estimate_widths": _flag,
         "thresholds": lambda value, key: Thresholds(**_numbers(value, key, [f.name for f in fields(Thresholds)])),
         "ignore": lambda value, key: tuple(_one_of(v, key, CHECKS) for v in _texts(value, key)),
@@ -208,10 +226,14 @@ def _numbers(value: Any, key: str, known: Sequence[str]) -> dict[str, float]:
 
 def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
     known = [item.name for item in fields(JointConfiguration)]
-    return {
-        str(name): JointConfiguration(**_numbers(entry, f"{key}.{name}", known))
-        for name, entry in _mapping(value, key).items()
-    }
+    joints = {}
+    for name, entry in _mapping(value, key).items():
+        numbers = _numbers(entry, f"{key}.{name}", known)
+        try:
+            joints[str(name)] = JointConfiguration(**numbers)
+        except UsageError as error:
+            raise UsageError(f"{key}.{name}: {error}") from None
+    return joints
 
 
 def _options(kind: type, value: Any, key: str) -> dict[str, Any]:

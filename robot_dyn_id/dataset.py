@@ -47,8 +47,8 @@ class Chunk:
                 continue
             array = np.ascontiguousarray(value, dtype=np.float64)
             expected = (len(self.t),) if field.name == "t" else self.q.shape
-            if array.shape != expected or self.q.shape[0] != len(self.t):
-                raise InputError(f"{field.name} has shape {array.shape}, expected {expected}")
+            if array.shape != expected or self.q.ndim != 2 or len(self.q) != len(self.t):
+                raise InputError(f"{field.name} has shape {array.shape}, expected {expected} (samples x joints)")
             if array is value:
                 array = array.view()
             array.flags.writeable = False
@@ -184,7 +184,9 @@ class Excerpt:
         for chunk in self.recording.chunks(joints):
             if first is None:
                 finite = chunk.t[np.isfinite(chunk.t)]
-                first = float(finite[0]) if len(finite) else 0.0
+                if not len(finite):
+                    continue
+                first = float(finite[0])
             since = chunk.t - first
             yield chunk.take((since >= self.start) & (since < self.stop))
 

@@ -1,5 +1,4 @@
-"""`parameters.yaml`: a parameter set as text that a person can read and compare; equal to the last bit when read
-back."""
+"""`parameters.yaml`: a parameter set as text for people to read and compare, equal to the last bit when read back."""
 
 from __future__ import annotations
 

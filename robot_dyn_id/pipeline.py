@@ -137,9 +137,19 @@ def identify(
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
     evaluation = evaluate(
-        held_out, regressor, base.independent, estimate.values, settings, plan, trained, warnings,
-        estimate.condition_number, dropped / max(1, seen.repairs.rows), seen, estimate.unseen,
-    )  # fmt: skip
+        held_out,
+        regressor,
+        base.independent,
+        estimate.values,
+        settings,
+        plan,
+        trained,
+        warnings,
+        estimate.condition_number,
+        dropped / max(1, seen.repairs.rows),
+        seen,
+        estimate.unseen,
+    )
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )
@@ -176,6 +186,15 @@ def validate(
     progress("predicting")
     trained = Ranges(parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max)
     return evaluate(
-        recordings, regressor, parameters.independent_columns.astype(np.int64), parameters.values, settings, plan,
-        trained, warnings, parameters.condition_number, seen.repairs.total_dropped / max(1, seen.repairs.rows), seen,
-    )  # fmt: skip
+        recordings,
+        regressor,
+        parameters.independent_columns.astype(np.int64),
+        parameters.values,
+        settings,
+        plan,
+        trained,
+        warnings,
+        parameters.condition_number,
+        seen.repairs.total_dropped / max(1, seen.repairs.rows),
+        seen,
+    )

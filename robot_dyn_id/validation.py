@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
 from robot_dyn_id.signals.processing import SignalPlan, Smooth
 
@@ -23,13 +24,28 @@ class Ranges:
 
     @staticmethod
     def of(walk: Iterable[Smooth]) -> Ranges:
-        """The ranges of the samples that are used."""
-        parts = [(p.motion.q[:, p.own], p.motion.dq[:, p.own], p.motion.ddq[:, p.own]) for p in walk if p.own.any()]
+        """The ranges of the samples that are used.
+
+        Raises:
+            InputError: there is none.
+        """
+        ranges: Ranges | None = None
+        for piece in walk:
+            if piece.own.any():
+                motion = piece.motion.take(piece.own)
+                speed, acceleration = np.abs(motion.dq).max(axis=1), np.abs(motion.ddq).max(axis=1)
+                here = Ranges(motion.q.min(axis=1), motion.q.max(axis=1), speed, acceleration)
+                ranges = here if ranges is None else ranges._with(here)
+        if ranges is None:
+            raise InputError("no sample is left between the ends of the recordings: record longer")
+        return ranges
+
+    def _with(self, other: Ranges) -> Ranges:
         return Ranges(
-            np.min([q.min(axis=1) for q, _, _ in parts], axis=0),
-            np.max([q.max(axis=1) for q, _, _ in parts], axis=0),
-            np.max([np.abs(dq).max(axis=1) for _, dq, _ in parts], axis=0),
-            np.max([np.abs(ddq).max(axis=1) for _, _, ddq in parts], axis=0),
+            np.minimum(self.q_min, other.q_min),
+            np.maximum(self.q_max, other.q_max),
+            np.maximum(self.dq_max, other.dq_max),
+            np.maximum(self.ddq_max, other.ddq_max),
         )
 
 

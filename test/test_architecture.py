@@ -81,7 +81,11 @@ def test_sizes(path):
     assert len(lines) <= 300
     for node in ast.walk(ast.parse("\n".join(lines))):
         if isinstance(node, ast.FunctionDef):
-            body = [entry for entry in node.body if not (isinstance(entry, ast.Expr) and isinstance(entry.value, ast.Constant))]
+            body = [
+                entry
+                for entry in node.body
+                if not (isinstance(entry, ast.Expr) and isinstance(entry.value, ast.Constant))
+            ]
             if body:
                 size = node.body[-1].end_lineno - body[0].lineno + 1
                 assert size <= 55 or "kernels" in path.parts, f"{node.name} has {size} lines"

@@ -12,7 +12,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.whitening import fit_whitening, residual_autocovariance
-from robot_dyn_id.regressor import LinearProblem
+from robot_dyn_id.regressor import Integers, LinearProblem
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ def _sandwich(problem: LinearProblem, solution: Solution, weights: Array, order:
     Omega is the covariance of a joint's residual, C C' with C the autoregressive model run forward on white noise. For
     stationary residuals C' C is the same up to the ends, so W' Omega W is the Gram matrix of the coloured columns C W.
     """
-    whitening = fit_whitening(*residual_autocovariance(problem, solution.values, order))
-    white = Factors.of(problem, whitening.tiles(problem))
-    noise = 1.0 / _inverse_rms(white, solution.values)
+    autocovariance, counts = residual_autocovariance(problem, solution.values, order)
+    whitening = fit_whitening(autocovariance, counts)
+    noise = whitening.noise_rms * np.sqrt(counts / _freedom(len(solution.values), counts))
     coloured = Factors.of(problem, whitening.coloured_tiles(problem))
     middle = np.zeros_like(solution.inverse)
     for support, triangle, weight, rms in zip(coloured.supports, coloured.triangles, weights, noise, strict=True):
@@ -134,12 +134,14 @@ def _sandwich(problem: LinearProblem, solution: Solution, weights: Array, order:
     return noise, solution.inverse @ middle @ solution.inverse
 
 
+def _freedom(parameters: int, counts: Array | Integers) -> Array:
+    """Rows of each joint less its share of the parameters, at least 1."""
+    return np.asarray(np.maximum(counts - parameters * counts / max(1.0, float(counts.sum())), 1.0))
+
+
 def _inverse_rms(factors: Factors, values: Array) -> Array:
     """Weights 1 / residual RMS, each joint's own share of the parameters taken off its rows."""
-    squares = factors.squared_residuals(values)
-    share = factors.parameters * factors.counts / max(1, factors.counts.sum())
-    freedom = np.maximum(factors.counts - share, 1.0)
-    rms = np.sqrt(squares / freedom)
+    rms = np.sqrt(factors.squared_residuals(values) / _freedom(factors.parameters, factors.counts))
     largest = rms.max(initial=0.0)
     return np.asarray(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0))
 

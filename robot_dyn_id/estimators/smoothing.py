@@ -77,8 +77,8 @@ def _best(
         return _likelihood(factors.keep(kept))
 
     for _ in range(2):
-        for i in candidates:
-            costs = [cost({**choice, i: number}) for number in range(len(candidates[i]))]
+        for i, widths in candidates.items():
+            costs = [cost({**choice, i: number}) for number in range(len(widths))]
             choice[i] = int(np.argmin(costs))
     return {i: candidates[i][[number]] for i, number in choice.items()}
 

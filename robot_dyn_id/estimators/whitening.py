@@ -20,9 +20,15 @@ from robot_dyn_id.regressor import LinearProblem, Tile
 
 @dataclass(frozen=True)
 class Whitening:
-    """One prediction-error filter per joint: 1 - a1 z^-1 - ... - ap z^-p, shape (n, order + 1)."""
+    """One prediction-error filter per joint.
+
+    Attributes:
+        filters: 1 - a1 z^-1 - ... - ap z^-p, shape (n, order + 1).
+        noise_rms: what is left of each residual when its own past is taken off, shape (n,).
+    """
 
     filters: Array
+    noise_rms: Array
 
     @property
     def order(self) -> int:
@@ -82,6 +88,7 @@ def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whi
     joints, lags = autocovariance.shape
     filters = np.zeros((joints, lags))
     filters[:, 0] = 1.0
+    variance = autocovariance[:, 0].copy()
     for joint, row in enumerate(autocovariance):
         order = int(min(lags - 1, counts[joint] // 20))
         if order and row[0] > 0:
@@ -89,4 +96,5 @@ def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whi
             column = row[:order].copy()
             column[0] *= 1.0 + 1e-9
             filters[joint, 1 : order + 1] = -solve_toeplitz(column, row[1 : order + 1])
-    return Whitening(filters)
+            variance[joint] = filters[joint, : order + 1] @ row[: order + 1]
+    return Whitening(filters, np.sqrt(np.maximum(variance, 0.0)))

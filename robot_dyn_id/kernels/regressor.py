@@ -156,12 +156,11 @@ def _copy(rows, n, source, source_row, target, target_row):  # type: ignore[no-u
 def regressor_tiles(  # type: ignore[no-untyped-def]
     parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, cos, sin, q, dq, ddq, slot, out
 ):
-    """Fill the structurally non-zero entries of the regressor; the arguments up to `gravity` are those of `Tree`.
+    """Fill the structurally non-zero entries of the regressor.
 
-    Args:
-        cos, sin, q, dq, ddq: joint motion of every body, shape (b, N).
-        slot: the row of `out` that receives column r of pair p, or -1 for none, shape (pairs, 10).
-        out: shape (slots, N).
+    The arguments up to `gravity` are those of `Tree`. Then come the cosine and sine of the joint positions, positions,
+    velocities and accelerations of every body, shape (b, N) each; the row of `out` that receives column r of pair p, or
+    -1 for none, shape (pairs, 10); and `out`, shape (slots, N).
     """
     bodies = parent.shape[0]
     now = np.zeros((ROWS, WIDTH))

@@ -74,7 +74,7 @@ def build_tree(
         for row in sorted({*above, int(leader[body])}):
             index[body, row] = len(pairs)
             gain = multiplier[body] if row == leader[body] else 0.0
-            pairs.append((body, row, index.get((int(parent[body]), row), None), float(gain)))
+            pairs.append((body, row, index.get((int(parent[body]), row)), float(gain)))
     columns = list(zip(*pairs, strict=True))
     return Tree(
         parent=np.ascontiguousarray(parent),

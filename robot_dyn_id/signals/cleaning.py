@@ -16,12 +16,20 @@ from robot_dyn_id.errors import InputError
 LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT = 1e4, 1e4, 1e6
 """Magnitudes [rad or m, per s, N m or N] that no arm reaches: rows beyond them are dropped."""
 
+STAMPS = 20_000
+"""Samples that the median step of a recording is taken from."""
+
 
 @dataclass(frozen=True)
 class Drive:
-    """How a motor current becomes an effort: gain [N m/A or N/A] times sign."""
+    """How what a drive reports becomes an effort.
 
-    gain: float
+    Attributes:
+        gain: of a motor current [N m/A or N/A]; None for drives that report N m or N already.
+        sign: 1, or -1 where the drive counts the other way.
+    """
+
+    gain: float | None = None
     sign: float = 1.0
 
 
@@ -51,7 +59,7 @@ class Repairs:
 
 
 def median_step(recording: Recording, joints: Sequence[str]) -> float:
-    """Median distance of the time stamps [s], from the first chunks of a recording.
+    """Median distance of the time stamps [s], from the first `STAMPS` samples of a recording.
 
     Raises:
         InputError: fewer than two samples, or stamps that never advance.
@@ -61,11 +69,11 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
     for chunk in recording.chunks(joints):
         stamps.append(chunk.t)
         count += len(chunk)
-        if count >= 20_000:
+        if count >= STAMPS:
             break
     if count < 2:
         raise InputError(f"{recording.source}: only {count} sample{'s' * (count != 1)}, nothing can be identified")
-    steps = np.diff(np.concatenate(stamps))
+    steps = np.diff(np.concatenate(stamps)[:STAMPS])
     steps = steps[steps > 0]
     if not len(steps):
         raise InputError(f"{recording.source}: the time stamps never advance")
@@ -85,7 +93,7 @@ def clean(
     Args:
         recording: the trial.
         joints: the columns wanted.
-        drives: gains of the joints whose effort is a current.
+        drives: of the joints whose effort is a current, or has the wrong sign.
         step: median distance of the stamps [s]; five of them make a gap.
         repairs: counts are added to it.
         need_effort: whether a sample without finite efforts is dropped.
@@ -146,7 +154,7 @@ def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives
     """The chunk with efforts in N m or N: currents times gain and sign where a joint has them.
 
     A joint with a gain takes its current; without a current channel its effort, unless the source says that this is a
-    torque already.
+    torque already. A sign without a gain turns the effort.
 
     Raises:
         InputError: no effort at all, or a current without a gain.
@@ -155,15 +163,15 @@ def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives
         raise InputError(f"{recording.source}: no effort is recorded; identification needs efforts of every joint")
     tau = np.empty_like(raw.q)
     for column, joint in enumerate(joints):
-        drive = drives.get(joint)
-        if drive is not None and raw.current is not None:
+        drive = drives.get(joint, Drive())
+        if drive.gain is not None and raw.current is not None:
             tau[:, column] = raw.current[:, column] * drive.gain * drive.sign
         elif raw.tau is None:
             raise InputError(
                 f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in --config"
             )
-        elif drive is not None and not recording.effort_is_torque:
+        elif drive.gain is not None and not recording.effort_is_torque:
             tau[:, column] = raw.tau[:, column] * drive.gain * drive.sign
         else:
-            tau[:, column] = raw.tau[:, column]
+            tau[:, column] = raw.tau[:, column] * (drive.sign if drive.gain is None else 1.0)
     return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau)

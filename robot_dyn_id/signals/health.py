@@ -70,15 +70,22 @@ def _efforts(survey: Survey) -> list[Finding]:
     findings = []
     if dead.any():
         findings.append(
-            Finding("effort", f"the effort of {_named(survey, dead)} is constant or zero: nothing can be learnt of "
-                    f"it; leave the joint out (joints: ... in --config)", refuses=True)
-        )  # fmt: skip
+            Finding(
+                "effort",
+                f"the effort of {_named(survey, dead)} is constant or zero: nothing can be learnt of "
+                f"it; leave the joint out (joints: ... in --config)",
+                refuses=True,
+            )
+        )
     coarse = ~dead & (survey.tau_distinct < 50)
     if coarse.any():
         findings.append(
-            Finding("effort", f"the effort of {_named(survey, coarse)} takes fewer than 50 values: a few counts of its "
-                    f"sensor", refuses=False)
-        )  # fmt: skip
+            Finding(
+                "effort",
+                f"the effort of {_named(survey, coarse)} takes fewer than 50 values: a few counts of its sensor",
+                refuses=False,
+            )
+        )
     return findings
 
 
@@ -88,8 +95,13 @@ def _motion(survey: Survey, model: RobotModel) -> list[Finding]:
     if still.all():
         return [Finding("motion", "no joint moves: a constant posture tells nothing about dynamics", refuses=True)]
     if still.any():
-        return [Finding("motion", f"{_named(survey, still)} hardly moves: its friction and inertia cannot be told",
-                        refuses=False)]  # fmt: skip
+        return [
+            Finding(
+                "motion",
+                f"{_named(survey, still)} hardly moves: its friction and inertia cannot be told",
+                refuses=False,
+            )
+        ]
     return []
 
 
@@ -99,8 +111,14 @@ def _positions(survey: Survey, model: RobotModel) -> list[Finding]:
     turns = np.maximum(np.abs(survey.q_min), np.abs(survey.q_max))
     degrees = beyond & ~model.prismatic[[model.body_names.index(n) for n in model.joint_names]] & (turns > 2 * math.pi)
     if degrees.any():
-        return [Finding("degrees", f"positions of {_named(survey, degrees)} reach {turns[degrees].max():.0f} and leave the "
-                        f"URDF's limits: they look like degrees, radians are needed", refuses=True)]  # fmt: skip
+        return [
+            Finding(
+                "degrees",
+                f"positions of {_named(survey, degrees)} reach {turns[degrees].max():.0f} and leave the "
+                f"URDF's limits: they look like degrees, radians are needed",
+                refuses=True,
+            )
+        ]
     if beyond.any():
         return [Finding("limits", f"positions of {_named(survey, beyond)} leave the URDF's limits", refuses=False)]
     return []
@@ -112,8 +130,11 @@ def _rows(survey: Survey) -> list[Finding]:
         counts = ", ".join(f"{n} {reason}" for reason, n in sorted(survey.repairs.dropped.items()))
         return [Finding("dropped", f"{share:.0%} of the rows are unusable ({counts})", refuses=True)]
     if survey.repairs.gaps:
-        return [Finding("dropped", f"{survey.repairs.gaps} gaps in the time stamps: the recording is split there",
-                        refuses=False)]  # fmt: skip
+        return [
+            Finding(
+                "dropped", f"{survey.repairs.gaps} gaps in the time stamps: the recording is split there", refuses=False
+            )
+        ]
     return []
 
 
@@ -123,9 +144,13 @@ def _velocities(survey: Survey) -> list[Finding]:
     moving = survey.bandwidth > 0
     late = 1e3 * float(np.median(survey.velocity_lag[moving])) if moving.any() else 0.0
     return [
-        Finding("velocity", f"the recorded velocities disagree with the positions (late by {late:.0f} ms in the median): "
-                "derivatives of the positions are used", refuses=False)
-    ]  # fmt: skip
+        Finding(
+            "velocity",
+            f"the recorded velocities disagree with the positions (late by {late:.0f} ms in the median): "
+            "derivatives of the positions are used",
+            refuses=False,
+        )
+    ]
 
 
 def compare_with_nominal(
@@ -144,11 +169,22 @@ def compare_with_nominal(
     findings = []
     if reversed_.any():
         flipped = ", ".join(n for n, flag in zip(names, reversed_, strict=True) if flag)
-        findings.append(Finding("sign", f"the effort of {flipped} has the wrong sign against the URDF's own weight: set "
-                                "its sign in --config", refuses=True))  # fmt: skip
+        findings.append(
+            Finding(
+                "sign",
+                f"the effort of {flipped} has the wrong sign against the URDF's own weight: set its sign in --config",
+                refuses=True,
+            )
+        )
     clear = carries & (correlations > 0.8)
     small = clear & (slopes < 0.15)
     if clear.any() and small.sum() == clear.sum():
-        findings.append(Finding("amperes", f"efforts are {float(np.median(slopes[clear])):.2g} of the URDF's own weight: they "
-                                "look like amperes; give gains [N m/A] in --config", refuses=True))  # fmt: skip
+        findings.append(
+            Finding(
+                "amperes",
+                f"efforts are {float(np.median(slopes[clear])):.2g} of the URDF's own weight: they "
+                "look like amperes; give gains [N m/A] in --config",
+                refuses=True,
+            )
+        )
     return tuple(findings)

@@ -128,8 +128,8 @@ class _Ranges:
 
     def add(self, trial: int, segment: int, chunk: Chunk) -> None:
         tau = np.zeros_like(chunk.q) if chunk.tau is None else chunk.tau
-        for values in (chunk.t, chunk.q, chunk.dq, chunk.tau):
-            self.digest.update(b"" if values is None else values.tobytes())
+        channels = [values for values in (chunk.q, chunk.dq, chunk.tau) if values is not None]
+        self.digest.update(np.column_stack([chunk.t, *channels]).tobytes())  # row by row, whatever the chunks
         for name, values in (("q", chunk.q), ("tau", tau)):
             least, most = values.min(axis=0), values.max(axis=0)
             self.low[name] = np.minimum(self.low.get(name, least), least)
@@ -140,7 +140,7 @@ class _Ranges:
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
         for seen, column in zip(self.distinct, tau.T, strict=True):
             if len(seen) < 1000:
-                seen.update(column[:2000].tolist())
+                seen.update(np.unique(column)[:1000].tolist())
         first = self.starts.get((trial, segment), (float(chunk.t[0]), 0.0))[0]
         self.starts[trial, segment] = (first, float(chunk.t[-1]))
 
@@ -243,9 +243,10 @@ def _conclude(
         for j in range(len(joints)):
             power, cross = spectra.derived[j, inside[j]], spectra.cross[j, inside[j]]
             if power.sum() > 0:
-                gain[j] = float(np.abs(cross.sum()) / power.sum())
                 weight = turn[inside[j]]
-                lag[j] = float(-(weight * cross.imag).sum() / max((weight**2 * np.abs(cross)).sum(), 1e-300))
+                phase = np.angle(cross)
+                lag[j] = float(-(weight * phase * np.abs(cross)).sum() / max((weight**2 * np.abs(cross)).sum(), 1e-300))
+                gain[j] = float((cross * np.exp(1j * weight * lag[j])).real.sum() / power.sum())
             noisy = frequency > 2 * max(bandwidth[j], 2 / PERIODOGRAM)
             quieter[j] = spectra.recorded[j, noisy].sum() <= spectra.derived[j, noisy].sum()
     return Survey(
