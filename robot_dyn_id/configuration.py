@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
@@ -258,3 +258,16 @@ def _estimator(value: Any, key: str) -> Estimator:
     name = _one_of(given.pop("name", "weighted"), key, list(ESTIMATORS))
     kind = ESTIMATORS[name]
     return kind(**_options(kind, given, f"{key}.{name}"))
+
+
+def shared_file(name: str) -> Path:
+    """A file that comes with the package: `urdf/...`, `config/...`, from the source tree or the installed share folder.
+
+    Raises:
+        InputError: it is not there.
+    """
+    package = Path(__file__).parent
+    for folder in (package.parent, package.parents[3] / "share" / "robot_dyn_id"):
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(f"{name} is not installed with this package")

@@ -1,0 +1,82 @@
+"""Simulated recordings: what the sensors of a known robot would have shown along a motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation import FourierSeries
+from robot_dyn_id.regressor import Motion, Regressor
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """Sensor errors, one value per joint.
+
+    Attributes:
+        effort: standard deviation of the effort noise [N m or N], shape (n,).
+        position: standard deviation of the position noise [rad or m].
+        velocity: of the velocity noise, or None if velocities are not recorded.
+        correlation_time: of the effort noise [s]; 0 is white noise.
+    """
+
+    effort: Array
+    position: float = 1e-5
+    velocity: float | None = 1e-3
+    correlation_time: float = 0.0
+
+
+def coloured_noise(sigma: Array, samples: int, rate: float, correlation_time: float, rng: np.random.Generator) -> Array:
+    """First-order autoregressive noise of standard deviation `sigma`, shape (n, samples).
+
+    Its autocorrelation falls to 1/e after `correlation_time` [s]; 0 is white noise.
+    """
+    white = rng.normal(size=(len(sigma), samples))
+    if correlation_time == 0.0:
+        return np.asarray(sigma[:, None] * white)
+    keep = np.exp(-1.0 / (rate * correlation_time))
+    driven = np.sqrt(1.0 - keep**2) * white
+    driven[:, 0] = white[:, 0]  # stationary from the first sample on
+    return np.asarray(sigma[:, None] * lfilter([1.0], [1.0, -keep], driven, axis=1))
+
+
+def simulated_recording(
+    regressor: Regressor,
+    parameters: Array,
+    motion: FourierSeries,
+    duration: float,
+    rate: float,
+    sensors: Sensors,
+    seed: int,
+    source: str = "simulation",
+) -> ArrayRecording:
+    """Record a robot of known parameters that follows a motion exactly.
+
+    Args:
+        regressor: robot and terms.
+        parameters: of all columns, shape (c,).
+        motion: what the robot does.
+        duration: [s].
+        rate: samples per second [Hz].
+        sensors: their errors.
+        seed: of the noise.
+        source: name of the recording.
+
+    Raises:
+        UsageError: less than two samples.
+    """
+    count = round(duration * rate)
+    if count < 2:
+        raise UsageError(f"{duration:g} s at {rate:g} Hz are only {count} samples")
+    rng = np.random.default_rng(seed)
+    t = np.arange(count) / rate
+    q, dq, ddq, _ = motion.evaluate(t)
+    tau = regressor.torque(Motion(q, dq, ddq), parameters)
+    tau = tau + coloured_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
+    measured = q + sensors.position * rng.normal(size=q.shape)
+    velocity = None if sensors.velocity is None else (dq + sensors.velocity * rng.normal(size=q.shape)).T
+    return ArrayRecording(source, regressor.model.joint_names, Chunk(t, measured.T, velocity, tau.T))
