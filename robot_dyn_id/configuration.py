@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
+from robot_dyn_id.base_parameters import PIVOTS
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
-from robot_dyn_id.settings import Settings
+from robot_dyn_id.settings import VELOCITIES, Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import CHECKS
 from robot_dyn_id.terms import TERMS, Term

@@ -92,7 +92,7 @@ class HeldOut:
         all_joints_nrmse: norm of all errors / norm of all torques.
         nominal_all_joints_nrmse: the same for the URDF's own parameters.
         samples: time samples compared.
-        outside: share of them outside the trained ranges (by more than a tenth of the range), 0 where unknown.
+        outside: share of all joints' samples outside their trained ranges (by more than a tenth), 0 where unknown.
     """
 
     joints: tuple[JointMetrics, ...]
@@ -107,7 +107,7 @@ class _Sums:
     """Running sums of predictions and measurements, shape (n,) each."""
 
     samples: int = 0
-    outside: int = 0
+    outside: float = 0.0
     totals: dict[str, Array] = field(default_factory=dict)
     largest: Array | float = 0.0
 
@@ -152,7 +152,7 @@ def compare(
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
-            sums.outside += int(np.count_nonzero(_outside(motion, trained)))
+            sums.outside += float(_outside(motion, trained).sum())
     return _conclude(regressor, sums)
 
 
@@ -171,7 +171,7 @@ def _outside(motion: Motion, trained: Ranges) -> Array:
     beyond = (motion.q < trained.q_min[:, None] - margin) | (motion.q > trained.q_max[:, None] + margin)
     beyond |= np.abs(motion.dq) > 1.1 * trained.dq_max[:, None] + 1e-3
     beyond |= np.abs(motion.ddq) > 1.25 * trained.ddq_max[:, None] + 1e-2
-    return np.asarray(beyond.any(axis=0))
+    return np.asarray(beyond.mean(axis=0))
 
 
 def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:

@@ -94,18 +94,16 @@ def moved(array, index, by=1e-6):
     return copy
 
 
-def turned(model, joint, angle=1e-6):
-    """The model with one joint's frame turned."""
+def rolled(angle):
+    """A rotation about x."""
     c, s = np.cos(angle), np.sin(angle)
-    rotation = model.rotation.copy()
-    rotation[joint] = rotation[joint] @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
-    return replace(model, rotation=rotation)
+    return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
 
 
 TAMPERED = {
     "translation": lambda model: replace(model, translation=moved(model.translation, (3, 0))),
-    "rotation": lambda model: turned(model, 3),
-    "axis": lambda model: replace(model, axis=moved(model.axis, (2, 0))),
+    "rotation": lambda model: replace(model, rotation=model.rotation @ rolled(1e-6)),
+    "axis": lambda model: replace(model, axis=model.axis @ rolled(1e-6)),
     "parent": lambda model: replace(model, parent=moved(model.parent, 8, -1)),
     "kind": lambda model: replace(model, prismatic=~model.prismatic),
     "urdf": lambda model: replace(model, urdf=model.urdf.replace('xyz="0 -0.316 0"', 'xyz="0 -0.316001 0"')),

@@ -15,7 +15,7 @@ from robot_dyn_id.cli import output_folder, progress
 from robot_dyn_id.cli.answers import print_evaluation, write_results
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dataset import Array, Recording
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import FourierSeries, random_fourier
 from robot_dyn_id.parameter_io import write_parameters
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import identify
@@ -48,11 +48,12 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     regressor = Regressor(model, terms_on_joints(model, settings.terms))
     truth = true_parameters(model)
     progress(f"recording {2 * DURATION:g} s of {model.name} at {RATE:g} Hz into {folder}")
-    training = _record(folder / "training", regressor, truth, arguments.seed)
-    held_out = _record(folder / "held_out", regressor, truth, arguments.seed + 1000)
+    motions = random_fourier(model, arguments.seed), random_fourier(model, arguments.seed + 1000, share=0.7)
+    training = _record(folder / "training", regressor, truth, motions[0], arguments.seed)
+    held_out = _record(folder / "held_out", regressor, truth, motions[1], arguments.seed + 1000)
     result = identify([training], [held_out], model, settings, __version__, progress)
     file = folder / "parameters.yaml"
-    error = _true_error(result.parameters, regressor, truth, arguments.seed + 1000)
+    error = _true_error(result.parameters, regressor, truth, motions[1])
     seconds = time.monotonic() - start
     summary = {
         **identification_summary(result, str(file)),
@@ -76,8 +77,7 @@ def true_parameters(model: RobotModel) -> Array:
     return np.concatenate([heavier * model.inertial_parameters, 3.0 * size, 2.5 * size, 0.2 * size])
 
 
-def _record(folder: Path, regressor: Regressor, truth: Array, seed: int) -> Recording:
-    motion = random_fourier(regressor.model, seed)
+def _record(folder: Path, regressor: Regressor, truth: Array, motion: FourierSeries, seed: int) -> Recording:
     samples = simulated_recording(
         regressor, truth, motion, DURATION, RATE, Sensors(effort=NOISE, correlation_time=0.1), seed
     ).samples
@@ -87,11 +87,11 @@ def _record(folder: Path, regressor: Regressor, truth: Array, seed: int) -> Reco
     return open_recording(folder)
 
 
-def _true_error(parameters: ParameterSet, regressor: Regressor, truth: Array, seed: int) -> float:
+def _true_error(parameters: ParameterSet, regressor: Regressor, truth: Array, motion: FourierSeries) -> float:
     """All-joint error of the identified torque against the noise-free one, along the held-out motion."""
-    q, dq, ddq, _ = random_fourier(regressor.model, seed).evaluate(np.arange(0.0, 10.0, 0.01))
-    motion = Motion(q, dq, ddq)
-    exact = regressor.torque(motion, truth)
+    q, dq, ddq, _ = motion.evaluate(np.arange(0.0, motion.period, 0.01))
+    states = Motion(q, dq, ddq)
+    exact = regressor.torque(states, truth)
     full = np.zeros(len(parameters.column_names))
     full[parameters.independent_columns] = parameters.values
-    return float(np.linalg.norm(regressor_of(parameters).torque(motion, full) - exact) / np.linalg.norm(exact))
+    return float(np.linalg.norm(regressor_of(parameters).torque(states, full) - exact) / np.linalg.norm(exact))

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     recordings = open_all(arguments.data, configuration.topic)
     folder = output_folder(arguments.out)
     evaluation = validate(recordings, parameters, configuration.settings, progress)
-    summary = evaluation_summary(evaluation, arguments.parameters)
+    summary = evaluation_summary(evaluation, arguments.parameters, parameters)
     write_results(folder, summary, evaluation, parameters)
     if not arguments.json:
         print_evaluation(evaluation)

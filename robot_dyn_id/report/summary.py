@@ -1,0 +1,111 @@
+"""The answer of an identification or validation as plain data: `report.json` and `--json`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.pipeline import Identification
+
+
+def identification_summary(identification: Identification, parameters_file: str) -> dict[str, Any]:
+    """What `robot-dyn-id identify` answers. Numbers that are not finite are null."""
+    parameters, estimate = identification.parameters, identification.estimate
+    used, dropped = identification.rows
+    summary = _summary(identification.evaluation, parameters_file, used, dropped, parameters.condition_number)
+    return {
+        **summary,
+        "held_out_sources": list(identification.held_out_sources),
+        "sources": list(parameters.data_sources),
+        "estimator": parameters.estimator,
+        "noise_rms": [_finite(value) for value in estimate.noise_rms],
+        "base_parameters": base_parameter_rows(parameters),
+    }
+
+
+def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters: ParameterSet) -> dict[str, Any]:
+    """What `robot-dyn-id validate` answers; rows are samples times joints."""
+    held_out, survey = evaluation.held_out, evaluation.survey
+    used, dropped = held_out.samples * len(held_out.joints), survey.repairs.total_dropped
+    summary = _summary(evaluation, parameters_file, used, dropped, parameters.condition_number)
+    return {**summary, "sources": list(survey.sources)}
+
+
+def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
+    """One entry per base parameter."""
+    return [
+        {
+            "name": name,
+            "expression": expression,
+            "value": _finite(value),
+            "standard_deviation": _finite(sigma),
+            "unit": unit,
+            "status": status,
+        }
+        for name, expression, value, sigma, unit, status in zip(
+            parameters.names,
+            parameters.expressions,
+            parameters.values,
+            parameters.standard_deviations,
+            parameters.units,
+            parameters.status,
+            strict=True,
+        )
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _summary(
+    evaluation: Evaluation, parameters_file: str, used: int, dropped: int, condition_number: float
+) -> dict[str, Any]:
+    held_out, check, survey, plan = evaluation.held_out, evaluation.cross_check, evaluation.survey, evaluation.plan
+    joints = [
+        {
+            "name": joint.name,
+            "unit": joint.unit,
+            "explained": _finite(joint.explained),
+            **{
+                key: _finite(getattr(joint, key))
+                for key in (
+                    "rmse", "nrmse", "correlation", "max_error", "rms", "raw_nrmse", "constant_nrmse", "nominal_nrmse",
+                )
+            },
+        }
+        for joint in held_out.joints
+    ]  # fmt: skip
+    return {
+        "verdict": evaluation.verdict.word,
+        "reasons": list(evaluation.verdict.reasons),
+        "held_out": {
+            "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
+            "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
+            "outside": held_out.outside,
+            "joints": joints,
+        },
+        "condition_number": {"value": _finite(condition_number), "scaling": "columns"},
+        "cross_check": {
+            "max_difference": _finite(check.max_difference),
+            "rank_ours": check.rank_ours,
+            "rank_pinocchio": check.rank_pinocchio,
+            "regressor": _finite(check.regressor),
+            "kronecker": _finite(check.kronecker),
+            "torque": _finite(check.torque),
+            "mass_matrix": _finite(check.mass_matrix),
+            "samples": check.samples,
+        },
+        "rows": {"used": used, "dropped": dropped, "reasons": dict(sorted(survey.repairs.dropped.items()))},
+        "signals": {
+            "rate": plan.rate,
+            "cutoff": plan.low_pass.cutoff,
+            "filter_order": plan.low_pass.order,
+            "velocity": "recorded" if plan.recorded_velocity else "derivative",
+            "gaps": survey.repairs.gaps,
+        },
+        "warnings": list(evaluation.warnings),
+        "parameters_file": parameters_file,
+    }
