@@ -70,7 +70,7 @@ def evaluate(
     held_out = compare(regressor, columns, values, walk, plan, trained)
     if not held_out.samples:
         raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
-    check = cross_check(regressor, _some_motion(walk))
+    check = cross_check(regressor, _some_motion(walk, held_out.samples))
     if unseen:
         warnings += (f"not excited by these data: {', '.join(unseen)}",)
     verdict = judge(
@@ -88,13 +88,14 @@ def evaluate(
     )
 
 
-def _some_motion(walk: Callable[[], Iterator[Smooth]]) -> Motion:
-    """A few samples of every window, for the cross-check."""
+def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:
+    """A few of all samples, for the cross-check."""
+    stride, passed = max(1, samples // SAMPLES), 0
     picked = []
     for piece in walk():
         own = np.flatnonzero(piece.own)
-        if len(own):
-            picked.append(piece.motion.take(own[:: max(1, len(own) // SAMPLES)]))
+        picked.append(piece.motion.take(own[-passed % stride :: stride]))
+        passed += len(own)
     return Motion(*(np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq")))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -51,13 +51,15 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         InputError: the folder cannot be written to.
     """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
@@ -95,11 +97,10 @@ def read_parameters(path: str | Path) -> ParameterSet:
             raise InputError(f"{path}: {item.name} is missing")
         try:
             values[item.name] = _typed(hints[item.name], content[item.name])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{path}: {item.name} cannot be read as {_kind(hints[item.name])}") from None
-    rows = len(values["names"])
-    for name in MATRICES:  # an empty list has no second dimension
-        values[name] = values[name].reshape(rows, -1) if rows else np.zeros((0, 0))
+    if not values["names"]:  # an empty list has no second dimension
+        values.update(covariance=np.zeros((0, 0)), mapping=np.zeros((0, len(values["column_names"]))))
     try:
         return ParameterSet(**values)
     except InputError as error:
@@ -122,6 +123,8 @@ def _typed(hint: Any, value: Any) -> Any:
             raise TypeError(hint)
         return tuple(value)
     if "uint32" in str(hint):
+        if not all(type(entry) is int for entry in value):
+            raise TypeError(hint)
         return np.array(value, dtype=np.uint32)
     numbers = np.array(value, dtype=np.float64)
     numbers[np.isnan(numbers)] = np.nan  # YAML's NaN has a sign bit; ours has none

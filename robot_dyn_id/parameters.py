@@ -170,12 +170,17 @@ class ParameterSet:
 
 
 def expression(coefficients: Sequence[float], names: Sequence[str]) -> str:
-    """A linear combination as text, unit coefficients left out: `Izz1 + 0.1296 m2 - mx3`."""
+    """A linear combination as text, six digits, unit coefficients left out: `Izz1 + 0.1296 m2 - mx3`.
+
+    Nine decimals are kept (nanometres), as what is smaller is rounding in the URDF; twelve are looked at first, so that
+    rounding in the computation does not decide which way a decimal tie (0.03647925) is written.
+    """
     text = ""
-    for value, name in zip(coefficients, names, strict=True):
+    for exact, name in zip(coefficients, names, strict=True):
+        value = round(round(float(exact), 12), 9)
         if value == 0.0:
             continue
-        size = "" if abs(abs(value) - 1.0) < 1e-9 else f"{abs(value):.6g} "
+        size = "" if abs(value) == 1.0 else f"{abs(value):.6g} "
         sign = ("- " if value < 0 else "+ ") if text else ("-" if value < 0 else "")
         text += f"{' ' if text else ''}{sign}{size}{name}"
     return text

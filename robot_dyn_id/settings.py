@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import Estimator, WeightedLeastSquares
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.terms import Coulomb, Offset, Term, Viscous
 from robot_dyn_id.validation import Thresholds
 
@@ -46,7 +47,8 @@ class Settings:
         """Check the choices.
 
         Raises:
-            UsageError: unknown velocity source.
+            UsageError: unknown velocity source, a filter that is none.
         """
+        LowPass(1.0 if self.cutoff is None else self.cutoff, self.filter_order)
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")

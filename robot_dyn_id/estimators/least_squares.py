@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.estimators.factors import METHODS, Factors, Solution
 from robot_dyn_id.estimators.whitening import fit_whitening, residual_autocovariance
 from robot_dyn_id.regressor import Integers, LinearProblem
 
@@ -28,6 +28,14 @@ class OrdinaryLeastSquares:
     method: str = "qr"
 
     name: ClassVar[str] = "ols"
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a negative order, an unknown method.
+        """
+        _check(self.autoregressive_order, self.method)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -54,6 +62,14 @@ class WeightedLeastSquares:
     method: str = "qr"
 
     name: ClassVar[str] = "weighted"
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a negative order, an unknown method.
+        """
+        _check(self.autoregressive_order, self.method)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -83,6 +99,16 @@ class GeneralizedLeastSquares:
 
     name: ClassVar[str] = "generalized"
 
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a negative order, no pass at all, an unknown method.
+        """
+        _check(self.autoregressive_order, self.method)
+        if self.passes < 1:
+            raise UsageError(f"generalized: passes must be 1 or more, not {self.passes}")
+
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
         plain = _factors(problem, self.method)
@@ -95,6 +121,13 @@ class GeneralizedLeastSquares:
                 weights = _inverse_rms(white, solution.values)
                 solution = white.solve(weights)
         return _conclude(problem, plain, ordinary, solution, solution.inverse, 1.0 / weights)
+
+
+def _check(order: int, method: str) -> None:
+    if order < 0:
+        raise UsageError(f"autoregressive_order must be 0 or more, not {order}")
+    if method not in METHODS:
+        raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
 
 
 def _factors(problem: LinearProblem, method: str) -> Factors:

@@ -156,14 +156,15 @@ def survey(
     Raises:
         InputError: no usable sample, efforts missing, unknown joints.
     """
-    step = float(np.median([median_step(recording, joints) for recording in recordings]))
+    steps = [median_step(recording, joints) for recording in recordings]
+    step = float(np.median(steps))
     repairs, ranges = Repairs(), _Ranges()
     length = max(16, math.ceil(PERIODOGRAM / step))
     spectra: Spectra | None = None
     for trial, recording in enumerate(recordings):
 
         def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
-            for segment, chunk in clean(recording, joints, drives, step, repairs, need_effort):
+            for segment, chunk in clean(recording, joints, drives, steps[trial], repairs, need_effort):
                 ranges.add(trial, segment, chunk)
                 yield segment, chunk
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from robot_dyn_id.dataset import Recording
-from robot_dyn_id.signals.cleaning import Drive, Repairs, clean
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, Smooth, smooth
 from robot_dyn_id.signals.survey import Survey
@@ -22,12 +23,13 @@ def walker(
     keep_edges: bool = False,
 ) -> Callable[[], Iterator[Smooth]]:
     """A re-iterable walk over the smooth windows of all trials; segments are numbered through."""
+    steps = [median_step(recording, joints) for recording in recordings]
 
     def walk() -> Iterator[Smooth]:
         base = 0
-        for recording in recordings:
+        for recording, step in zip(recordings, steps, strict=True):
             last = -1
-            cleaned = clean(recording, joints, drives, 1.0 / plan.rate, Repairs(), need_effort)
+            cleaned = clean(recording, joints, drives, step, Repairs(), need_effort)
             for window in windows(cleaned, plan.cut):
                 last = window.segment
                 yield replace(smooth(window, plan, keep_edges), segment=base + window.segment)
@@ -37,7 +39,13 @@ def walker(
 
 
 def plan_signals(seen: Survey, cutoff: float | None, order: int, velocity: str) -> SignalPlan:
-    """The decisions about the signals, from a survey and what the user fixed."""
+    """The decisions about the signals, from a survey and what the user fixed.
+
+    Raises:
+        UsageError: recorded velocities are asked for, and there are none.
+    """
+    if velocity == "recorded" and not seen.has_velocity:
+        raise UsageError(f"{', '.join(seen.sources)}: no velocities are recorded; use velocity: derivative")
     low_pass = LowPass(seen.cutoff if cutoff is None else cutoff, order)
-    recorded = seen.recorded_velocity if velocity == "auto" else velocity == "recorded" and seen.has_velocity
+    recorded = seen.recorded_velocity if velocity == "auto" else velocity == "recorded"
     return SignalPlan.of(seen.rate, low_pass, recorded)
