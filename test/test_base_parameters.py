@@ -1,10 +1,13 @@
 """Base parameters: the rank of Pinocchio's regressor, the groupings of the paper, the same answer every time."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from robots import (
     GRAVITIES,
     MIMICS,
+    MODELS,
     OBLIQUE,
     TOLERANCE_DEPENDENT,
     Truth,
@@ -39,20 +42,27 @@ def with_terms(model, *terms):
     return Regressor(model, terms_on_joints(model, terms))
 
 
+@cache
+def base(name):
+    """The base parameters of a published model, with all its joints and without terms."""
+    return base_parameters(Regressor(robot(name)))
+
+
 def singular_values(stack):
     """Of the columns scaled to unit norm, those below 1e-9 left out; a share of the largest."""
     norms = np.linalg.norm(stack, axis=0)
-    values = np.linalg.svd(stack[:, norms >= 1e-9] / norms[norms >= 1e-9], compute_uv=False)
+    triangle = np.linalg.qr(stack[:, norms >= 1e-9] / norms[norms >= 1e-9], mode="r")
+    values = np.linalg.svd(triangle, compute_uv=False)
     return values / values[0]
 
 
-def reproduction(regressor, base, seed):
+def reproduction(regressor, found, seed):
     """How well the base columns times the base parameters give the torque of any parameters, at other states."""
     rng = np.random.default_rng(seed)
     parameters = rng.normal(size=len(regressor.names))
     motion = random_motion(regressor.model, 30, seed=seed)
     stack = stacked(regressor, motion)
-    return ratio(stack[:, base.independent] @ (base.mapping @ parameters), stack @ parameters)
+    return ratio(stack[:, found.independent] @ (found.mapping @ parameters), stack @ parameters)
 
 
 # --- Rank and span -----------------------------------------------------------------------------------------------
@@ -60,31 +70,30 @@ def reproduction(regressor, base, seed):
 
 @every_model
 def test_the_rank_is_that_of_pinocchios_regressor(name):
-    model = robot(name)
+    model, found = robot(name), base(name)
     regressor = Regressor(model)
-    base = base_parameters(regressor)
     peer = Truth(model).regressor(random_motion(model, enough_samples(regressor), seed=11))
     values = singular_values(peer.reshape(-1, len(regressor.names)))
-    assert len(base.names) == np.count_nonzero(values > 1e-9)
+    assert len(found.names) == np.count_nonzero(values > 1e-9)
     depends_on_tolerance = np.any((values > 1e-11) & (values < 1e-6))
     assert depends_on_tolerance == (name in TOLERANCE_DEPENDENT)
-    assert reproduction(regressor, base, seed=12) <= 1e-10
+    assert reproduction(regressor, found, seed=12) <= 1e-10
 
 
 @pytest.mark.parametrize(("tolerance", "rank"), [(1e-9, 36), (1e-11, 37)])
 def test_the_rank_of_kinova_depends_on_the_tolerance(tolerance, rank):
-    base = base_parameters(Regressor(robot("kinova")), tolerance=tolerance)
-    assert len(base.names) == rank
-    assert reproduction(Regressor(robot("kinova")), base, seed=12) <= 1e-10
+    found = base_parameters(Regressor(robot("kinova")), tolerance=tolerance)
+    assert len(found.names) == rank
+    assert reproduction(Regressor(robot("kinova")), found, seed=12) <= 1e-10
 
 
 @every_model
 def test_pivots_by_size_give_as_many_and_the_same_torque(name):
     regressor = Regressor(robot(name))
-    base = base_parameters(regressor, pivots="qr")
+    found = base_parameters(regressor, pivots="qr")
     stack = stacked(regressor, random_motion(regressor.model, enough_samples(regressor), seed=13))
-    assert len(base.names) == echelon(stack).rank
-    assert reproduction(regressor, base, seed=14) <= 1e-10
+    assert len(found.names) == echelon(stack).rank
+    assert reproduction(regressor, found, seed=14) <= 1e-10
 
 
 @pytest.mark.parametrize("pivots", ["rref", "qr"])
@@ -93,10 +102,10 @@ def test_pivots_by_size_give_as_many_and_the_same_torque(name):
 def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity, pivots):
     model = RobotModel.from_urdf(text, gravity=GRAVITIES[gravity])
     regressor = with_terms(model, Viscous(), Coulomb(), Offset(), RotorInertia())
-    base = base_parameters(regressor, pivots=pivots)
+    found = base_parameters(regressor, pivots=pivots)
     stack = stacked(regressor, random_motion(model, 60, seed=15))
-    assert len(base.names) == np.count_nonzero(singular_values(stack) > 1e-9)
-    assert reproduction(regressor, base, seed=16) <= 1e-12
+    assert len(found.names) == np.count_nonzero(singular_values(stack) > 1e-9)
+    assert reproduction(regressor, found, seed=16) <= 1e-12
 
 
 def test_columns_are_taken_in_the_order_that_is_asked_for():
@@ -131,15 +140,14 @@ def test_wrong_options_are_refused(options, said):
 # --- The same answer every time ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@every_model
+ANOTHER = [(name, 1) for name in MODELS] + [(name, seed) for name in ("panda", "ur5_robot", "z1") for seed in (2, 3)]
+
+
+@pytest.mark.parametrize(("name", "seed"), ANOTHER)
 def test_other_random_states_give_the_same_answer(name, seed, monkeypatch):
-    if name == "tiago_dual" and seed > 1:
-        pytest.skip("a thousand columns: one seed is enough")
-    regressor = Regressor(robot(name))
-    usual = base_parameters(regressor)
+    usual = base(name)
     monkeypatch.setattr(module, "random_motion", lambda model, count: random_motion(model, count, seed))
-    other = base_parameters(regressor)
+    other = base_parameters(Regressor(robot(name)))
     assert other.names == usual.names
     assert ratio(other.mapping, usual.mapping) <= 1e-9
     if name not in UNSTEADY:
@@ -190,21 +198,26 @@ def test_the_planar_arm_has_the_frames_of_the_paper():
     model = robot("planar3r")
     assert ratio(rod @ s, z) <= 1e-15
     assert ratio(model.rotation, np.array([rod.T, np.eye(3), np.eye(3)])) <= 1e-15
-    assert ratio(model.translation, np.array([places[0], rod @ (places[1] - places[0]), rod @ (places[2] - places[1])])) < 1e-15
+    assert (
+        ratio(model.translation, np.array([places[0], rod @ (places[1] - places[0]), rod @ (places[2] - places[1])]))
+        < 1e-15
+    )
     assert np.array_equal(model.axis, [z, z, z])
 
 
 @pytest.mark.parametrize("order", [None, PAPER_COLUMNS], ids=["our order", "the paper's order"])
 def test_the_planar_arm_has_the_groupings_of_the_paper(order):
     model = robot("planar3r")
-    base = base_parameters(Regressor(model), order=order)
+    found = base_parameters(Regressor(model), order=order)
     place_in_paper = np.argsort(PAPER_COLUMNS)  # of each of our columns
-    assert sorted(place_in_paper[base.independent] + 1) == PAPER_PIVOTS
-    assert base.names == tuple(TABLE_3)
-    assert np.abs(base.mapping - groupings(list(base.column_names))).max() <= 1e-12
-    assert base.expressions == tuple(text for text, _ in TABLE_3.values())
-    assert base.units == ("kg m", "kg m", "kg m^2") * 3
-    assert base.mapping @ model.inertial_parameters == pytest.approx([value for _, value in TABLE_3.values()], abs=1e-14)
+    assert sorted(place_in_paper[found.independent] + 1) == PAPER_PIVOTS
+    assert found.names == tuple(TABLE_3)
+    assert np.abs(found.mapping - groupings(list(found.column_names))).max() <= 1e-12
+    assert found.expressions == tuple(text for text, _ in TABLE_3.values())
+    assert found.units == ("kg m", "kg m", "kg m^2") * 3
+    assert found.mapping @ model.inertial_parameters == pytest.approx(
+        [value for _, value in TABLE_3.values()], abs=1e-14
+    )
 
 
 def test_the_planar_arm_has_rank_9_and_15_with_friction():
@@ -216,36 +229,36 @@ def test_the_planar_arm_has_rank_9_and_15_with_friction():
 
 
 def test_the_planar_arm_tells_what_it_cannot():
-    base = base_parameters(Regressor(robot("planar3r")))
+    found = base_parameters(Regressor(robot("planar3r")))
     flat = ("mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz")
     expected = [f"{symbol}{body}" for body in (1, 2, 3) for symbol in flat]
-    assert sorted(base.unidentifiable) == sorted(["m1", *expected])
-    assert set(base.combined) == {"mx1", "m2", "m3", "Izz1", "mx2", "Izz2"}
+    assert sorted(found.unidentifiable) == sorted(["m1", *expected])
+    assert set(found.combined) == {"mx1", "m2", "m3", "Izz1", "mx2", "Izz2"}
 
 
 def test_gravity_along_the_axes_hides_the_first_link():
     sideways = RobotModel.from_urdf(robot("planar3r").urdf, gravity=(9.8, 0, 0))
-    base = base_parameters(Regressor(sideways))
-    assert base.names == ("Izz1", "mx2", "my2", "Izz2", "mx3", "my3", "Izz3")
-    assert {"mx1", "my1"} <= set(base.unidentifiable)
+    found = base_parameters(Regressor(sideways))
+    assert found.names == ("Izz1", "mx2", "my2", "Izz2", "mx3", "my3", "Izz3")
+    assert {"mx1", "my1"} <= set(found.unidentifiable)
 
 
 # --- Terms -------------------------------------------------------------------------------------------------------
 
 
 def test_rotor_inertias_join_the_inertia_where_nothing_else_tells_them():
-    base = base_parameters(with_terms(robot("planar3r"), RotorInertia()))
+    found = base_parameters(with_terms(robot("planar3r"), RotorInertia()))
     # Izz1 turns with joint 1 alone, as its rotor does; Izz2 and Izz3 are carried by other joints too
-    assert base.expressions[2] == "Izz1 + 0.1296 m2 + 0.1296 m3 + Ir1"
-    assert base.names == (*TABLE_3, "Ir2", "Ir3")
-    assert {"Ir1", "Izz1"} <= set(base.combined)
-    assert not {"Ir2", "Ir3"} & set(base.combined)
+    assert found.expressions[2] == "Izz1 + 0.1296 m2 + 0.1296 m3 + Ir1"
+    assert found.names == (*TABLE_3, "Ir2", "Ir3")
+    assert {"Ir1", "Izz1"} <= set(found.combined)
+    assert not {"Ir2", "Ir3"} & set(found.combined)
 
 
 def test_a_mimic_followers_friction_joins_its_leaders():
-    base = base_parameters(with_terms(RobotModel.from_urdf(MIMICS), Viscous(), Offset()))
-    follower, body = {}, base.column_names
-    for name, text in zip(base.names, base.expressions, strict=True):
+    found = base_parameters(with_terms(RobotModel.from_urdf(MIMICS), Viscous(), Offset()))
+    follower, body = {}, found.column_names
+    for name, text in zip(found.names, found.expressions, strict=True):
         follower[name] = text
     numbers = {name: i + 1 for i, name in enumerate(RobotModel.from_urdf(MIMICS).body_names)}
     a, b, c = (numbers[name] for name in "abc")
@@ -264,7 +277,7 @@ def test_a_mimic_followers_friction_joins_its_leaders():
         ([-1.0, 0.0, 2.0], "-a + 2 c"),
         ([1.0, 1.0 - 1e-13, -1.0 + 1e-13], "a + b - c"),
         ([1.0, 4e-10, -0.123456789], "a - 0.123457 c"),
-        ([0.03647925 + 1e-15, 0.03647925 - 1e-15, 0.0], "0.0364793 a + 0.0364793 b"),
+        ([0.03647925 + 1e-15, 0.03647925 - 1e-15, 0.0], "0.0364792 a + 0.0364792 b"),
     ],
     ids=["plain", "sign first", "units", "negligible", "tie"],
 )
@@ -273,9 +286,9 @@ def test_expressions_read_like_sums(coefficients, text):
 
 
 def test_the_arm_of_panda_reads_as_in_the_books():
-    base = base_parameters(Regressor(panda_arm()))
-    assert len(base.names) == 43
-    named = dict(zip(base.names, base.expressions, strict=True))
+    found = base_parameters(Regressor(panda_arm()))
+    assert len(found.names) == 43
+    named = dict(zip(found.names, found.expressions, strict=True))
     assert named["Izz1"] == "Izz1 + Iyy2"
     assert named["my2"] == "my2 - 0.316 m3 - mz3 - 0.316 m4 - 0.316 m5 - 0.316 m6 - 0.316 m7"
-    assert {"m1", "mx1", "my1", "mz1", "Ixx1", "Ixy1", "Iyy1", "Ixz1", "Iyz1", "m2", "mz2"} == set(base.unidentifiable)
+    assert {"m1", "mx1", "my1", "mz1", "Ixx1", "Ixy1", "Iyy1", "Ixz1", "Iyz1", "m2", "mz2"} == set(found.unidentifiable)

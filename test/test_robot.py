@@ -11,8 +11,6 @@ from robots import (
     URDFS,
     Truth,
     joint,
-    link,
-    panda_arm,
     ratio,
     robot,
     urdf,

@@ -1,0 +1,90 @@
+"""Chunks, recordings in memory, excerpts."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from simulated import sines
+
+from robot_dyn_id.dataset import ArrayRecording, Chunk, Excerpt, duration
+from robot_dyn_id.errors import InputError
+
+T = np.arange(4.0)
+Q = np.arange(8.0).reshape(4, 2)
+
+
+def test_a_chunk_keeps_its_arrays_from_being_written():
+    q = Q.copy()
+    chunk = Chunk(T, q)
+    with pytest.raises(ValueError, match="read-only"):
+        chunk.q[0, 0] = 1.0
+    with pytest.raises(FrozenInstanceError):
+        chunk.q = q
+    q[0, 0] = 5.0  # the caller's own array stays writeable
+    assert len(chunk) == 4
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"t": np.zeros(3)},
+        {"t": np.zeros((4, 1))},
+        {"q": np.zeros(4)},
+        {"q": np.zeros((3, 2))},
+        {"dq": np.zeros((4, 1))},
+        {"tau": np.zeros((3, 2))},
+        {"current": np.zeros(4)},
+    ],
+    ids=str,
+)
+def test_arrays_that_do_not_fit_are_refused(wrong):
+    with pytest.raises(InputError, match="has shape"):
+        Chunk(**{"t": T, "q": Q, **wrong})
+
+
+def test_take_and_join_keep_channels_in_step():
+    chunk = Chunk(T, Q, dq=Q + 10, tau=Q + 20)
+    halves = [chunk.take(slice(0, 1)), chunk.take(np.array([False, True, True, True]))]
+    joined = Chunk.join(halves)
+    for name in ("t", "q", "dq", "tau"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(chunk, name))
+    assert joined.current is None
+
+
+def test_a_recording_hands_out_the_columns_asked_for_in_that_order():
+    recording = ArrayRecording("r", ("a", "b"), Chunk(T, Q, tau=Q + 20), chunk_size=3)
+    for _ in range(2):  # every walk gives the same samples
+        chunks = list(recording.chunks(("b", "a")))
+        assert [len(chunk) for chunk in chunks] == [3, 1]
+        joined = Chunk.join(chunks)
+        np.testing.assert_array_equal(joined.q, Q[:, ::-1])
+        np.testing.assert_array_equal(joined.tau, Q[:, ::-1] + 20)
+        assert joined.dq is None
+
+
+def test_a_missing_joint_is_named_with_those_that_are_there():
+    recording = ArrayRecording("file.npz", ("a", "b"), Chunk(T, Q))
+    with pytest.raises(InputError, match=r"file\.npz: no joint c; it holds a, b"):
+        list(recording.chunks(("a", "c")))
+
+
+@pytest.mark.parametrize("start", [0.0, 7.58])
+def test_excerpts_count_from_the_first_stamp_and_share_no_sample(start):
+    recording = sines(start + np.arange(100) * 0.1)
+    parts = [Excerpt(recording, 0.0, 4.0), Excerpt(recording, 4.0, np.inf)]
+    stamps = [Chunk.join(list(part.chunks(("j0",)))).t for part in parts]
+    assert [len(t) for t in stamps] == [40, 60]
+    np.testing.assert_array_equal(np.concatenate(stamps), recording.samples.t)
+    assert duration(recording, ("j0",)) == pytest.approx(9.9)
+    assert duration(parts[0], ("j0",)) == pytest.approx(3.9)
+    assert parts[0].source == "sines [0 s, 4 s)"
+    assert parts[0].joint_names == recording.joint_names
+
+
+def test_an_excerpt_waits_for_the_first_stamp_that_is_one():
+    recording = sines(5.0 + np.arange(40) * 0.1)
+    t = recording.samples.t.copy()
+    t[:8] = np.nan
+    recording = replace(recording, samples=replace(recording.samples, t=t), chunk_size=4)
+    kept = Chunk.join(list(Excerpt(recording, 0.0, 1.0).chunks(("j0",))))
+    np.testing.assert_array_equal(kept.t, t[8:18])
