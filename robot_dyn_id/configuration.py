@@ -267,8 +267,9 @@ def shared_file(name: str) -> Path:
     Raises:
         InputError: it is not there.
     """
-    package = Path(__file__).parent
-    for folder in (package.parent, package.parents[3] / "share" / "robot_dyn_id"):
+    package = Path(__file__).resolve().parent
+    # <prefix>/lib/pythonX/site-packages/robot_dyn_id, or the root of the source tree
+    for folder in (package.parent, *(above / "share" / "robot_dyn_id" for above in package.parents)):
         if (folder / name).is_file():
             return folder / name
     raise InputError(f"{name} is not installed with this package")

@@ -16,6 +16,7 @@ import numpy as np
 from robot_dyn_id import kronecker
 from robot_dyn_id.base_parameters import echelon, enough_samples, random_motion, stacked
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.regressor import Motion, Regressor
 from robot_dyn_id.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
 
@@ -40,7 +41,7 @@ class CrossCheck:
         regressor: our regressor and Pinocchio's.
         kronecker: our regressor and the Kronecker form's.
         torque: our regressor times the parameters and Pinocchio's recursive Newton-Euler algorithm.
-        mass_matrix: the Kronecker form's mass matrix and Pinocchio's.
+        mass_matrix: that of `dynamics` and that of the Kronecker form, the worse of them, and Pinocchio's.
         rank_ours: rank of our rigid-body regressor at random states, the number of its base parameters.
         rank_pinocchio: rank of Pinocchio's at the same states.
         samples: number of samples compared.
@@ -83,19 +84,22 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
     model = regressor.model
     rigid, peer = Regressor(model), _Pinocchio.of(model, parameters)
     values = model.inertial_parameters if parameters is None else parameters
-    all_blocks = list(_blocks(_spread(motion, SAMPLES)))
-    few_blocks = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
+    dynamics = Dynamics(rigid, np.arange(len(rigid.names)), values)
+    many = list(_blocks(_spread(motion, SAMPLES)))
+    few = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
     excited = random_motion(model, enough_samples(rigid))
     return CrossCheck(
-        regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in all_blocks),
-        kronecker=_difference((_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few_blocks),
-        torque=_difference((rigid.torque(block, values).T, peer.torque(block)) for block in all_blocks),
+        regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in many),
+        kronecker=_difference((_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few),
+        torque=_difference((rigid.torque(block, values).T, peer.torque(block)) for block in many),
         mass_matrix=_difference(
-            (_kronecker_mass(model, block, values), peer.mass_matrix(block)) for block in few_blocks
+            (ours, peer.mass_matrix(block))
+            for block in few
+            for ours in (dynamics.mass_matrix(block.q.T), _kronecker_mass(model, block, values))
         ),
         rank_ours=echelon(stacked(rigid, excited)).rank,
         rank_pinocchio=echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
-        samples=sum(len(block) for block in all_blocks),
+        samples=sum(len(block) for block in many),
     )
 
 

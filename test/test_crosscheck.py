@@ -9,6 +9,7 @@ from robots import GRAVITIES, MIMICKING, MIMICS, OBLIQUE, panda_arm, robot
 
 from robot_dyn_id.base_parameters import base_parameters, random_motion
 from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, cross_check
+from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import Coulomb, Viscous
@@ -155,6 +156,15 @@ def test_a_wrong_reference_fails_on_its_own(monkeypatch):
     assert not result.passed
     assert result.kronecker > 1e-3
     assert max(result.regressor, result.torque) <= 1e-14
+
+
+def test_a_wrong_mass_matrix_fails_on_its_own(monkeypatch):
+    mass_matrix = Dynamics.mass_matrix
+    monkeypatch.setattr(Dynamics, "mass_matrix", lambda self, q: mass_matrix(self, q) * (1.0 + 1e-9))
+    result = check(robot("panda"))
+    assert not result.passed
+    assert result.mass_matrix > 5e-10
+    assert max(result.regressor, result.kronecker, result.torque) <= 1e-14
 
 
 def test_other_ranks_fail():
