@@ -27,7 +27,7 @@ DROP = 1e-9
 RANK = 1e-9
 """Singular values of the unit-norm columns below this share of the largest are zero."""
 
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE = 1e-13
 """Coefficients of a dependent column on unit-norm columns below this are rounding."""
 
 PIVOTS = ("rref", "qr")

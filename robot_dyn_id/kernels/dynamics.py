@@ -61,10 +61,8 @@ def _torque(n, parent, leader, multiplier, slides, work, sums):  # type: ignore[
     for reverse in range(parent.shape[0]):
         body = parent.shape[0] - 1 - reverse
         i, row = np.uint64(body), np.uint64(leader[body])
-        if slides[body] > 0.0:
-            project(n, i, i, FORCE, multiplier[body], row, work, sums)
-        else:
-            project(n, i, i, MOMENT, multiplier[body], row, work, sums)
+        felt = FORCE if slides[body] > 0.0 else MOMENT
+        project(n, i, i, felt, multiplier[body], row, work, sums)
         hand_down(n, i, np.uint64(parent[body]), work)
 
 
@@ -85,10 +83,8 @@ def _mass(n, joints, parent, leader, multiplier, slides, parameters, masses, wor
                 gain = 2.0 * gain  # both entries of M_full fall on the same one
             high, low = max(joint, other), min(joint, other)
             row = np.uint64(joints + high * (high + 1) // 2 + low)
-            if slides[ancestor] > 0.0:
-                project(n, a, i, EFFECT + 3, gain, row, work, sums)
-            else:
-                project(n, a, i, EFFECT, gain, row, work, sums)
+            felt = EFFECT + 3 if slides[ancestor] > 0.0 else EFFECT
+            project(n, a, i, felt, gain, row, work, sums)
             lever(n, i, a, work)
             ancestor = parent[ancestor]
         merge(n, i, np.uint64(parent[body]), masses[body], work)
@@ -160,7 +156,7 @@ def _kernel(tile: int, width: int) -> Any:
             work[base, TURN + 4 * r] = 1.0
             work[base, PULL + r] = -gravity[r]
         for start in range(0, q.shape[1], tile):
-            n = 1 if tile == 1 else min(tile, q.shape[1] - start)
+            n = min(tile, q.shape[1] - start if tile > 1 else 1)
             sums[: joints + packed] = 0.0
             _outward(
                 n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work

@@ -66,7 +66,7 @@ def delay(
     for piece in walk():
         if piece.tau is None or not piece.own.any():
             continue
-        predicted = torque(regressor, columns, values, piece.motion)
+        predicted = plan.low_pass.apply(torque(regressor, columns, values, piece.motion), plan.rate)
         rate = derivative(predicted, plan.rate)[:, piece.own]
         residual = (plan.low_pass.apply(piece.tau, plan.rate) - predicted)[:, piece.own]
         product += (residual * rate).sum(axis=1)

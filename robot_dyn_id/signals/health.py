@@ -139,10 +139,9 @@ def _rows(survey: Survey) -> list[Finding]:
 
 
 def _velocities(survey: Survey) -> list[Finding]:
-    if not survey.has_velocity or survey.recorded_velocity:
+    if not survey.has_velocity or survey.velocity_agrees:
         return []
-    moving = survey.bandwidth > 0
-    late = 1e3 * float(np.median(survey.velocity_lag[moving])) if moving.any() else 0.0
+    late = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
     return [
         Finding(
             "velocity",

@@ -99,18 +99,23 @@ class Survey:
         return float(np.clip(CUTOFF_PER_BANDWIDTH * self.bandwidth.max(initial=0.0), 1.0, 0.15 * self.rate))
 
     @property
-    def recorded_velocity(self) -> bool:
-        """Whether the recorded velocities are the ones to use.
+    def velocity_agrees(self) -> bool:
+        """Whether the recorded velocities agree with the derivatives of the positions on every joint that moves.
 
-        They must agree with the derivative of the positions in size (5 %) and time (a quarter of a sample, 5 ms at
-        most) on every joint that moves: many drives report a velocity that is filtered and late.
+        In size (5 %) and time (a quarter of a sample, 5 ms at most): many drives report a velocity that is filtered
+        and late.
         """
+        allowed = min(0.25 / self.rate, 5e-3)
+        agree = (np.abs(self.velocity_gain - 1.0) < 0.05) & (np.abs(self.velocity_lag) < allowed)
+        return bool(np.all(agree[self.bandwidth > 0]))
+
+    @property
+    def recorded_velocity(self) -> bool:
+        """Whether the recorded velocities are the ones to use: they agree with the positions and have less noise."""
         moving = self.bandwidth > 0
         if not (self.has_velocity and moving.any()):
             return False
-        allowed = min(0.25 / self.rate, 5e-3)
-        agree = (np.abs(self.velocity_gain - 1.0) < 0.05) & (np.abs(self.velocity_lag) < allowed)
-        return bool(np.all(agree[moving]) and np.all(self.quieter_recorded[moving]))
+        return self.velocity_agrees and bool(np.all(self.quieter_recorded[moving]))
 
 
 @dataclass
