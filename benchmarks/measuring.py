@@ -17,7 +17,8 @@ from typing import Any
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Goal = dict[str, Any]
-"""`name`, `ratio`, `goal`, `met`, and details; `met` is None, and `why` tells the reason, where nothing was measured."""
+"""`name`, `ratio`, `goal`, `met`, and details; `met` is None, and `why` tells the reason, where nothing was
+measured."""
 
 
 def one_thread() -> None:

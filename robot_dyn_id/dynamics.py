@@ -1,8 +1,8 @@
 """Inverse and forward dynamics of an identified robot, from its base parameters alone.
 
-The torque is linear in the accelerations, tau = M(q) ddq + h(q, dq), and the base regressor gives both parts without any
-other parameter: h is the torque at ddq = 0, and column j of M is the change of the torque when ddq is the unit vector
-j (Wang et al. 2025, eq. 26 and 28; rotor inertias are in M, friction is in h).
+The torque is linear in the accelerations, tau = M(q) ddq + h(q, dq), and the base regressor gives both parts without
+any other parameter: h is the torque at ddq = 0, and column j of M is the change of the torque when ddq is the unit
+vector j (Wang et al. 2025, eq. 26 and 28; rotor inertias are in M, friction is in h).
 """
 
 from __future__ import annotations

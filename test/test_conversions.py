@@ -10,9 +10,9 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message
 from robot_dyn_id.parameter_io import read_parameters, write_parameters
 from robot_dyn_id.parameters import ParameterSet
@@ -27,7 +27,8 @@ def awkward_set() -> ParameterSet:
     return ParameterSet(
         robot_name="bras_é", urdf="<robot name='x'>\n</robot>\n", urdf_sha256="ab", joint_names=("a", "ß"),
         held_joint_names=("h",), held_joint_positions=np.array([0.1]), gravity=np.array([0.0, 0.1, -9.81]),
-        body_names=("a",), names=("m1", "mx1", "fv1"), expressions=("m1 + m2", "mx1", "fv1"), units=("kg", "kg m", "N m s"),
+        body_names=("a",), names=("m1", "mx1", "fv1"),
+        expressions=("m1 + m2", "mx1", "fv1"), units=("kg", "kg m", "N m s"),
         values=values, standard_deviations=np.array([np.inf, 1e-300, np.nan]), status=("not excited", "good", "weak"),
         covariance=rng.normal(size=(3, 3)), column_names=tuple(f"c{i}" for i in range(12)),
         mapping=rng.normal(size=(3, 12)), independent_columns=np.array([0, 1, 11], dtype=np.uint32),

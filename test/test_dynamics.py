@@ -69,7 +69,9 @@ def test_terms_are_where_they_belong():
     assert np.allclose(loaded.mass_matrix(q) - bare.mass_matrix(q), 0.7 * np.eye(7), atol=1e-12)
     friction = 2 * dq + 3 * np.tanh(dq / 0.05) + 0.5
     assert np.allclose(loaded.bias(q, dq) - bare.bias(q, dq), friction, atol=1e-11)
-    assert np.allclose(loaded.gravity(q), Truth(model, model.held).torque(Motion(q.T, 0 * q.T, 0 * q.T)) + 0.5, atol=1e-11)
+    assert np.allclose(
+        loaded.gravity(q), Truth(model, model.held).torque(Motion(q.T, 0 * q.T, 0 * q.T)) + 0.5, atol=1e-11
+    )
 
 
 def test_one_state_is_a_row_of_a_batch():

@@ -1,7 +1,7 @@
 """Two real robots, from the file to the verdict, judged by our own report and by an independent protocol.
 
-The recordings are public: the Franka arm's from unisa-acg/inverse-dynamics-solver (commit 41e196de5ca3, BSD-3-Clause), the
-TIAGo's from thanhndv212/figaroh-examples (commit c0b5c7f0fda1, Apache-2.0).
+The recordings are public: the Franka arm's from unisa-acg/inverse-dynamics-solver (commit 41e196de5ca3, BSD-3-Clause),
+the TIAGo's from thanhndv212/figaroh-examples (commit c0b5c7f0fda1, Apache-2.0).
 """
 
 import json
@@ -74,12 +74,8 @@ def folder(tmp_path_factory):
 
 def test_franka_from_the_bag_itself(folder, capfd):
     robot = measured("fer_unisa_bag/model.urdf")
-    bag, held_out = (
-        measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz")
-    )
-    code, answer = command(
-        capfd, "identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16
-    )
+    bag, held_out = (measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz"))
+    code, answer = command(capfd, "identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
     assert code == 0
     assert answer["verdict"] in ("good", "suspect")
     joints, together = reported(answer)

@@ -95,7 +95,9 @@ def test_edges_are_cut_at_both_ends_of_every_segment(recording):
         np.testing.assert_allclose(np.diff(times), 1 / RATE, atol=1e-9)
 
 
-@pytest.mark.parametrize(("rate", "cutoff", "stride"), [(100.0, 5.0, 10), (30.0, 5.0, 3), (30.0, 12.0, 1), (1e3, 4.0, 125)])
+@pytest.mark.parametrize(
+    ("rate", "cutoff", "stride"), [(100.0, 5.0, 10), (30.0, 5.0, 3), (30.0, 12.0, 1), (1e3, 4.0, 125)]
+)
 def test_two_rows_are_kept_in_a_period_of_the_cutoff(rate, cutoff, stride):
     assert SignalPlan.of(rate, LowPass(cutoff), False).row_stride == stride
 

@@ -75,7 +75,7 @@ def residual_autocovariance(problem: LinearProblem, values: Array, order: int) -
         segment, before = past.get(tile.joint, (-1, residual[:0]))
         joined = residual if segment != tile.segment else np.concatenate([before, residual])
         start = len(joined) - len(residual)
-        for lag in range(order + 1):
+        for lag in range(min(order + 1, len(joined))):
             first = max(start, lag)
             sums[tile.joint, lag] += joined[first:] @ joined[first - lag : len(joined) - lag]
         counts[tile.joint] += len(residual)
