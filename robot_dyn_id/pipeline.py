@@ -160,8 +160,8 @@ def _require_length(seen: Survey, plan: SignalPlan) -> None:
     needed = (2 * plan.edge + 16) / plan.rate
     if max(seen.durations) < needed:
         raise InputError(
-            f"{', '.join(seen.sources)}: the longest uninterrupted stretch lasts {max(seen.durations):.2f} s; a cut-off of "
-            f"{plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
+            f"{', '.join(seen.sources)}: the longest uninterrupted stretch lasts {max(seen.durations):.2f} s; "
+            f"a cut-off of {plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
         )
 
 

@@ -48,9 +48,9 @@ def loses_rows(share):
 
 FAULTS = {
     "zero": ({"tau": scaled(1, 0, 1)}, "effort", True, "effort of elbow is constant or zero"),
-    "constant": ({"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])}, "effort", True, "of
-    wrist"), "counts": ({"tau": lambda tau: np.column_stack([np.round(tau[:, 0]), tau[:, 1:]])}, "effort", False, "of
-    shoulder"), "posture": ({"q": scaled(0, 0, 0), "dq": scaled(0, 0, 0)}, "motion", True, "no joint moves"),
+    "constant": ({"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])}, "effort", True, "of wrist"),
+    "counts": ({"tau": lambda tau: np.column_stack([np.round(tau[:, 0]), tau[:, 1:]])}, "effort", False, "of shoulder"),
+    "posture": ({"q": scaled(0, 0, 0), "dq": scaled(0, 0, 0)}, "motion", True, "no joint moves"),
     "one still": ({"q": scaled(1, 0, 1), "dq": scaled(1, 0, 1)}, "motion", False, "elbow hardly moves"),
     "degrees": ({"q": scaled(*[57.29578] * 3), "dq": scaled(*[57.29578] * 3)}, "degrees", True, "look like degrees"),
     "limits": ({"q": shifted(0, 0.8, 0)}, "limits", False, "positions of elbow leave the URDF's limits"),

@@ -55,9 +55,8 @@ def refuse(findings: Iterable[Finding], ignore: Sequence[str], sources: Sequence
     findings = tuple(findings)
     fatal = [finding for finding in findings if finding.refuses and finding.check not in ignore]
     if fatal:
-        raise UnsafeDataError(
-            f"{', '.join(sources)}: {'; '.join(f.text for f in fatal)} (health check: {', '.join(f.check for f in fatal)})"
-        )
+        texts, checks = "; ".join(f.text for f in fatal), ", ".join(f.check for f in fatal)
+        raise UnsafeDataError(f"{', '.join(sources)}: {texts} (health check: {checks})")
     return tuple(finding.text for finding in findings)
 
 
