@@ -8,11 +8,13 @@ unit-norm columns.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, solve_triangular
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
@@ -24,6 +26,9 @@ UNSEEN = 1e-7
 PANEL = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
 
 METHODS = ("qr", "gram")
+
+SAFE_PIVOT = 1e-5
+"""Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,13 @@ def _root(gram: Array) -> Array:
     """Triangular R with R' R = gram, columns scaled first; semidefinite to rounding is enough."""
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     scaled = gram / scale / scale[:, None]
+    with suppress(np.linalg.LinAlgError):
+        columns = np.linalg.cholesky(scaled[:-1, :-1]).T
+        if np.diag(columns).min() > SAFE_PIVOT:
+            torque = solve_triangular(columns, scaled[:-1, -1], trans="T")
+            left = math.sqrt(max(0.0, 1.0 - float(torque @ torque)))
+            root = np.block([[columns, torque[:, None]], [np.zeros((1, len(columns))), np.array([[left]])]])
+            return np.asarray(root * scale)
     values, vectors = np.linalg.eigh(scaled)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T * scale
     return np.asarray(np.linalg.qr(root, mode="r"))
