@@ -1,359 +1,116 @@
-"""Inverse and forward dynamics of an identified robot: tau = M(q) ddq + bias(q, dq).
+"""Inverse and forward dynamics of an identified robot, from its base parameters alone.
 
-The base parameters alone are enough: a representative with the base values in their independent columns and zero in all
-others has the same torque for every motion, hence the same mass matrix and the same forward dynamics (Gautier and Khalil
-1990; eq. 6 and 7 of Wang et al., Sensors 2025, 25(18), 5749, in recursive form). Only the sums are physical: how a
-representative splits a torque into rigid body and terms, or between bodies, is arbitrary.
+The torque is linear in the accelerations, tau = M(q) ddq + h(q, dq), and the base regressor gives both parts without
+any other parameter: h is the torque at ddq = 0, and column j of M is the change of the torque when ddq is the unit
+vector j (Wang et al. 2025, eq. 26 and 28; rotor inertias are in M, friction is in h).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError, ModelError, UsageError
-from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Regressor, joint_coordinates
+from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor, regressor_of
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.terms import TERMS, Coordinate, Term
-
-Integers = NDArray[np.int64]
-
-FEW = 8
-"""Up to so many states are worked on one by one."""
 
 
-def check_robot(parameter_set: ParameterSet, model: RobotModel) -> None:
-    """Refuse a parameter set that was identified with another URDF.
+def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
+    """Refuse a parameter set that was identified for another robot description.
 
     Raises:
-        InputError: the URDF texts differ.
+        InputError: the URDF's hash is another one.
     """
-    own = hashlib.sha256(model.urdf.encode()).hexdigest()
-    if parameter_set.urdf_sha256 != own:
+    if hashlib.sha256(model.urdf.encode()).hexdigest() != parameters.urdf_sha256:
         raise InputError(
-            f"the parameters are those of robot {parameter_set.robot_name} (URDF sha256 {parameter_set.urdf_sha256[:12]}), "
-            f"not of this {model.name} (URDF sha256 {own[:12]}): identify it with this URDF"
+            f"the parameters were identified for another description of {parameters.robot_name}: "
+            f"their URDF has the hash {parameters.urdf_sha256[:12]}..., the one given has not"
         )
-
-
-def regressor_of(parameter_set: ParameterSet) -> Regressor:
-    """The robot and the terms that a parameter set was identified with.
-
-    Raises:
-        InputError: the set contradicts itself: URDF and hash, unknown terms or joints, other columns.
-        ModelError: its URDF cannot be used.
-    """
-    model = RobotModel.from_urdf(
-        parameter_set.urdf,
-        parameter_set.joint_names,
-        dict(zip(parameter_set.held_joint_names, parameter_set.held_joint_positions.tolist(), strict=True)),
-        parameter_set.gravity.tolist(),
-    )
-    check_robot(parameter_set, model)
-    regressor = Regressor(model, _terms_of(parameter_set, model))
-    for what, own in (
-        ("joint_names", model.joint_names),
-        ("body_names", model.body_names),
-        ("column_names", regressor.names),
-    ):
-        if getattr(parameter_set, what) != own:
-            raise InputError(f"parameter set of {parameter_set.robot_name}: {what} are not those of its URDF and terms")
-    return regressor
-
-
-def _terms_of(parameter_set: ParameterSet, model: RobotModel) -> tuple[tuple[Coordinate, Term], ...]:
-    coordinates = {coordinate.name: coordinate for coordinate in joint_coordinates(model)}
-    terms: list[tuple[Coordinate, Term]] = []
-    column = 0
-    while column < len(parameter_set.term_names):
-        name, joint = parameter_set.term_names[column], parameter_set.term_joints[column]
-        if name not in TERMS or joint not in coordinates:
-            raise InputError(f"parameter set of {parameter_set.robot_name}: term {name!r} on {joint!r} is not known")
-        constants = {
-            constant.partition(".")[2]: float(value)
-            for constant, at, value in zip(
-                parameter_set.term_constant_names,
-                parameter_set.term_constant_joints,
-                parameter_set.term_constant_values,
-                strict=True,
-            )
-            if at == joint and constant.partition(".")[0] == name
-        }
-        try:
-            terms.append((coordinates[joint], TERMS[name](**constants)))
-        except TypeError:
-            unknown = ", ".join(constants) or "none"
-            raise InputError(f"parameter set: the constants of term {name} are not {unknown}") from None
-        column += len(TERMS[name].symbols)
-    return tuple(terms)
-
-
-@dataclass(frozen=True)
-class _TermGroup:
-    """One term on g coordinates, evaluated at once.
-
-    Attributes:
-        term: the term.
-        weights: of the coordinates, shape (g, n).
-        offsets: of the coordinates, shape (g, 1).
-        values: parameters, shape (symbols, g).
-        inertial: whether its columns depend on acceleration.
-    """
-
-    term: Term
-    weights: Array
-    offsets: Array
-    values: Array
-    inertial: bool
-
-    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque along the coordinates at joint motions of shape (n, N), shape (g, N)."""
-        return self._sum(self.weights @ q + self.offsets, self.weights @ dq, self.weights @ ddq)
-
-    def inertia(self, q: Array, dq: Array) -> Array:
-        """Torque along the coordinates per unit of their acceleration, shape (g, N)."""
-        y, dy = self.weights @ q + self.offsets, self.weights @ dq
-        return self._sum(y, dy, np.ones_like(y)) - self._sum(y, dy, np.zeros_like(y))
-
-    def _sum(self, y: Array, dy: Array, ddy: Array) -> Array:
-        columns = self.term.columns(y.ravel(), dy.ravel(), ddy.ravel()).reshape(-1, *y.shape)
-        return np.asarray(np.einsum("sg,sgk->gk", self.values, columns))
-
-
-def _depends_on_acceleration(term: Term) -> bool:
-    """Whether a term's columns depend on acceleration.
-
-    Raises:
-        UsageError: they do so in another way than proportionally: no mass matrix could take them up.
-    """
-    y, dy = np.random.default_rng(0).uniform(-2, 2, (2, 16))
-    still, one, other = (term.columns(y, dy, np.full_like(y, ddy)) for ddy in (0.0, 1.0, -2.5))
-    slope = one - still
-    if not np.allclose(other - still, -2.5 * slope, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(slope).max())):
-        raise UsageError(f"term {term.name} is not linear in the acceleration: forward dynamics cannot use it")
-    return bool(np.any(slope))
 
 
 @dataclass(frozen=True)
 class Dynamics:
-    """A robot with known parameters.
-
-    States are arrays of shape (n,) for one or (N, n) for many, torques likewise, mass matrices (n, n) or (N, n, n);
-    SI units, radians.
+    """Dynamics of a robot with n joints. States are vectors (n,), or batches (N, n), one row per state.
 
     Attributes:
-        regressor: the robot and its terms.
-        parameters: values of all columns, 10 standard parameters per body and then the terms', shape (c,).
+        regressor: robot and terms.
+        columns: the independent columns, shape (p,).
+        values: base parameters, shape (p,).
     """
 
     regressor: Regressor
-    parameters: Array
-
-    def __post_init__(self) -> None:
-        """Check and freeze the parameters.
-
-        Raises:
-            UsageError: their number is not that of the columns, one is not finite, or a term is not linear in
-                acceleration.
-        """
-        values = np.array(self.parameters, dtype=np.float64)
-        names = self.regressor.names
-        if values.shape != (len(names),):
-            raise UsageError(f"parameters have shape {values.shape}, expected ({len(names)},)")
-        for name, value in zip(names, values, strict=True):
-            if not np.isfinite(value):
-                raise UsageError(f"parameter {name} is {value}")
-        values.flags.writeable = False
-        object.__setattr__(self, "parameters", values)
-        _ = self._groups
+    columns: Integers
+    values: Array
 
     @staticmethod
-    def from_base(regressor: Regressor, independent: Sequence[int] | NDArray[np.integer], values: Array) -> Dynamics:
-        """The dynamics from base parameters alone.
-
-        Args:
-            regressor: the robot and its terms.
-            independent: the column that each base parameter is named after, shape (p,).
-            values: base parameters, shape (p,).
+    def of(parameters: ParameterSet) -> Dynamics:
+        """The dynamics of an identified parameter set.
 
         Raises:
-            UsageError: as many values as columns are needed.
+            InputError: a set that this version cannot read.
         """
-        if np.shape(independent) != np.shape(values):
-            raise UsageError(f"{np.shape(values)} base parameters for {np.shape(independent)} independent columns")
-        parameters = np.zeros(len(regressor.names))
-        parameters[np.asarray(independent, dtype=np.int64)] = values
-        return Dynamics(regressor, parameters)
+        return Dynamics(regressor_of(parameters), parameters.independent_columns.astype(np.int64), parameters.values)
 
-    @staticmethod
-    def from_parameter_set(parameter_set: ParameterSet) -> Dynamics:
-        """The dynamics from the base parameters of an identified set.
-
-        Raises:
-            InputError: see `regressor_of`.
-        """
-        return Dynamics.from_base(regressor_of(parameter_set), parameter_set.independent_columns, parameter_set.values)
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout.of(self.regressor, self.columns)
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque of a motion, all terms included [N m or N]."""
-        motion = self._joint_major(q, dq, ddq)
-        torque = self._rigid_torque(*motion)
-        self._add_terms(torque, *motion)
-        return self._time_major(torque, q)
+        """Torque of a motion [N m or N], friction and offsets included.
+
+        Raises:
+            InputError: arrays of another number of joints.
+        """
+        states = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (q, dq, ddq)))
+        joints = len(self.regressor.model.joint_names)
+        if states[0].shape[-1:] != (joints,) or states[0].ndim > 2:
+            raise InputError(f"states of shape {states[0].shape} do not fit {joints} joints")
+        motion = Motion(*(np.ascontiguousarray(np.atleast_2d(x).T) for x in states))
+        packed = np.empty((self._layout.starts[-1], len(motion)))
+        self.regressor.fill(motion, self._layout.slots, packed)
+        torque = [
+            self.values[support] @ self._layout.block(packed, joint)[:-1]
+            for joint, support in enumerate(self._layout.supports)
+        ]
+        return np.asarray(np.array(torque).T.reshape(states[0].shape))
 
     def bias(self, q: Array, dq: Array) -> Array:
-        """Torque at zero acceleration: gravity, Coriolis and centrifugal torque, terms."""
-        return self.inverse_dynamics(q, dq, np.zeros_like(q))
+        """Torque at zero acceleration: Coriolis, centrifugal, gravity, friction, offsets [N m or N]."""
+        return self.inverse_dynamics(q, dq, np.zeros_like(np.asarray(q, dtype=np.float64)))
 
     def gravity(self, q: Array) -> Array:
-        """Torque that holds the rigid bodies still; terms left out."""
-        (position,) = self._joint_major(q)
-        rest = np.zeros_like(position)
-        return self._time_major(self._rigid_torque(position, rest, rest), q)
-
-    def friction(self, q: Array, dq: Array, ddq: Array | None = None) -> Array:
-        """Torque of all terms (at zero acceleration unless it is given)."""
-        motion = self._joint_major(q, dq, np.zeros_like(q) if ddq is None else ddq)
-        torque = np.zeros_like(motion[0])
-        self._add_terms(torque, *motion)
-        return self._time_major(torque, q)
+        """Torque of an arm at rest, sensor offsets included [N m or N]."""
+        return self.bias(q, np.zeros_like(np.asarray(q, dtype=np.float64)))
 
     def mass_matrix(self, q: Array) -> Array:
-        """M(q), with the terms that are proportional to acceleration."""
-        (position,) = self._joint_major(q)
-        rest = np.zeros_like(position)
-        joints, states = position.shape
-        packed = np.empty((joints * (joints + 1) // 2, states))
-        self._run(position, rest, rest, mass=packed)
-        row, column = np.tril_indices(joints)
-        matrix = np.empty((states, joints, joints))
-        matrix[:, row, column] = matrix[:, column, row] = packed.T
-        return matrix if np.ndim(q) == 2 else matrix[0]
+        """Mass matrix, rotor inertias included, shape (..., n, n)."""
+        q = np.asarray(q, dtype=np.float64)
+        joints, states = q.shape[-1], np.atleast_2d(q)
+        count = len(states)
+        accelerations = np.repeat(np.vstack([np.zeros(joints), np.eye(joints)]), count, axis=0)
+        torque = self.inverse_dynamics(np.tile(states, (joints + 1, 1)), np.zeros_like(accelerations), accelerations)
+        columns = torque.reshape(joints + 1, count, joints)
+        matrix = np.moveaxis(columns[1:] - columns[0], 0, -1)
+        matrix = 0.5 * (matrix + np.swapaxes(matrix, -1, -2))  # symmetric but for rounding
+        return np.asarray(matrix.reshape(*q.shape, joints))
 
     def forward_dynamics(self, q: Array, dq: Array, tau: Array) -> Array:
-        """Acceleration under a torque [rad/s^2 or m/s^2]; NaN at states that hold NaN.
+        """Accelerations under the torques `tau` [rad/s^2 or m/s^2].
 
         Raises:
-            ModelError: the mass matrix of a state is not positive definite to rounding (massless joints, parameters
-                far from physical); the message names the first such state and the joint that moves no inertia.
+            InputError: the mass matrix is not positive definite at a state, which is named: parameters that no real
+                robot has.
         """
-        position, velocity, effort = self._joint_major(q, dq, tau)
-        rest, known = np.zeros_like(position), np.zeros_like(position)
-        self._add_terms(known, position, velocity, rest)
-        acceleration, excess = np.empty_like(position), np.empty(position.shape[1])
-        self._run(position, velocity, rest, effort=effort - known, acceleration=acceleration, excess=excess)
-        singular = excess <= 0.0
-        if singular.any():
-            state = int(np.argmax(singular))
-            directions = np.linalg.eigh(self.mass_matrix(position[:, state]))[1]
-            joint = self.regressor.model.joint_names[int(np.argmax(np.abs(directions[:, 0])))]
-            raise ModelError(
-                f"{self.regressor.model.name}: no forward dynamics at state {state}: the mass matrix is not positive "
-                f"definite, joint {joint} moves no inertia"
-            )
-        return self._time_major(acceleration, q)
-
-    @cached_property
-    def _groups(self) -> tuple[_TermGroup, ...]:
-        """Terms of equal kind and constants together; those whose parameters are all zero left out."""
-        members: dict[Term, list[tuple[Coordinate, Array]]] = {}
-        column = 10 * len(self.regressor.model.body_names)
-        for coordinate, term in self.regressor.terms:
-            values = self.parameters[column : column + len(term.symbols)]
-            column += len(term.symbols)
-            members.setdefault(term, []).append((coordinate, values))
-        return tuple(
-            _TermGroup(
-                term=term,
-                weights=np.array([coordinate.weights for coordinate, _ in parts]),
-                offsets=np.array([[coordinate.offset] for coordinate, _ in parts]),
-                values=np.array([values for _, values in parts]).T,
-                inertial=_depends_on_acceleration(term),
-            )
-            for term, parts in members.items()
-            if any(values.any() for _, values in parts)
-        )
-
-    @cached_property
-    def _robot(self) -> tuple[Array | Integers, ...]:
-        """What the kernels read the robot from."""
-        tree, model = self.regressor.tree, self.regressor.model
-        bodies = len(model.body_names)
-        return (
-            np.where(tree.parent < 0, bodies, tree.parent),
-            tree.leader,
-            tree.multiplier,
-            model.offset,
-            tree.turn,
-            tree.shift,
-            tree.axis,
-            model.prismatic.astype(np.float64),
-            tree.gravity,
-            np.ascontiguousarray(self.parameters[: 10 * bodies].reshape(bodies, 10)),
-        )
-
-    def _rigid_torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        torque = np.empty_like(q)
-        self._run(q, dq, ddq, torque=torque)
-        return torque
-
-    def _add_terms(self, torque: Array, q: Array, dq: Array, ddq: Array) -> None:
-        for group in self._groups:
-            torque += group.weights.T @ group.torque(q, dq, ddq)
-
-    def _added_inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
-        """What terms add to M = ... + w c w': entries of the packed lower triangle, shape (r,), and (r, N)."""
-        slots, added = [np.zeros(0, dtype=np.int64)], [np.zeros((0, q.shape[1]))]
-        row, column = np.tril_indices(len(q))
-        for group in self._groups:
-            if group.inertial:
-                products = (group.weights[:, row] * group.weights[:, column]).T
-                touched = np.flatnonzero(products.any(axis=1))
-                slots.append(touched)
-                added.append(products[touched] @ group.inertia(q, dq))
-        return np.concatenate(slots), np.concatenate(added)
-
-    def _run(
-        self,
-        q: Array,
-        dq: Array,
-        ddq: Array,
-        effort: Array | None = None,
-        torque: Array | None = None,
-        mass: Array | None = None,
-        acceleration: Array | None = None,
-        excess: Array | None = None,
-    ) -> None:
-        """Fill those results that are given; see the kernels."""
-        states = q.shape[1]
-        none = np.empty((0, states))
-        slots, added = self._added_inertia(q, dq) if torque is None else (np.zeros(0, dtype=np.int64), none)
-        outputs = [none if array is None else array for array in (effort, torque, mass, acceleration)]
-        kernel = dynamics_single if states <= FEW else dynamics_tiles
-        with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` tells
-            kernel(*self._robot, q, dq, ddq, slots, added, *outputs, np.empty(states) if excess is None else excess)
-
-    def _joint_major(self, *arrays: Array) -> list[Array]:
-        """States as the kernels take them, shape (n, N) each.
-
-        Raises:
-            UsageError: a shape that is neither (n,) nor (N, n), or shapes that differ.
-        """
-        joints = len(self.regressor.model.joint_names)
-        shape = np.shape(arrays[0])
-        for array in arrays:
-            if np.shape(array) != shape or len(shape) not in (1, 2) or shape[-1] != joints:
-                raise UsageError(f"states of shape {np.shape(array)}, expected ({joints},) or (N, {joints}), all alike")
-        return [np.ascontiguousarray(np.reshape(array, (-1, joints)).T, dtype=np.float64) for array in arrays]
-
-    @staticmethod
-    def _time_major(result: Array, like: Array) -> Array:
-        return result.T if np.ndim(like) == 2 else result[:, 0]
+        matrix = self.mass_matrix(np.atleast_2d(q))
+        force = np.atleast_2d(np.asarray(tau, dtype=np.float64) - self.bias(q, dq))
+        smallest = np.linalg.eigvalsh(matrix)[:, 0]
+        if not np.all(smallest > 0.0):
+            state = int(np.argmin(smallest))
+            where = np.array2string(np.atleast_2d(q)[state], precision=3)
+            raise InputError(f"the mass matrix is not positive definite at q = {where} (state {state})")
+        return np.asarray(np.linalg.solve(matrix, force[..., None])[..., 0].reshape(np.shape(tau)))

@@ -117,7 +117,7 @@ def _typed(hint: Any, value: Any) -> Any:
     if hint in (str, bool, int, float):
         if hint is not float and not isinstance(value, hint):
             raise TypeError(hint)
-        return hint(value)
+        return np.nan if value != value else hint(value)  # YAML's NaN has a sign bit; ours has none
     if getattr(hint, "__origin__", None) is tuple:
         if not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
             raise TypeError(hint)
@@ -127,5 +127,5 @@ def _typed(hint: Any, value: Any) -> Any:
             raise TypeError(hint)
         return np.array(value, dtype=np.uint32)
     numbers = np.array(value, dtype=np.float64)
-    numbers[np.isnan(numbers)] = np.nan  # YAML's NaN has a sign bit; ours has none
+    numbers[np.isnan(numbers)] = np.nan  # as above
     return numbers

@@ -56,6 +56,7 @@ def test_a_urdf_file_and_its_text_are_the_same_robot(tmp_path, encoding):
     assert same(RobotModel.from_urdf(file), expected)
     assert same(RobotModel.from_urdf(str(file)), expected)
     assert same(RobotModel.from_urdf("\ufeff" + OBLIQUE), expected)
+    assert RobotModel.from_urdf("\ufeff" + OBLIQUE).urdf == OBLIQUE
     assert same(RobotModel.from_urdf('<?xml version="1.0" encoding="utf-8"?>\n' + OBLIQUE), expected)
 
 
@@ -202,6 +203,13 @@ def test_the_mimics_of_a_held_leader_are_held_where_they_follow_it():
     motion = random_motion(model, 20, seed=2)
     truth = Truth(model, {"a": 0.4, "b": -0.4, "c": -0.3})
     assert ratio(Regressor(model).dense(motion).transpose(2, 1, 0), truth.regressor(motion)) <= 1e-14
+
+
+def test_positions_given_for_mimics_do_not_move_them():
+    """A parameter set lists all held joints with their positions, and so can be read back."""
+    model = RobotModel.from_urdf(MIMICS, joints=["d"], held={"a": 0.4})
+    assert RobotModel.from_urdf(MIMICS, joints=["d"], held=model.held).held == model.held
+    assert RobotModel.from_urdf(MIMICS, joints=["d"], held={"a": 0.4, "b": 1.0}).held == model.held
 
 
 def test_a_mimic_of_a_fixed_joint_stands_at_its_offset():

@@ -8,7 +8,7 @@ from robot_dyn_id.base_parameters import random_motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.regressor import Regressor, joint_coordinates, terms_on_joints
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.terms import TERMS, Coordinate, Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.terms import TERMS, Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
 
 Y, DY, DDY = np.random.default_rng(1).normal(size=(3, 50))
 
@@ -60,8 +60,19 @@ def test_a_width_that_is_none_is_refused(width):
 # --- In the torque -----------------------------------------------------------------------------------------------
 
 
+class Position(Term):
+    """A new term, as a spring would be: it takes a class, and a line in `TERMS` to be found by name."""
+
+    name = "position"
+    symbols = ("k0", "k1")
+    powers = (0, 0)
+
+    def columns(self, y, dy, ddy):
+        return np.array([y, y**2])
+
+
 def all_terms():
-    return [term for term, _ in FORMULAS.values()]
+    return [*(term for term, _ in FORMULAS.values()), Position()]
 
 
 def term_rows(regressor, motion):
@@ -91,8 +102,8 @@ def test_the_columns_of_followers_are_projected(text):
     expected = []
     for term in all_terms():
         for body in range(len(model.body_names)):
-            (column,) = term.columns(*(x[body] for x in bodies))
-            expected.append(np.outer(column, model.coupling[body]))
+            columns = term.columns(*(x[body] for x in bodies))
+            expected += [np.outer(column, model.coupling[body]) for column in columns]
     rows = term_rows(Regressor(model, terms_on_joints(model, all_terms())), motion)
     assert ratio(rows, np.stack(expected, axis=2)) <= 1e-15
 

@@ -1,0 +1,185 @@
+"""The configuration file: every key, and every way to get one wrong."""
+
+from dataclasses import fields
+
+import pytest
+
+from robot_dyn_id.configuration import Configuration, JointConfiguration, parse_configuration, read_configuration
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.settings import Settings
+from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.validation import Thresholds
+
+EVERYTHING = """
+joints:
+  shoulder: {gain: 13.6, sign: -1}
+  wrist: {held: 0.5}
+  finger: {sign: -1}
+  lift: {gain: 1}
+identify: [shoulder, elbow]
+gravity: [0, 3.0, -9.0]
+topic: /arm/joint_states
+cutoff: 4
+filter_order: 6
+velocity: derivative
+terms:
+  viscous:
+  coulomb: {smoothing_width: 0.05}
+  rotor_inertia: {}
+estimator: {name: generalized, autoregressive_order: 3, passes: 1, method: gram}
+pivots: qr
+estimate_widths: true
+thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
+             condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
+ignore: [sign, degrees]
+"""
+
+
+def test_every_key_arrives(tmp_path):
+    file = tmp_path / "robot.yaml"
+    file.write_text(EVERYTHING)
+    configuration = read_configuration(file)
+    assert configuration == Configuration(
+        joints={
+            "shoulder": JointConfiguration(gain=13.6, sign=-1.0),
+            "wrist": JointConfiguration(held=0.5),
+            "finger": JointConfiguration(sign=-1.0),
+            "lift": JointConfiguration(gain=1.0),
+        },
+        identify=("shoulder", "elbow"),
+        gravity=(0.0, 3.0, -9.0),
+        topic="/arm/joint_states",
+        cutoff=4.0,
+        filter_order=6,
+        velocity="derivative",
+        terms=(Viscous(), Coulomb(0.05), RotorInertia()),
+        estimator=GeneralizedLeastSquares(3, 1, "gram"),
+        pivots="qr",
+        estimate_widths=True,
+        thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
+        ignore=("sign", "degrees"),
+    )
+    default = Configuration()
+    left_out = [f.name for f in fields(default) if getattr(configuration, f.name) == getattr(default, f.name)]
+    assert not left_out, "this test shows every key with a value that is not the default"
+    assert configuration.held == {"wrist": 0.5}
+    settings = configuration.settings
+    assert settings.drives["shoulder"] == Drive(13.6, -1.0)
+    assert settings.drives["finger"] == Drive(None, -1.0)
+    for name in (f.name for f in fields(Settings) if f.name != "drives"):
+        assert getattr(settings, name) == getattr(configuration, name), name
+
+
+def test_nothing_given_is_the_default(tmp_path):
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing\n")
+    assert read_configuration(None) == read_configuration(empty) == Configuration()
+    assert Configuration().settings == Settings()
+    assert Configuration().terms == (Viscous(), Coulomb(), Offset())
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"terms": ["viscous", "offset"]}, (Viscous(), Offset())),
+        ({"terms": []}, ()),
+        ({"terms": {"coulomb": {"smoothing_width": 0}}}, (Coulomb(0.0),)),
+    ],
+    ids=str,
+)
+def test_terms_as_list_or_with_constants(content, expected):
+    assert parse_configuration(content).terms == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("ols", OrdinaryLeastSquares()),
+        ({"autoregressive_order": 2}, WeightedLeastSquares(2)),
+        ({"name": "ols", "method": "gram"}, OrdinaryLeastSquares(method="gram")),
+    ],
+    ids=str,
+)
+def test_estimator_as_name_or_with_options(value, expected):
+    assert parse_configuration({"estimator": value}).estimator == expected
+
+
+WRONG = {
+    # unknown keys and values, with the nearest known one
+    "cutof: 4": "the configuration: unknown key 'cutof'; did you mean 'cutoff'?",
+    "xyz: 4": "unknown key 'xyz'; known are joints, identify,",
+    "7: 4": "unknown key 7",
+    "joints: {a: {gian: 1}}": "joints.a: unknown key 'gian'; did you mean 'gain'?",
+    "thresholds: {bad_nrms: 1}": "thresholds: unknown key 'bad_nrms'; did you mean 'bad_nrmse'?",
+    "terms: [viscose]": "terms: unknown value 'viscose'; did you mean 'viscous'?",
+    "terms: {coulomb: {width: 1}}": "terms.coulomb: unknown key 'width'; did you mean 'smoothing_width'?",
+    "estimator: weigthed": "estimator: unknown value 'weigthed'; did you mean 'weighted'?",
+    "estimator: {name: ols, passes: 1}": "estimator.ols: unknown key 'passes'",
+    "velocity: measured": "velocity: unknown value 'measured'",
+    "pivots: rre": "pivots: unknown value 'rre'; did you mean 'rref'?",
+    "ignore: [signs]": "ignore: unknown value 'signs'; did you mean 'sign'?",
+    # wrong types
+    "[1, 2]": "the configuration: must be keys and values, not [1, 2]",
+    "just text": "must be keys and values, not 'just text'",
+    "joints: [a]": "joints: must be keys and values, not ['a']",
+    "joints: {a: 5}": "joints.a: must be keys and values, not 5",
+    "joints: {a: {gain: big}}": "joints.a.gain: must be a number, not 'big'",
+    "joints: {a: {held: true}}": "joints.a.held: must be a number, not True",
+    "identify: elbow": "identify: must be a list, not 'elbow'",
+    "identify: [1]": "identify: must be a text, not 1",
+    "gravity: 9.81": "gravity: must be a list of 3 numbers, not 9.81",
+    "gravity: [0, -9.81]": "gravity: must be a list of 3 numbers",
+    "gravity: [0, 0, down]": "gravity: must be a number, not 'down'",
+    "topic: 5": "topic: must be a text, not 5",
+    "cutoff: 4 Hz": "cutoff: must be a number, not '4 Hz'",
+    "cutoff:": "cutoff: must be a number, not None",
+    "filter_order: 4.0": "filter_order: must be a whole number, not 4.0",
+    "velocity: [recorded]": "velocity: unknown value ['recorded']",
+    "terms: viscous": "terms: must be a list, not 'viscous'",
+    "terms: {coulomb: 0.1}": "terms.coulomb: must be keys and values, not 0.1",
+    "estimator: 3": "estimator: unknown value 3",
+    "estimator: {passes: [2]}": "estimator.weighted: unknown key 'passes'",
+    "estimator: {autoregressive_order: 2.5}": "estimator.weighted.autoregressive_order: must be a whole number",
+    "estimate_widths: 1": "estimate_widths: must be true or false, not 1",
+    "thresholds: {explained: half}": "thresholds.explained: must be a number, not 'half'",
+    "ignore: sign": "ignore: must be a list, not 'sign'",
+    # values that no data could make right
+    "cutoff: -1": "cut-off frequency must be positive, not -1.0 Hz",
+    "cutoff: .nan": "cut-off frequency must be positive",
+    "filter_order: 13": "filter order must be 1 to 12, not 13",
+    "joints: {a: {gain: 0}}": "joints.a: gain must be a number other than 0",
+    "joints: {a: {gain: .inf}}": "joints.a: gain must be a number other than 0",
+    "joints: {a: {sign: 2}}": "joints.a: sign must be 1 or -1, not 2",
+    "terms: {coulomb: {smoothing_width: -1}}": "smoothing_width must be 0 or positive",
+    "estimator: {method: svd}": "'svd' is not known; use one of qr, gram",
+    "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
+    # contradictions
+    "{joints: {a: {held: 1}}, identify: [a]}": "joint a is both held and to be identified",
+    # not YAML
+    "joints: {a: [}": "not a YAML file",
+    "a: b: c": "not a YAML file",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_every_mistake_is_named_with_the_file_in_one_line(text, tmp_path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_configuration(file)
+    line = str(error.value)
+    assert line.startswith(f"{file}: ")
+    assert WRONG[text] in line
+    assert "\n" not in line
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(UsageError, match=r"none\.yaml: cannot read the configuration \(No such file"):
+        read_configuration(tmp_path / "none.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(UsageError, match="not a YAML file"):
+        read_configuration(tmp_path / "binary.yaml")
+    with pytest.raises(UsageError, match="Is a directory"):
+        read_configuration(tmp_path)

@@ -1,0 +1,174 @@
+"""`parameters.yaml`: equal to the last bit when read back, and every damage named."""
+
+from dataclasses import fields, replace
+from functools import cache
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+import yaml
+from simulated import LIFT, Simulated
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.parameter_io import FORMAT, read_parameters, write_atomically, write_parameters
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.pipeline import identify, split
+from robot_dyn_id.settings import Settings
+
+
+@cache
+def identified():
+    robot = Simulated(LIFT)
+    training, held_out = split([robot.record(noise=0.1)], robot.joints)
+    return identify(training, held_out, robot.model, Settings(), "1.2.3").parameters
+
+
+def assert_same(one, other):
+    """Every field of the same type, and every number of the same bits."""
+    for item in fields(ParameterSet):
+        ours, theirs = getattr(one, item.name), getattr(other, item.name)
+        assert type(ours) is type(theirs), item.name
+        if isinstance(ours, np.ndarray):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), item.name
+            assert ours.tobytes() == theirs.tobytes(), item.name
+        elif isinstance(ours, float):
+            assert np.float64(ours).tobytes() == np.float64(theirs).tobytes(), item.name
+        else:
+            assert ours == theirs, item.name
+
+
+def awkward():
+    """Numbers and names that text formats like to lose."""
+    whole = identified()
+    values, sigmas, covariance = whole.values.copy(), whole.standard_deviations.copy(), whole.covariance.copy()
+    numbers = (5e-324, 2.2250738585072014e-308, -0.0, 1e17, 1.7976931348623157e308, 0.1 + 0.2, 1 / 3, -1e-7)
+    values[: len(numbers)] = numbers
+    sigmas[:3] = np.inf, np.nan, 5e-324
+    covariance[0] = -np.inf
+    return replace(
+        whole,
+        values=values,
+        standard_deviations=sigmas,
+        covariance=covariance,
+        robot_name="Röböt 关节 🤖",
+        urdf='<robot name="é">\r\n\t<link name="a: b"/>  \n\n#no comment\u2028\x85 "quoted" \'too\'\n</robot>\n ',
+        joint_names=("関節: 1", "true"),
+        data_sources=("null", "~", "- a", "{b}", " spaces ", ""),
+        reasons=("two\nlines", "\ttab"),
+        verdict="no",
+        held_out_all_joints_nrmse=float("nan"),
+        condition_number=float("inf"),
+        held_out_nrmse=np.array([1e-310, np.nan]),
+    )
+
+
+@pytest.mark.parametrize("make", [identified, awkward], ids=["identified", "awkward"])
+def test_what_is_read_is_what_was_written(make, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    write_parameters(file, make())
+    assert_same(read_parameters(file), make())
+    again = tmp_path / "again.yaml"
+    write_parameters(again, read_parameters(file))
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_the_file_is_for_people_too(tmp_path):
+    file = tmp_path / "parameters.yaml"
+    write_parameters(file, identified())
+    lines = file.read_text().splitlines()
+    assert lines[0] == f"format: {FORMAT}"
+    assert "urdf: |" in "\n".join(lines) or any(line.startswith("urdf: <") for line in lines)
+    assert sum(line.startswith("- [") for line in lines) == 2 * len(identified().names)  # a row of a matrix a line
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    file = tmp_path_factory.mktemp("io") / "parameters.yaml"
+    write_parameters(file, identified())
+    return yaml.safe_load(file.read_text())
+
+
+def refusal(tmp_path, content):
+    file = tmp_path / "wrong.yaml"
+    file.write_text(yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
+    with pytest.raises(InputError) as error:
+        read_parameters(file)
+    line = str(error.value)
+    assert line.startswith(f"{file}: ")
+    assert "\n" not in line
+    return line
+
+
+every_field = pytest.mark.parametrize("name", [item.name for item in fields(ParameterSet)])
+
+
+@every_field
+def test_every_missing_field_is_named(name, content, tmp_path):
+    rest = {key: value for key, value in content.items() if key != name}
+    assert f"{name} is missing" in refusal(tmp_path, rest)
+
+
+@every_field
+@pytest.mark.parametrize("wrong", [{"a": 1}, ["x", [1]], None], ids=str)
+def test_every_field_of_a_wrong_kind_is_named(name, wrong, content, tmp_path):
+    assert name in refusal(tmp_path, {**content, name: wrong})
+
+
+FREE = ("reasons", "data_sources")
+HINTS = get_type_hints(ParameterSet)
+LISTS = [name for name, hint in HINTS.items() if hint not in (str, bool, int, float) and name not in FREE]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_of_another_length_is_named(name, content, tmp_path):
+    other = content[name][:-1] if content[name] else ["x" if "tuple" in str(HINTS[name]) else 1.0]
+    assert "has shape" in refusal(tmp_path, {**content, name: other})
+
+
+@pytest.mark.parametrize("wrong", [[-1], [1.5], [10**12], [True]], ids=str)
+def test_columns_that_are_no_numbers_of_columns(wrong, content, tmp_path):
+    columns = [*wrong, *content["independent_columns"][1:]]
+    assert "independent_columns" in refusal(tmp_path, {**content, "independent_columns": columns})
+
+
+def test_matrices_keep_their_shape(content, tmp_path):
+    flat = [number for row in content["covariance"] for number in row]
+    for wrong in (flat, content["covariance"][:-1], [row[:-1] for row in content["covariance"]]):
+        assert "covariance has shape" in refusal(tmp_path, {**content, "covariance": wrong})
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "format: something else\n", "robot_name: x\n"], ids=repr)
+def test_files_that_are_something_else(text, tmp_path):
+    file = tmp_path / "other.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match="not a parameter file of this tool"):
+        read_parameters(file)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match=r"none\.yaml: cannot read the parameters \(No such file"):
+        read_parameters(tmp_path / "none.yaml")
+    file = tmp_path / "cut.yaml"
+    write_parameters(file, identified())
+    text = file.read_text()
+    file.write_text(text[: text.index("covariance") + 200])
+    with pytest.raises(InputError, match=r"cut\.yaml: "):
+        read_parameters(file)
+    file.write_bytes(b"\xff\xfe\x81")
+    with pytest.raises(InputError, match="not a YAML file"):
+        read_parameters(file)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    below_a_file = tmp_path / "file"
+    below_a_file.write_text("mine")
+    with pytest.raises(InputError, match=r"parameters\.yaml: cannot be written \(Not a directory\)"):
+        write_parameters(below_a_file / "parameters.yaml", identified())
+    taken = tmp_path / "taken"
+    (taken / "in").mkdir(parents=True)
+    with pytest.raises(InputError, match="cannot be written"):
+        write_atomically(taken, "text")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(below_a_file, "half \ud800")
+    assert below_a_file.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken"], "no part of a file is left behind"
