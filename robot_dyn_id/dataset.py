@@ -16,6 +16,9 @@ from robot_dyn_id.errors import InputError
 
 Array = NDArray[np.float64]
 
+LATEST = 1e11
+"""Stamps beyond this [s] are no time of any clock."""
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -183,10 +186,10 @@ class Excerpt:
         first: float | None = None
         for chunk in self.recording.chunks(joints):
             if first is None:
-                finite = chunk.t[np.isfinite(chunk.t)]
-                if not len(finite):
+                stamps = chunk.t[np.abs(chunk.t) <= LATEST]
+                if not len(stamps):
                     continue
-                first = float(finite[0])
+                first = float(stamps[0])
             since = chunk.t - first
             yield chunk.take((since >= self.start) & (since < self.stop))
 
@@ -195,8 +198,8 @@ def duration(recording: Recording, joints: Sequence[str]) -> float:
     """Time from the first to the latest stamp of a recording [s]."""
     first, latest = np.inf, -np.inf
     for chunk in recording.chunks(joints):
-        finite = chunk.t[np.isfinite(chunk.t)]
-        if len(finite):
-            first = min(first, float(finite[0]))
-            latest = max(latest, float(finite.max()))
+        stamps = chunk.t[np.abs(chunk.t) <= LATEST]
+        if len(stamps):
+            first = min(first, float(stamps[0]))
+            latest = max(latest, float(stamps.max()))
     return max(0.0, latest - first)

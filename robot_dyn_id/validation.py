@@ -153,6 +153,8 @@ def compare(
         sums.samples += measured.shape[1]
         if trained is not None:
             sums.outside += float(_outside(motion, trained).sum())
+    if not sums.samples:
+        return HeldOut((), np.inf, np.inf, 0, 0.0)
     return _conclude(regressor, sums)
 
 
@@ -175,7 +177,7 @@ def _outside(motion: Motion, trained: Ranges) -> Array:
 
 
 def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
-    n, total = max(1, sums.samples), sums.totals
+    n, total = sums.samples, sums.totals
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
         mean, hat = total["tau"][j] / n, total["hat"][j] / n

@@ -123,6 +123,30 @@ def test_columns_are_taken_in_the_order_that_is_asked_for():
     assert reproduction(regressor, backwards, seed=17) <= 1e-10
 
 
+@pytest.mark.parametrize("name", ["panda", "ur5_robot", "pr2", "planar3r"])
+def test_the_leftmost_rule_gives_an_echelon_form(name):
+    """A dependent column is a combination of independent ones before it."""
+    found = base(name)
+    rows, columns = np.nonzero(found.mapping)
+    assert np.all(found.independent[rows] <= columns)
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5_robot", "pr2", "planar3r"])
+def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
+    regressor = Regressor(robot(name))
+    stack = stacked(regressor, random_motion(regressor.model, enough_samples(regressor)))
+    norms = np.linalg.norm(stack, axis=0)
+    columns = stack / np.where(norms < 1e-9, np.inf, norms)
+    chosen = []
+    while True:
+        basis = np.linalg.qr(columns[:, chosen])[0]
+        rest = np.linalg.norm(columns - basis @ (basis.T @ columns), axis=0)
+        if rest.max() < 1e-6:
+            break
+        chosen.append(int(np.argmax(rest > (1.0 - 1e-6) * rest.max())))
+    assert base_parameters(regressor, pivots="qr").independent.tolist() == sorted(chosen)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

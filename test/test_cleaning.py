@@ -23,6 +23,7 @@ def faulty():
     t, q, dq, tau = (getattr(recording.samples, name).copy() for name in ("t", "q", "dq", "tau"))
     t[60:] += 0.2
     t[10] = t[11] = t[9]
+    t[11] += 0.01 * STEP  # as good as repeated: an interpolation would swing
     t[20] = t[15]
     t[30] = np.nan
     q[40, 1] = np.nan

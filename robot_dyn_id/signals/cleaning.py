@@ -10,11 +10,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array, Chunk, Recording
+from robot_dyn_id.dataset import LATEST, Array, Chunk, Recording
 from robot_dyn_id.errors import InputError
 
 LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT = 1e4, 1e4, 1e6
 """Magnitudes [rad or m, per s, N m or N] that no arm reaches: rows beyond them are dropped."""
+
+CLOSEST = 0.05
+"""Stamps closer than this share of the median step are repeated ones: no interpolation stands two values so near."""
+
+LONGEST_STEP, SHORTEST_STEP = 1.0, 1e-6
+"""Median steps beyond these [s] are in another unit."""
 
 STAMPS = 20_000
 """Samples that the median step of a recording is taken from."""
@@ -62,7 +68,7 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
     """Median distance of the time stamps [s], from the first `STAMPS` samples of a recording.
 
     Raises:
-        InputError: fewer than two samples, or stamps that never advance.
+        InputError: fewer than two samples, or stamps that never advance or are not in seconds.
     """
     stamps: list[Array] = []
     count = 0
@@ -77,7 +83,10 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
     steps = steps[steps > 0]
     if not len(steps):
         raise InputError(f"{recording.source}: the time stamps never advance")
-    return float(np.median(steps))
+    step = float(np.median(steps))
+    if not SHORTEST_STEP <= step <= LONGEST_STEP:
+        raise InputError(f"{recording.source}: its time stamps are {step:.3g} apart in the median: seconds are needed")
+    return step
 
 
 def clean(
@@ -104,16 +113,19 @@ def clean(
     Raises:
         InputError: no efforts, or a current without a gain.
     """
-    last, segment = -np.inf, 0
+    seen = last = -np.inf  # latest stamp of all usable samples, and of those that are kept
+    segment = 0
     for raw in recording.chunks(joints):
         repairs.rows += len(raw)
         chunk = with_efforts(raw, recording, joints, drives) if need_effort else _kinematics_only(raw)
         keep = _usable(chunk, repairs)
-        forward = np.maximum.accumulate(np.concatenate([[last], np.where(keep, chunk.t, -np.inf)]))
-        later = chunk.t > forward[:-1]
-        repairs.drop("time stamp repeated", int(np.count_nonzero(keep & (chunk.t == forward[:-1]))))
-        repairs.drop("time stamp going backward", int(np.count_nonzero(keep & (chunk.t < forward[:-1]))))
-        keep &= later
+        forward = np.maximum.accumulate(np.concatenate([[seen], np.where(keep, chunk.t, -np.inf)]))
+        seen = float(forward[-1])
+        ahead = chunk.t - forward[:-1]
+        repeated = keep & (ahead >= 0.0) & (ahead < CLOSEST * step)
+        repairs.drop("time stamp repeated", int(np.count_nonzero(repeated)))
+        repairs.drop("time stamp going backward", int(np.count_nonzero(keep & (ahead < 0.0))))
+        keep &= ahead >= CLOSEST * step
         chunk = chunk.take(keep)
         if not len(chunk):
             continue
@@ -135,7 +147,7 @@ def _kinematics_only(raw: Chunk) -> Chunk:
 
 def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
     """Rows with finite, plausible values."""
-    keep = np.isfinite(chunk.t)
+    keep = np.abs(chunk.t) <= LATEST  # false where not a number
     repairs.drop("time stamp not finite", int(np.count_nonzero(~keep)))
     channels = (("position", chunk.q, LARGEST_POSITION), ("velocity", chunk.dq, LARGEST_SPEED),
                 ("effort", chunk.tau, LARGEST_EFFORT))  # fmt: skip

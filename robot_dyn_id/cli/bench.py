@@ -1,0 +1,121 @@
+"""`robot-dyn-id bench`: speed as ratios to the same work done sample by sample with Pinocchio, in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.cli import progress
+from robot_dyn_id.configuration import shared_file
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.regressor import Layout, LinearProblem, Motion, Regressor, Tile, terms_on_joints
+from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
+from robot_dyn_id.terms import Coulomb, Offset, Viscous
+
+TILE = 1024
+REPEATS = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("--samples", type=int, default=20_000, help="samples of a 7-axis arm (default: 20000)")
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Measure and print; medians of CPU time of interleaved runs, the first of each left out."""
+    model = RobotModel.from_urdf(shared_file("urdf/arm7.urdf"))
+    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
+    independent = base_parameters(regressor).independent
+    motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, arguments.samples))[:3])
+    rng = np.random.default_rng(0)
+    torque = regressor.torque(motion, rng.normal(size=len(regressor.names)))
+    rigid, n = Regressor(model), len(model.joint_names)
+    dense, rows = np.zeros((10 * n, n, len(motion))), np.zeros((len(motion), n, 10 * n))
+    problem = raw_problem(regressor, Layout.of(regressor, independent), motion, torque)
+    loop = _pinocchio_loop(model, motion, rows)
+
+    def stacked_least_squares() -> None:
+        loop()
+        friction = regressor.dense(motion)[10 * n :].transpose(2, 1, 0)
+        stack = np.concatenate([rows, friction], axis=2).reshape(len(motion) * n, -1)
+        np.linalg.lstsq(stack[:, independent], torque.T.ravel(), rcond=None)
+
+    progress("measuring")
+    seconds = interleaved(
+        {
+            "regressor": lambda: regressor_into(rigid, motion, dense),
+            "loop": loop,
+            "qr": lambda: Factors.of(problem, method="qr").solve(np.ones(n)),
+            "gram": lambda: Factors.of(problem, method="gram").solve(np.ones(n)),
+            "lstsq": stacked_least_squares,
+        }
+    )
+    goals = [
+        _goal("stacked regressor against a Python loop over Pinocchio", seconds["loop"] / seconds["regressor"], 7.0),
+        _goal("samples to parameters by QR against loop and lstsq", seconds["lstsq"] / seconds["qr"], 15.0),
+        _goal("samples to parameters by Gram against loop and lstsq", seconds["lstsq"] / seconds["gram"], 30.0),
+    ]
+    if not arguments.json:
+        for goal in goals:
+            print(f"{goal['ratio']:7.1f} x (goal {goal['goal']:g})  {goal['name']}")
+    return 0, {"goals": goals}
+
+
+def regressor_into(regressor: Regressor, motion: Motion, out: Array) -> None:
+    """Fill a preallocated dense regressor."""
+    regressor.dense(motion, out)
+
+
+def raw_problem(regressor: Regressor, layout: Layout, motion: Motion, torque: Array) -> LinearProblem:
+    """The linear problem of samples as they are, without filters, in tiles of `TILE` samples."""
+    packed = np.empty((layout.starts[-1], TILE))
+
+    def tiles() -> Iterator[Tile]:
+        for start in range(0, len(motion), TILE):
+            part = slice(start, min(start + TILE, len(motion)))
+            block = packed if part.stop - start == TILE else np.empty((layout.starts[-1], part.stop - start))
+            regressor.fill(motion.take(part), layout.slots, block)
+            for joint, tau in enumerate(torque[:, part]):
+                rows = layout.block(block, joint)
+                rows[-1] = tau
+                yield Tile(joint, 0, rows)
+
+    names = tuple(regressor.names[column] for column in layout.columns)
+    return LinearProblem(names, regressor.model.joint_names, layout.supports, tiles, 1.0)
+
+
+def interleaved(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median CPU time of each contender [s], all run in turn, the first round left out."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for number in range(REPEATS + 1):
+        for name, work in contenders.items():
+            start = time.process_time()
+            work()
+            if number:
+                times[name].append(time.process_time() - start)
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def _pinocchio_loop(model: RobotModel, motion: Motion, rows: Array) -> Callable[[], None]:
+    import pinocchio
+
+    peer = parse_with_pinocchio(model.urdf, model.name, model.gravity)
+    data = peer.createData()
+    q, dq, ddq = (np.ascontiguousarray(values.T) for values in (motion.q, motion.dq, motion.ddq))
+
+    def loop() -> None:
+        for k in range(len(rows)):
+            rows[k] = pinocchio.computeJointTorqueRegressor(peer, data, q[k], dq[k], ddq[k])
+
+    return loop
+
+
+def _goal(name: str, ratio: float, goal: float) -> dict[str, Any]:
+    return {"name": name, "ratio": ratio, "goal": goal, "met": bool(ratio >= goal)}
