@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 import pinocchio
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import Motion, Regressor
+from robot_dyn_id.regressor import Regressor
 
 SIZES = (10_000, 100_000)
 LOOP, CPP, FIGAROH, EQUAL = 7.0, 3.5, {10_000: 18.0, 100_000: 40.0}, 1e-10

@@ -236,7 +236,9 @@ def test_what_is_not_excited_is_named(robot, recording):
     status = dict(zip(parameters.names, parameters.status, strict=True))
     assert status["fv3"] == "not excited"
     assert status["fv1"] == "good"
-    np.testing.assert_array_equal(np.isinf(parameters.standard_deviations), np.array(parameters.status) == "not excited")
+    np.testing.assert_array_equal(
+        np.isinf(parameters.standard_deviations), np.array(parameters.status) == "not excited"
+    )
     warnings = "\n".join(result.evaluation.warnings)
     assert "wrist hardly moves" in warnings
     assert "not excited by these data: " in warnings
@@ -298,7 +300,7 @@ def test_samples_without_motion_are_predicted_as_unknown(robot, identified):
     gapped = changed(recording, rows=np.r_[0:500, 600:2000])
     q = gapped.samples.q.copy()
     q[1000:1100] = np.nan  # a hole longer than a gap
-    t, tau, warnings = predict_recording(changed(gapped, q=q), identified.parameters)
+    _, tau, warnings = predict_recording(changed(gapped, q=q), identified.parameters)
     np.testing.assert_array_equal(np.isnan(tau).any(axis=1), np.isnan(q).any(axis=1))
     assert warnings == ("100 of 1900 samples could not be predicted: their motion is missing",)
 
