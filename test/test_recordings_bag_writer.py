@@ -209,7 +209,7 @@ def test_a_disk_that_refuses(tmp_path):
     ignore = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
     code = f"""{limit}; {ignore}
 import sys
-sys.path.insert(0, "test")
+sys.path.insert(0, sys.argv[2])
 from recording_files import JOINT_STATE, TOPIC, truth
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.bag_writer import BagWriter
@@ -223,7 +223,7 @@ with BagWriter(sys.argv[1]) as writer:
             print(error)
 """
     home = Path(robot_dyn_id.__file__).parents[1]
-    command = [sys.executable, "-c", code, str(tmp_path / "bag")]
+    command = [sys.executable, "-c", code, str(tmp_path / "bag"), str(Path(__file__).parent)]
     output = subprocess.run(command, cwd=home, check=True, capture_output=True, text=True).stdout
     line = f"{tmp_path / 'bag'}: cannot be written (File too large); what was written before stays"
     assert output.splitlines() == [line, line]
