@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from simulated import ARM, GRIPPER, LIFT, Simulated, at_chunk_size, changed
+from simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed
 
 from robot_dyn_id.dataset import ArrayRecording, Chunk
 from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
@@ -18,6 +18,7 @@ from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.terms import RotorInertia
 
 JOINTS = ("shoulder", "elbow", "wrist")
 
@@ -356,3 +357,12 @@ def test_terms_of_the_settings_are_those_of_the_result(robot, recording):
     assert parameters.term_names == ()
     assert parameters.names == Simulated(terms=()).base.names
     assert Regressor(robot.model, terms_on_joints(robot.model, ())).names == parameters.column_names
+
+
+def test_a_term_that_shows_only_in_combination_has_no_sigma_of_its_own(robot, recording):
+    parameters = run(robot, recording, settings=Settings(terms=(*TERMS, RotorInertia()))).parameters
+    columns = parameters.column_names[30:]
+    alone = np.array([name in parameters.names for name in columns])
+    assert not alone[columns.index("Ir1")]
+    assert alone[columns.index("fv1")]
+    np.testing.assert_array_equal(np.isinf(parameters.term_standard_deviations), ~alone)
