@@ -27,8 +27,11 @@ DROP = 1e-9
 RANK = 1e-9
 """Singular values of the unit-norm columns below this share of the largest are zero."""
 
-NEGLIGIBLE = 1e-13
-"""Coefficients of a dependent column on unit-norm columns below this are rounding."""
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""Coefficients of a dependent column on unit-norm columns below this times their condition number are rounding."""
+
+RESIDUAL = 1e-13
+"""Norm of what a combination may leave of a unit-norm column: rounding."""
 
 PIVOTS = ("rref", "qr")
 """Pivot rules: leftmost independent columns (reduced row echelon form), or largest remaining norm first."""
@@ -212,9 +215,22 @@ def _largest(factor: Array, sequence: Integers, smallest: float) -> list[int]:
 
 
 def _mapping(form: Echelon, independent: Integers) -> Array:
-    """Every column as a combination of the independent ones, shape (p, c)."""
-    mapping = np.linalg.lstsq(form.factor[:, independent], form.factor, rcond=None)[0]
-    mapping[np.abs(mapping) < NEGLIGIBLE] = 0.0
+    """Every column as a combination of the independent ones, shape (p, c).
+
+    A column is solved for twice: for all independent columns, then for those with coefficients above rounding alone,
+    unless the column needs the others after all (near-dependent sets have true coefficients that small).
+    """
+    chosen = form.factor[:, independent]
+    mapping, _, rank, values = np.linalg.lstsq(chosen, form.factor, rcond=None)
+    if rank:
+        negligible = ROUNDING * values[0] / values[-1]
+        for column in np.flatnonzero(form.norms):
+            support = np.flatnonzero(np.abs(mapping[:, column]) > negligible)
+            target = form.factor[:, column]
+            sparse = np.linalg.lstsq(chosen[:, support], target, rcond=None)[0]
+            if np.linalg.norm(chosen[:, support] @ sparse - target) < RESIDUAL:
+                mapping[:, column] = 0.0
+                mapping[support, column] = sparse
     mapping[:, independent] = np.eye(len(independent))
     scale = np.where(form.norms > 0, form.norms, 1.0)
     return np.asarray(mapping * scale[None, :] / scale[independent][:, None])

@@ -1,8 +1,8 @@
-"""Inverse and forward dynamics of an identified robot, from its base parameters alone.
+"""Inverse and forward dynamics of an identified robot, from its base parameters alone: tau = M(q) ddq + h(q, dq).
 
-The torque is linear in the accelerations, tau = M(q) ddq + h(q, dq), and the base regressor gives both parts without
-any other parameter: h is the torque at ddq = 0, and column j of M is the change of the torque when ddq is the unit
-vector j (Wang et al. 2025, eq. 26 and 28; rotor inertias are in M, friction is in h).
+A representative with the base values in their independent columns and zero in all others has the torque of the robot in
+every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), and the recursions of rigid
+bodies do for it what they do for any standard parameters. Rotor inertias are in M, friction is in h.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor, regressor_of
+from robot_dyn_id.regressor import Integers, Regressor, regressor_of
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.terms import Term, TermGroup
+
+FEW = 8
+"""Up to so many states are worked on one by one: a tile costs as much however few there are in it."""
 
 
 def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
@@ -31,6 +37,52 @@ def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
             f"the parameters were identified for another description of {parameters.robot_name}: "
             f"their URDF has the hash {parameters.urdf_sha256[:12]}..., the one given has not"
         )
+
+
+@dataclass(frozen=True)
+class _ValuedTerms:
+    """A group of terms with its parameters.
+
+    Attributes:
+        group: one term on g coordinates.
+        values: parameters, shape (symbols, g).
+        inertial: whether its columns depend on acceleration.
+    """
+
+    group: TermGroup
+    values: Array
+    inertial: bool
+
+    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torque of all joints at motions of shape (n, N), shape (n, N)."""
+        return np.asarray(self.group.weights.T @ self._sum(self.group.columns(q, dq, ddq)))
+
+    def inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
+        """What it adds to the mass matrix: entries of the packed lower triangle, shape (r,), and values, (r, N)."""
+        y, dy = self.group.along(q) + self.group.offsets, self.group.along(dq)
+        with_one, without = (self._sum(self.group.columns_along(y, dy, np.full_like(y, ddy))) for ddy in (1.0, 0.0))
+        row, column = np.tril_indices(len(q))
+        products = (self.group.weights[:, row] * self.group.weights[:, column]).T
+        entries = np.flatnonzero(products.any(axis=1))
+        return entries, products[entries] @ (with_one - without)
+
+    def _sum(self, columns: Array) -> Array:
+        """Torque along the coordinates, shape (g, N)."""
+        return np.asarray(np.einsum("sg,sgk->gk", self.values, columns))
+
+
+def _depends_on_acceleration(term: Term) -> bool:
+    """Whether a term's columns depend on acceleration.
+
+    Raises:
+        UsageError: they do so in another way than proportionally: no mass matrix could take them up.
+    """
+    y, dy = np.random.default_rng(0).uniform(-2, 2, (2, 16))
+    still, one, other = (term.columns(y, dy, np.full_like(y, ddy)) for ddy in (0.0, 1.0, -2.5))
+    slope = one - still
+    if not np.allclose(other - still, -2.5 * slope, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(slope).max())):
+        raise UsageError(f"term {term.name} is not linear in the acceleration: there is no mass matrix with it")
+    return bool(np.any(slope))
 
 
 @dataclass(frozen=True)
@@ -56,61 +108,146 @@ class Dynamics:
         """
         return Dynamics(regressor_of(parameters), parameters.independent_columns.astype(np.int64), parameters.values)
 
-    @cached_property
-    def _layout(self) -> Layout:
-        return Layout.of(self.regressor, self.columns)
-
-    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
+    def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Torque of a motion [N m or N], friction and offsets included.
 
         Raises:
             InputError: arrays of another number of joints.
+            UsageError: a term that is not linear in the acceleration.
         """
-        states = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (q, dq, ddq)))
-        joints = len(self.regressor.model.joint_names)
-        if states[0].shape[-1:] != (joints,) or states[0].ndim > 2:
-            raise InputError(f"states of shape {states[0].shape} do not fit {joints} joints")
-        motion = Motion(*(np.ascontiguousarray(np.atleast_2d(x).T) for x in states))
-        packed = np.empty((self._layout.starts[-1], len(motion)))
-        self.regressor.fill(motion, self._layout.slots, packed)
-        torque = [
-            self.values[support] @ self._layout.block(packed, joint)[:-1]
-            for joint, support in enumerate(self._layout.supports)
-        ]
-        return np.asarray(np.array(torque).T.reshape(states[0].shape))
+        shape, (position, velocity, acceleration) = self._joint_major(q, dq, ddq)
+        torque = np.empty_like(position)
+        self._run(position, velocity, acceleration, torque=torque)
+        return self._time_major(torque + self._terms_torque(position, velocity, acceleration), shape)
 
-    def bias(self, q: Array, dq: Array) -> Array:
+    def bias(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """Torque at zero acceleration: Coriolis, centrifugal, gravity, friction, offsets [N m or N]."""
-        return self.inverse_dynamics(q, dq, np.zeros_like(np.asarray(q, dtype=np.float64)))
+        return self.inverse_dynamics(q, dq, np.zeros(np.shape(q)))
 
-    def gravity(self, q: Array) -> Array:
+    def gravity(self, q: ArrayLike) -> Array:
         """Torque of an arm at rest, sensor offsets included [N m or N]."""
-        return self.bias(q, np.zeros_like(np.asarray(q, dtype=np.float64)))
+        return self.bias(q, np.zeros(np.shape(q)))
 
-    def mass_matrix(self, q: Array) -> Array:
+    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """Torque at zero acceleration of all that is beside the rigid bodies: friction, offsets [N m or N].
+
+        Where a base parameter combines a term with inertias, what it stands for is in its independent column.
+        """
+        shape, motion = self._joint_major(q, dq, np.zeros(np.shape(q)))
+        return self._time_major(self._terms_torque(*motion), shape)
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix, rotor inertias included, shape (..., n, n)."""
-        q = np.asarray(q, dtype=np.float64)
-        joints, states = q.shape[-1], np.atleast_2d(q)
-        count = len(states)
-        accelerations = np.repeat(np.vstack([np.zeros(joints), np.eye(joints)]), count, axis=0)
-        torque = self.inverse_dynamics(np.tile(states, (joints + 1, 1)), np.zeros_like(accelerations), accelerations)
-        columns = torque.reshape(joints + 1, count, joints)
-        matrix = np.moveaxis(columns[1:] - columns[0], 0, -1)
-        matrix = 0.5 * (matrix + np.swapaxes(matrix, -1, -2))  # symmetric but for rounding
-        return np.asarray(matrix.reshape(*q.shape, joints))
+        shape, (position,) = self._joint_major(q)
+        rest = np.zeros_like(position)
+        joints, states = position.shape
+        packed = np.empty((joints * (joints + 1) // 2, states))
+        self._run(position, rest, rest, mass=packed)
+        row, column = np.tril_indices(joints)
+        matrix = np.empty((states, joints, joints))
+        matrix[:, row, column] = matrix[:, column, row] = packed.T
+        return matrix.reshape(*shape, joints)
 
-    def forward_dynamics(self, q: Array, dq: Array, tau: Array) -> Array:
-        """Accelerations under the torques `tau` [rad/s^2 or m/s^2].
+    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
+        """Accelerations under the torques `tau` [rad/s^2 or m/s^2]; NaN at states that hold NaN.
 
         Raises:
-            InputError: the mass matrix is not positive definite at a state, which is named: parameters that no real
-                robot has.
+            InputError: the mass matrix is not positive definite at a state, the first of which is named with the
+                joint: a massless link, or parameters that no real robot has.
         """
-        matrix = self.mass_matrix(np.atleast_2d(q))
-        force = np.atleast_2d(np.asarray(tau, dtype=np.float64) - self.bias(q, dq))
-        smallest = np.linalg.eigvalsh(matrix)[:, 0]
-        if not np.all(smallest > 0.0):
-            state = int(np.argmin(smallest))
-            where = np.array2string(np.atleast_2d(q)[state], precision=3)
-            raise InputError(f"the mass matrix is not positive definite at q = {where} (state {state})")
-        return np.asarray(np.linalg.solve(matrix, force[..., None])[..., 0].reshape(np.shape(tau)))
+        shape, (position, velocity, effort) = self._joint_major(q, dq, tau)
+        rest = np.zeros_like(position)
+        effort -= self._terms_torque(position, velocity, rest)
+        acceleration, excess = np.empty_like(position), np.empty(position.shape[1])
+        self._run(position, velocity, rest, effort=effort, acceleration=acceleration, excess=excess)
+        singular = np.flatnonzero(excess <= 0.0)
+        if len(singular):
+            raise self._singular(int(singular[0]), position[:, singular[0]])
+        return self._time_major(acceleration, shape)
+
+    def _singular(self, state: int, q: Array) -> InputError:
+        """What is wrong at a state: which joint has the least inertia, other joints free to move with it."""
+        joint = self.regressor.model.joint_names[int(np.argmax(np.abs(np.linalg.eigh(self.mass_matrix(q))[1][:, 0])))]
+        where = np.array2string(q, precision=3, threshold=8, max_line_width=10_000)
+        return InputError(
+            f"{self.regressor.model.name}: the mass matrix is not positive definite at q = {where} (state {state}): "
+            f"joint {joint} moves no mass"
+        )
+
+    @cached_property
+    def _parameters(self) -> Array:
+        """The representative: values of all columns, shape (c,)."""
+        parameters = np.zeros(len(self.regressor.names))
+        parameters[self.columns] = self.values
+        return parameters
+
+    @cached_property
+    def _terms(self) -> tuple[_ValuedTerms, ...]:
+        """The terms with their values; groups whose parameters are all zero are left out."""
+        values = self._parameters[10 * len(self.regressor.model.body_names) :]
+        return tuple(
+            _ValuedTerms(group, values[group.numbers], _depends_on_acceleration(group.term))
+            for group in self.regressor.term_groups
+            if np.any(values[group.numbers])
+        )
+
+    @cached_property
+    def kernel_arguments(self) -> tuple[Array | Integers, ...]:
+        """The first arguments of the kernels, for who calls them in a compiled loop; terms are not in them."""
+        tree, model = self.regressor.tree, self.regressor.model
+        bodies = len(model.body_names)
+        return (
+            np.where(tree.parent < 0, bodies, tree.parent),
+            tree.leader,
+            tree.multiplier,
+            model.offset,
+            tree.turn,
+            tree.shift,
+            tree.axis,
+            model.prismatic.astype(np.float64),
+            tree.gravity,
+            self._parameters[: 10 * bodies].reshape(bodies, 10),
+        )
+
+    def _terms_torque(self, q: Array, dq: Array, ddq: Array) -> Array:
+        return sum((terms.torque(q, dq, ddq) for terms in self._terms), np.zeros_like(q))
+
+    def _run(
+        self,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        effort: Array | None = None,
+        torque: Array | None = None,
+        mass: Array | None = None,
+        acceleration: Array | None = None,
+        excess: Array | None = None,
+    ) -> None:
+        """Fill those results that are given, shape (..., N); see the kernels."""
+        states = q.shape[1]
+        none = np.empty((0, states))
+        added = [(np.zeros(0, dtype=np.int64), none)]
+        if torque is None:
+            added += [terms.inertia(q, dq) for terms in self._terms if terms.inertial]
+        entries, values = (np.concatenate(parts) for parts in zip(*added, strict=True))
+        results = [none if array is None else array for array in (effort, torque, mass, acceleration)]
+        excess = np.empty(states) if excess is None else excess
+        kernel = dynamics_single if states <= FEW else dynamics_tiles
+        with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` tells
+            kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
+
+    def _joint_major(self, *states: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+        """The common shape of states, and the states as the kernels take them, new arrays of shape (n, N).
+
+        Raises:
+            InputError: arrays of another number of joints.
+        """
+        arrays = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in states))
+        joints, shape = len(self.regressor.model.joint_names), arrays[0].shape
+        if shape[-1:] != (joints,) or len(shape) > 2:
+            raise InputError(f"states of shape {shape} do not fit {joints} joints")
+        return shape, [np.array(np.atleast_2d(x).T, order="C") for x in arrays]
+
+    @staticmethod
+    def _time_major(result: Array, shape: tuple[int, ...]) -> Array:
+        return np.ascontiguousarray(result.T).reshape(shape)

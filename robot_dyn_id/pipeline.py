@@ -59,6 +59,7 @@ def split(
 
     Raises:
         UsageError: an empty range, or a range together with several trials or other validation data.
+        InputError: nothing that could be split.
     """
     if train_range is None:
         if validation:
@@ -66,6 +67,8 @@ def split(
         if len(recordings) > 1:
             return list(recordings[:-1]), [recordings[-1]]
         length = duration(recordings[0], joints)
+        if length == 0.0:
+            raise InputError(f"{recordings[0].source}: only one sample, or time stamps that never advance")
         middle = 2.0 * length / 3.0
         return [Excerpt(recordings[0], 0.0, middle)], [Excerpt(recordings[0], middle, math.inf)]
     start, stop = train_range

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, effort_power_unit, inertial_names
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.terms import TERMS, Coordinate, Term
+from robot_dyn_id.terms import TERMS, Coordinate, Term, TermGroup, grouped
 
 Integers = NDArray[np.int64]
 
@@ -102,6 +103,11 @@ class Regressor:
         return tuple(TermColumn(c, term, i) for c, term in self.terms for i in range(len(term.symbols)))
 
     @cached_property
+    def term_groups(self) -> tuple[TermGroup, ...]:
+        """The terms, those of equal kind and constants together."""
+        return grouped(self.terms)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names: m1 ... IzzN, then symbol and number of each term column."""
         bodies = len(self.model.body_names)
@@ -145,14 +151,12 @@ class Regressor:
         pair_slots = np.ascontiguousarray(inertial[of_pair, :, tree.pair_row])
         regressor_tiles(
             tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain,
-            tree.gravity, np.cos(q), np.sin(q), q, dq, ddq, pair_slots, out,
+            tree.gravity, within_reach(q), q, dq, ddq, pair_slots, out,
         )  # fmt: skip
-        at = 10 * bodies
-        for coordinate, term in self.terms:
-            wanted = slots[at : at + len(term.symbols)]
-            at += len(term.symbols)
+        for group in self.term_groups:
+            wanted = slots[10 * bodies + group.numbers]
             if (wanted >= 0).any():
-                self._fill_term(motion, coordinate, term, wanted, out)
+                self._fill_terms(motion, group, wanted, out)
 
     def _bodies(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Motion of all moving bodies, followers included, shape (b, N) each."""
@@ -164,15 +168,12 @@ class Regressor:
         return q, factor * motion.dq[leader], factor * motion.ddq[leader]
 
     @staticmethod
-    def _fill_term(motion: Motion, coordinate: Coordinate, term: Term, slots: Integers, out: Array) -> None:
-        weights = np.array(coordinate.weights)
-        touched = np.flatnonzero(weights)
-        y = weights[touched] @ motion.q[touched] + coordinate.offset
-        columns = term.columns(y, weights[touched] @ motion.dq[touched], weights[touched] @ motion.ddq[touched])
-        for index, values in enumerate(columns):
-            for joint in touched:
-                if slots[index, joint] >= 0:
-                    np.multiply(values, weights[joint], out=out[slots[index, joint]])
+    def _fill_terms(motion: Motion, group: TermGroup, slots: Integers, out: Array) -> None:
+        """Write the columns of a group; `slots` has the shape (symbols, g, n)."""
+        columns = group.columns(motion.q, motion.dq, motion.ddq)
+        symbol, coordinate, joint = np.nonzero(slots >= 0)
+        for s, g, j in zip(symbol.tolist(), coordinate.tolist(), joint.tolist(), strict=True):
+            np.multiply(columns[s, g], group.weights[g, j], out=out[slots[s, g, j]])
 
     def dense(self, motion: Motion, out: Array | None = None) -> Array:
         """The whole regressor, shape (c, n, N): `out.transpose(2, 1, 0)[k]` is Y at sample k.

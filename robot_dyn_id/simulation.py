@@ -22,12 +22,19 @@ class Sensors:
         position: standard deviation of the position noise [rad or m].
         velocity: of the velocity noise, or None if velocities are not recorded.
         correlation_time: of the effort noise [s]; 0 is white noise.
+        resolution: step of the position encoders [rad or m]; 0 is none.
+        residuals: residuals of a real recording at the same rate [N m or N], shape (n, M), that the effort noise is
+            drawn from as well, or None.
+        block: length of the pieces that they are drawn in [s].
     """
 
     effort: Array
     position: float = 1e-5
     velocity: float | None = 1e-3
     correlation_time: float = 0.0
+    resolution: float = 0.0
+    residuals: Array | None = None
+    block: float = 1.0
 
 
 def coloured_noise(sigma: Array, samples: int, rate: float, correlation_time: float, rng: np.random.Generator) -> Array:
@@ -42,6 +49,22 @@ def coloured_noise(sigma: Array, samples: int, rate: float, correlation_time: fl
     driven = np.sqrt(1.0 - keep**2) * white
     driven[:, 0] = white[:, 0]  # stationary from the first sample on
     return np.asarray(sigma[:, None] * lfilter([1.0], [1.0, -keep], driven, axis=1))
+
+
+def resampled_noise(residuals: Array, samples: int, block: int, rng: np.random.Generator) -> Array:
+    """Noise made of pieces of recorded residuals, shape (n, samples).
+
+    Circular block bootstrap (Politis and Romano 1992): pieces of `block` samples from random places, all joints from
+    the same one: correlation in time and between joints is kept, and every residual is as likely as any other.
+
+    Raises:
+        UsageError: a block that is not within 1 and the number of residuals.
+    """
+    if not 1 <= block <= residuals.shape[1]:
+        raise UsageError(f"blocks of {block} samples cannot be drawn from {residuals.shape[1]} residuals")
+    starts = rng.integers(residuals.shape[1], size=-(-samples // block))
+    places = (starts[:, None] + np.arange(block)).ravel()[:samples]
+    return residuals[:, places % residuals.shape[1]]
 
 
 def simulated_recording(
@@ -67,7 +90,7 @@ def simulated_recording(
         source: name of the recording.
 
     Raises:
-        UsageError: less than two samples.
+        UsageError: less than two samples, or see `resampled_noise`.
     """
     count = round(duration * rate)
     if count < 2:
@@ -78,5 +101,9 @@ def simulated_recording(
     tau = regressor.torque(Motion(q, dq, ddq), parameters)
     tau = tau + coloured_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
     measured = q + sensors.position * rng.normal(size=q.shape)
+    if sensors.resolution > 0.0:
+        measured = sensors.resolution * np.round(measured / sensors.resolution)
     velocity = None if sensors.velocity is None else (dq + sensors.velocity * rng.normal(size=q.shape)).T
+    if sensors.residuals is not None:  # last, so that a seed's other noise does not depend on them
+        tau = tau + resampled_noise(sensors.residuals, count, round(sensors.block * rate), rng)
     return ArrayRecording(source, regressor.model.joint_names, Chunk(t, measured.T, velocity, tau.T))

@@ -321,17 +321,17 @@ BAD = {
     "NaN efforts": (saved("nan.npz", tau=NANS), 3, "1000 effort missing or not finite"),
     "no efforts": (saved("none.npz", tau=None), 3, "no effort is recorded"),
     "currents without gains": (saved("amps.npz", tau=None, current=np.ones((1500, 3))), 3, "shoulder has only a current"),
-    "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz"),
+    "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: only one"),
     "clock going back and forth": (saved("saw.npz", t=lambda t: t - 0.5 * (t % 1.0 > 0.5)), 3, "going backward"),
-    "clock standing still": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz"),
+    "clock standing still": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz: only one sample, or time"),
     "degrees": (saved("deg.npz", q=np.degrees, dq=np.degrees), 3, "look like degrees"),
-    "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz"),
+    "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only one sample"),
     "ten samples": (saved("ten.npz", rows=slice(10)), 3, "ten.npz"),
     "too short": (saved("short.npz", rows=slice(60)), 3, "short.npz"),
     "constant posture": (saved("still.npz", q=lambda q: 0 * q + 0.1, dq=lambda dq: 0 * dq), 3, "no joint moves"),
     "values of 1e154": (saved("big.npz", **BIG), 3, "1000 position implausibly large"),
     "efforts of 1e154": (saved("big.npz", tau=lambda tau: tau * 1e154), 3, "effort implausibly large"),
-    "stamps of 1e154": (saved("big.npz", t=lambda t: t * 1e154), 3, "big.npz: the time stamps never advance"),
+    "stamps of 1e154": (saved("big.npz", t=lambda t: t * 1e154), 3, "big.npz: only one sample, or time stamps that never"),
     "milliseconds": (saved("ms.npz", t=lambda t: 1e3 * t), 3, "its time stamps are 20 apart in the median: seconds are"),
     "efforts in amperes": (saved("amps.npz", tau=lambda tau: 0.02 * tau), 3, "look like amperes; give gains"),
     "wrong sign": (saved("sign.npz", tau=lambda tau: tau * [1, -1, 1]), 3, "the effort of elbow has the wrong sign"),
@@ -505,6 +505,23 @@ def test_what_can_be_repaired_is_counted(name, files, out, tmp_path, recording, 
     assert answer["held_out"]["all_joints_nrmse"] < 0.1
 
 
+@pytest.mark.parametrize("verb", ["predict", "validate"])
+def test_repairs_of_the_file_are_told_by_every_verb(verb, files, tmp_path, recording, cli):
+    target = tmp_path / "tau.npz" if verb == "predict" else tmp_path
+    code, stdout, _ = cli(verb, *csv(tmp_path, recording, cut=True), "--robot", files / "arm.urdf", "--parameters",
+                          files / "parameters.yaml", "--out", target, "--json")  # fmt: skip
+    assert code == 0
+    assert any("1 row dropped" in warning for warning in json.loads(stdout)["warnings"])
+
+
+def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
+    data = renamed(("shoulder", "elbow", "vrist"))(tmp_path, recording)
+    _, stdout, _ = cli("identify", *data, "--robot", files / "arm.urdf", "--out", tmp_path, "--json")
+    warnings = json.loads(stdout)["warnings"]
+    assert "taken to stand still at 0: wrist" in warnings
+    assert "recorded, but not a moving joint of the URDF: vrist" in warnings
+
+
 def command(*words, **options):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, env=environment, timeout=120,
@@ -533,6 +550,12 @@ def long_recording(tmp_path_factory):
     return save_npz(tmp_path_factory.mktemp("long") / "long.npz", changed(short, t=samples.t), **{"t": t, **tiled})
 
 
+# A background job is started with SIGINT ignored, and so would be the processes of these tests.
+LISTENING = """import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])"""
+
+
 @pytest.mark.parametrize(
     ("when", "how"),
     [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("finding", signal.SIGTERM)],
@@ -541,8 +564,10 @@ def long_recording(tmp_path_factory):
 def test_ctrl_c(when, how, files, out, long_recording):
     words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    with subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=environment) as process:  # fmt: skip
+    command = [sys.executable, "-c", LISTENING, *COMMAND, *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         said = ""
         for line in process.stderr:
             said += line

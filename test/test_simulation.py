@@ -7,7 +7,7 @@ from simulated import Simulated
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.regressor import Motion
-from robot_dyn_id.simulation import Sensors, coloured_noise, simulated_recording
+from robot_dyn_id.simulation import Sensors, coloured_noise, resampled_noise, simulated_recording
 
 
 @pytest.mark.parametrize("correlation_time", [0.0, 0.1, 0.5])
@@ -23,6 +23,43 @@ def test_noise_has_its_size_and_correlation_time(correlation_time):
 def test_noise_is_stationary_from_the_first_sample_on():
     starts = [coloured_noise(np.ones(50), 2, 100.0, 0.5, np.random.default_rng(seed))[:, 0] for seed in range(40)]
     assert np.std(starts) == pytest.approx(1.0, rel=0.06)
+
+
+def test_resampled_residuals_keep_their_size_and_correlations():
+    """Size, correlation between joints, and in time as far as a block reaches: (1 - lag / block) of it is left."""
+    rng, block, lag = np.random.default_rng(1), 200, 20
+    first = coloured_noise(np.ones(1), 5000, 100.0, 0.2, rng)[0]
+    residuals = np.array([first, 0.5 * first + 2.0])
+    noise = resampled_noise(residuals, 1_000_030, block, rng)
+    assert noise.shape == (2, 1_000_030)
+    assert np.allclose(noise[1], 0.5 * noise[0] + 2.0)
+    assert np.allclose(noise.mean(axis=1), residuals.mean(axis=1), atol=0.02)
+    assert np.allclose(noise.std(axis=1), residuals.std(axis=1), rtol=0.02)
+    expected = np.corrcoef(first, np.roll(first, lag))[0, 1] * (1 - lag / block)
+    assert np.corrcoef(noise[0, lag:], noise[0, :-lag])[0, 1] == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("block", [0, 101])
+def test_blocks_that_the_residuals_do_not_fill_are_refused(block):
+    with pytest.raises(UsageError, match="cannot be drawn from 100 residuals"):
+        resampled_noise(np.zeros((2, 100)), 50, block, np.random.default_rng(0))
+
+
+def test_encoders_and_residuals_are_in_the_recording():
+    arm, motion, count = Simulated(), random_fourier(Simulated().model, 1), 150
+    residuals = np.random.default_rng(2).normal(size=(3, 40))
+    exact = Sensors(np.zeros(3), position=0.0, velocity=None)
+    real = Sensors(np.zeros(3), position=0.0, velocity=None, resolution=1e-3, residuals=residuals, block=0.2)
+    clean, noisy = (
+        simulated_recording(arm.regressor, arm.parameters, motion, 3.0, 50.0, sensors, 1).samples
+        for sensors in (exact, real)
+    )
+    steps = noisy.q / 1e-3
+    assert np.allclose(steps, np.round(steps), atol=1e-9)
+    assert 0.4e-3 < np.abs(noisy.q - clean.q).max() <= 0.5e-3 + 1e-12
+    distance = np.abs((noisy.tau - clean.tau)[:, None] - residuals.T[None]).max(axis=2)
+    assert distance.shape == (count, 40)
+    assert distance.min(axis=1).max() < 1e-12, "some error is not a residual"
 
 
 def test_without_noise_the_recording_is_the_model():

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb = next((word for word in given if not word.startswith("-")), None)
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # that of SIGINT may be to ignore it (background jobs)
     try:
         parsed = _parser(verb if verb in VERBS else None).parse_args(given)
         code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)

@@ -19,7 +19,7 @@ from robot_dyn_id.regressor import Layout, LinearProblem, Motion, Regressor, Til
 from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
-TILE = 1024
+TILE = 2048
 REPEATS = 5
 
 

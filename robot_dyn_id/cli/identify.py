@@ -9,7 +9,15 @@ from typing import Any
 from robot_dyn_id import __version__
 from robot_dyn_id.cli import output_folder, progress
 from robot_dyn_id.cli.answers import print_evaluation, write_results
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, open_all, robot_for, unrecorded
+from robot_dyn_id.cli.sources import (
+    add_configuration,
+    configuration_from,
+    notes,
+    open_all,
+    robot_for,
+    strangers,
+    unrecorded,
+)
 from robot_dyn_id.configuration import FRICTION
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.parameter_io import write_parameters
@@ -45,11 +53,13 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     training, validation = split(recordings, model.joint_names, held_out, train_range)
     folder = output_folder(arguments.out)
     result = identify(training, validation, model, settings, __version__, progress)
-    notes = (
+    opened = [*recordings, *held_out]
+    more = (
         *unrecorded(model, configuration),
-        *(note for r in recordings for note in r.notes(model.joint_names)),
+        *strangers(opened, model),
+        *notes(opened, model.joint_names),
     )
-    result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *notes)))
+    result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *more)))
     file = folder / "parameters.yaml"
     summary = identification_summary(result, str(file))
     write_results(folder, summary, result.evaluation, result.parameters)

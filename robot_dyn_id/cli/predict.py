@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import output_folder
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, open_all
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, notes, open_all
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.parameter_io import read_parameters
@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     output_folder(file.parent)
     t, tau, warnings = predict_recording(recording, parameters, configuration.velocity)
     write_npz(file, parameters.joint_names, t + recording.epoch * 1e-9, tau=tau)
+    warnings = (*notes([recording], parameters.joint_names), *warnings)
     for warning in warnings:
         print(f"  ! {warning}", file=sys.stderr)
     if not arguments.json:

@@ -85,3 +85,15 @@ def unrecorded(model: RobotModel, configuration: Configuration) -> tuple[str, ..
     """A warning for joints whose position nobody gave."""
     assumed = [name for name in model.held if name not in configuration.held]
     return (f"taken to stand still at 0: {', '.join(assumed)}",) if assumed else ()
+
+
+def notes(recordings: Sequence[FileRecording], joints: Sequence[str]) -> tuple[str, ...]:
+    """What the files had to say about the samples of `joints`: drops and repairs, each once."""
+    return tuple(dict.fromkeys(note for recording in recordings for note in recording.notes(joints)))
+
+
+def strangers(recordings: Sequence[Recording], model: RobotModel) -> tuple[str, ...]:
+    """A warning for recorded joints that the robot does not have, which may be misspelt ones."""
+    known = {*model.body_names, *model.held}
+    names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
+    return (f"recorded, but not a moving joint of the URDF: {', '.join(names)}",) if names else ()

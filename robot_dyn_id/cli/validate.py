@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from robot_dyn_id.cli import output_folder, progress
 from robot_dyn_id.cli.answers import print_evaluation, write_results
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, open_all
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, notes, open_all
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.pipeline import validate
@@ -34,6 +35,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     recordings = open_all(arguments.data, configuration.topic)
     folder = output_folder(arguments.out)
     evaluation = validate(recordings, parameters, configuration.settings, progress)
+    more = notes(recordings, parameters.joint_names)
+    evaluation = replace(evaluation, warnings=(*evaluation.warnings, *more))
     summary = evaluation_summary(evaluation, arguments.parameters, parameters)
     write_results(folder, summary, evaluation, parameters)
     if not arguments.json:

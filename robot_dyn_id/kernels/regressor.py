@@ -1,141 +1,197 @@
 """The rigid-body torque regressor of N samples.
 
-For every body i and every joint a that moves it, the combined screw (s_w, s_v) of joint a is carried to the frame of
-body i; the ten columns of body i in row a are then s' W_i, where W_i is the 6 x 10 map from the body's inertial
-parameters to the wrench that its motion needs:
+The twist (s_w, s_v) of every joint, about the origin of the base, is turned into the frame of every body i that it
+moves; the ten columns of body i in the joint's row are then s' W_i. W_i is the 6 x 10 map from the inertial parameters
+of the body to the wrench that its motion needs:
 
     f = m a + A h,                   A = [dw]x + [w]x [w]x
     n = I dw + w x (I w) + h x a
 
-with h the first moment, a the acceleration of the frame's origin less gravity, all in the body's own frame. Mimic
-joints and trees need nothing more: followers add to the screw of the joint that leads them (G' Y).
+with h the first moment, a the acceleration of the frame's origin less gravity, all in the body's own frame. Mimics
+and trees need nothing more: followers add to the twist of the joint that leads them (G' Y).
 
-Samples are worked on in tiles. All loops over a tile read and write one small array, `now`, whose rows are compile-time
-constants: only then can the compiler prove that stores do not overlap loads, and vectorise.
+Samples are worked on in tiles. All loops over a tile read and write one small array, `now`, whose rows are known at
+compile time: only then can the compiler prove that stores do not overlap loads, and vectorise. What is constant over a
+tile is read before the loop for the same reason. `now` holds one body at a time; its state is that of the body before,
+which is the parent along a chain and costs no copy.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from robot_dyn_id.kernels.angles import cos_sin
 from robot_dyn_id.kernels.compiled import compiled, inlined, samples, shifted
 
-TILE = 128  # samples worked on together: 64 to 256 keep the working set of an arm in the first two caches
+TILE = 128  # samples worked on together: the rows of one body stay in the second cache, runs of `out` are long
 WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cache lines
 
-# rows of `now`: the parent's motion, this body's motion, the screw, the ten columns
-PARENT, MOTION = 0, 18  # A (9), w, dw, a (3 each)
-TURN = 36  # R (9), p (3)
-SCREW = 48  # s_w, s_v
-COLUMNS = 54
-ROWS = 64
+# rows of `now`: the state of a body along the axes of the base, three each but for the turn
+TURN, POINT, RATE, SPIN, PULL = 0, 9, 12, 15, 18  # R (9), origin, w, dw, acceleration of the origin less gravity
+STATE = 21  # so many rows
+# the same body's motion along its own axes
+DRAG, OWN_RATE, OWN_SPIN, OWN_PULL = 21, 30, 33, 36  # A (9), w, dw, a
+# its joint
+ANGLE, POSITION, SPEED, ACCELERATION, COS, SIN = 39, 40, 41, 42, 43, 44
+OWN_TWIST = 45  # about the origin of the base (6)
+# one block of the regressor
+TWIST, COLUMNS = 51, 57  # of the block's joint (6), the ten columns
+ROWS = 67
 
 
 @inlined
-def _place(i, start, n, turn, shift, cos, sin, q, now):  # type: ignore[no-untyped-def]
-    """Rotation and position of body i in its parent's frame."""
+def _turned(n, now):  # type: ignore[no-untyped-def]
+    """Cosine and sine of the joint's angle."""
     for k in samples(n):
-        j = shifted(start, k)
-        c, s, x = cos[i, j], sin[i, j], q[i, j]
-        now[TURN + 0, k] = turn[i, 0, 0, 0] + c * turn[i, 1, 0, 0] + s * turn[i, 2, 0, 0]
-        now[TURN + 1, k] = turn[i, 0, 0, 1] + c * turn[i, 1, 0, 1] + s * turn[i, 2, 0, 1]
-        now[TURN + 2, k] = turn[i, 0, 0, 2] + c * turn[i, 1, 0, 2] + s * turn[i, 2, 0, 2]
-        now[TURN + 3, k] = turn[i, 0, 1, 0] + c * turn[i, 1, 1, 0] + s * turn[i, 2, 1, 0]
-        now[TURN + 4, k] = turn[i, 0, 1, 1] + c * turn[i, 1, 1, 1] + s * turn[i, 2, 1, 1]
-        now[TURN + 5, k] = turn[i, 0, 1, 2] + c * turn[i, 1, 1, 2] + s * turn[i, 2, 1, 2]
-        now[TURN + 6, k] = turn[i, 0, 2, 0] + c * turn[i, 1, 2, 0] + s * turn[i, 2, 2, 0]
-        now[TURN + 7, k] = turn[i, 0, 2, 1] + c * turn[i, 1, 2, 1] + s * turn[i, 2, 2, 1]
-        now[TURN + 8, k] = turn[i, 0, 2, 2] + c * turn[i, 1, 2, 2] + s * turn[i, 2, 2, 2]
-        now[TURN + 9, k] = shift[i, 0, 0] + x * shift[i, 1, 0]
-        now[TURN + 10, k] = shift[i, 0, 1] + x * shift[i, 1, 1]
-        now[TURN + 11, k] = shift[i, 0, 2] + x * shift[i, 1, 2]
+        c, s = cos_sin(now[ANGLE, k])
+        now[COS, k] = c
+        now[SIN, k] = s
 
 
 @inlined
-def _move(i, start, n, axis, dq, ddq, now):  # type: ignore[no-untyped-def]
-    """Motion of body i in its own frame from its parent's: A, w, dw, a."""
-    zx, zy, zz = axis[i, 0], axis[i, 1], axis[i, 2]
+def _go(i, n, shift, now):  # type: ignore[no-untyped-def]
+    """From the origin of the parent's frame to that of body i, still moving with the parent."""
+    s0, s1, s2 = shift[i, 0, 0], shift[i, 0, 1], shift[i, 0, 2]
+    m0, m1, m2 = shift[i, 1, 0], shift[i, 1, 1], shift[i, 1, 2]
+    for k in samples(n):
+        q = now[POSITION, k]
+        x, y, z = s0 + q * m0, s1 + q * m1, s2 + q * m2
+        px = now[TURN, k] * x + now[TURN + 1, k] * y + now[TURN + 2, k] * z
+        py = now[TURN + 3, k] * x + now[TURN + 4, k] * y + now[TURN + 5, k] * z
+        pz = now[TURN + 6, k] * x + now[TURN + 7, k] * y + now[TURN + 8, k] * z
+        wx, wy, wz = now[RATE, k], now[RATE + 1, k], now[RATE + 2, k]
+        ex, ey, ez = now[SPIN, k], now[SPIN + 1, k], now[SPIN + 2, k]
+        vx, vy, vz = wy * pz - wz * py, wz * px - wx * pz, wx * py - wy * px
+        now[POINT, k] = now[POINT, k] + px
+        now[POINT + 1, k] = now[POINT + 1, k] + py
+        now[POINT + 2, k] = now[POINT + 2, k] + pz
+        now[PULL, k] = now[PULL, k] + ey * pz - ez * py + wy * vz - wz * vy
+        now[PULL + 1, k] = now[PULL + 1, k] + ez * px - ex * pz + wz * vx - wx * vz
+        now[PULL + 2, k] = now[PULL + 2, k] + ex * py - ey * px + wx * vy - wy * vx
+
+
+@inlined
+def _turn(i, n, turn, now):  # type: ignore[no-untyped-def]
+    """Turn the parent's axes into those of body i."""
+    a00, a01, a02 = turn[i, 0, 0, 0], turn[i, 0, 0, 1], turn[i, 0, 0, 2]
+    a10, a11, a12 = turn[i, 0, 1, 0], turn[i, 0, 1, 1], turn[i, 0, 1, 2]
+    a20, a21, a22 = turn[i, 0, 2, 0], turn[i, 0, 2, 1], turn[i, 0, 2, 2]
+    c00, c01, c02 = turn[i, 1, 0, 0], turn[i, 1, 0, 1], turn[i, 1, 0, 2]
+    c10, c11, c12 = turn[i, 1, 1, 0], turn[i, 1, 1, 1], turn[i, 1, 1, 2]
+    c20, c21, c22 = turn[i, 1, 2, 0], turn[i, 1, 2, 1], turn[i, 1, 2, 2]
+    s00, s01, s02 = turn[i, 2, 0, 0], turn[i, 2, 0, 1], turn[i, 2, 0, 2]
+    s10, s11, s12 = turn[i, 2, 1, 0], turn[i, 2, 1, 1], turn[i, 2, 1, 2]
+    s20, s21, s22 = turn[i, 2, 2, 0], turn[i, 2, 2, 1], turn[i, 2, 2, 2]
+    for k in samples(n):
+        c, s = now[COS, k], now[SIN, k]
+        p00, p01, p02 = now[TURN, k], now[TURN + 1, k], now[TURN + 2, k]
+        p10, p11, p12 = now[TURN + 3, k], now[TURN + 4, k], now[TURN + 5, k]
+        p20, p21, p22 = now[TURN + 6, k], now[TURN + 7, k], now[TURN + 8, k]
+        x, y, z = a00 + c * c00 + s * s00, a10 + c * c10 + s * s10, a20 + c * c20 + s * s20
+        x1, y1, z1 = a01 + c * c01 + s * s01, a11 + c * c11 + s * s11, a21 + c * c21 + s * s21
+        x2, y2, z2 = a02 + c * c02 + s * s02, a12 + c * c12 + s * s12, a22 + c * c22 + s * s22
+        # three at a time: without numba p00 is a view of what the first of them overwrites
+        u, v, w = p00 * x + p01 * y + p02 * z, p00 * x1 + p01 * y1 + p02 * z1, p00 * x2 + p01 * y2 + p02 * z2
+        now[TURN, k] = u
+        now[TURN + 1, k] = v
+        now[TURN + 2, k] = w
+        u, v, w = p10 * x + p11 * y + p12 * z, p10 * x1 + p11 * y1 + p12 * z1, p10 * x2 + p11 * y2 + p12 * z2
+        now[TURN + 3, k] = u
+        now[TURN + 4, k] = v
+        now[TURN + 5, k] = w
+        u, v, w = p20 * x + p21 * y + p22 * z, p20 * x1 + p21 * y1 + p22 * z1, p20 * x2 + p21 * y2 + p22 * z2
+        now[TURN + 6, k] = u
+        now[TURN + 7, k] = v
+        now[TURN + 8, k] = w
+
+
+@inlined
+def _move(i, n, axis, now):  # type: ignore[no-untyped-def]
+    """Add the motion of the joint of body i, and find its twist for a unit speed."""
+    ax, ay, az = axis[i, 0], axis[i, 1], axis[i, 2]
     lx, ly, lz = axis[i, 3], axis[i, 4], axis[i, 5]
     for k in samples(n):
         r00, r01, r02 = now[TURN, k], now[TURN + 1, k], now[TURN + 2, k]
         r10, r11, r12 = now[TURN + 3, k], now[TURN + 4, k], now[TURN + 5, k]
         r20, r21, r22 = now[TURN + 6, k], now[TURN + 7, k], now[TURN + 8, k]
-        px, py, pz = now[TURN + 9, k], now[TURN + 10, k], now[TURN + 11, k]
-        v, a = dq[i, shifted(start, k)], ddq[i, shifted(start, k)]
-        ux, uy, uz = now[PARENT + 9, k], now[PARENT + 10, k], now[PARENT + 11, k]
-        wx = r00 * ux + r10 * uy + r20 * uz + zx * v
-        wy = r01 * ux + r11 * uy + r21 * uz + zy * v
-        wz = r02 * ux + r12 * uy + r22 * uz + zz * v
-        ux, uy, uz = now[PARENT + 12, k], now[PARENT + 13, k], now[PARENT + 14, k]
-        ex = r00 * ux + r10 * uy + r20 * uz + zx * a + (wy * zz - wz * zy) * v
-        ey = r01 * ux + r11 * uy + r21 * uz + zy * a + (wz * zx - wx * zz) * v
-        ez = r02 * ux + r12 * uy + r22 * uz + zz * a + (wx * zy - wy * zx) * v
-        # the parent's a + A p is the acceleration of the point where this frame's origin is
-        ux = now[PARENT + 15, k] + now[PARENT, k] * px + now[PARENT + 1, k] * py + now[PARENT + 2, k] * pz
-        uy = now[PARENT + 16, k] + now[PARENT + 3, k] * px + now[PARENT + 4, k] * py + now[PARENT + 5, k] * pz
-        uz = now[PARENT + 17, k] + now[PARENT + 6, k] * px + now[PARENT + 7, k] * py + now[PARENT + 8, k] * pz
+        zx, zy, zz = r00 * ax + r01 * ay + r02 * az, r10 * ax + r11 * ay + r12 * az, r20 * ax + r21 * ay + r22 * az
+        dx, dy, dz = r00 * lx + r01 * ly + r02 * lz, r10 * lx + r11 * ly + r12 * lz, r20 * lx + r21 * ly + r22 * lz
+        wx, wy, wz = now[RATE, k], now[RATE + 1, k], now[RATE + 2, k]
+        px, py, pz = now[POINT, k], now[POINT + 1, k], now[POINT + 2, k]
+        v, a = now[SPEED, k], now[ACCELERATION, k]
         v2 = 2.0 * v
-        now[MOTION, k] = -wy * wy - wz * wz
-        now[MOTION + 1, k] = wx * wy - ez
-        now[MOTION + 2, k] = wx * wz + ey
-        now[MOTION + 3, k] = wx * wy + ez
-        now[MOTION + 4, k] = -wx * wx - wz * wz
-        now[MOTION + 5, k] = wy * wz - ex
-        now[MOTION + 6, k] = wx * wz - ey
-        now[MOTION + 7, k] = wy * wz + ex
-        now[MOTION + 8, k] = -wx * wx - wy * wy
-        now[MOTION + 9, k] = wx
-        now[MOTION + 10, k] = wy
-        now[MOTION + 11, k] = wz
-        now[MOTION + 12, k] = ex
-        now[MOTION + 13, k] = ey
-        now[MOTION + 14, k] = ez
-        now[MOTION + 15, k] = r00 * ux + r10 * uy + r20 * uz + lx * a + (wy * lz - wz * ly) * v2
-        now[MOTION + 16, k] = r01 * ux + r11 * uy + r21 * uz + ly * a + (wz * lx - wx * lz) * v2
-        now[MOTION + 17, k] = r02 * ux + r12 * uy + r22 * uz + lz * a + (wx * ly - wy * lx) * v2
+        now[PULL, k] = now[PULL, k] + a * dx + v2 * (wy * dz - wz * dy)
+        now[PULL + 1, k] = now[PULL + 1, k] + a * dy + v2 * (wz * dx - wx * dz)
+        now[PULL + 2, k] = now[PULL + 2, k] + a * dz + v2 * (wx * dy - wy * dx)
+        now[SPIN, k] = now[SPIN, k] + a * zx + v * (wy * zz - wz * zy)
+        now[SPIN + 1, k] = now[SPIN + 1, k] + a * zy + v * (wz * zx - wx * zz)
+        now[SPIN + 2, k] = now[SPIN + 2, k] + a * zz + v * (wx * zy - wy * zx)
+        now[RATE, k] = wx + v * zx
+        now[RATE + 1, k] = wy + v * zy
+        now[RATE + 2, k] = wz + v * zz
+        now[OWN_TWIST, k] = zx
+        now[OWN_TWIST + 1, k] = zy
+        now[OWN_TWIST + 2, k] = zz
+        now[OWN_TWIST + 3, k] = dx + py * zz - pz * zy
+        now[OWN_TWIST + 4, k] = dy + pz * zx - px * zz
+        now[OWN_TWIST + 5, k] = dz + px * zy - py * zx
 
 
 @inlined
-def _columns(i, n, gain, axis, now):  # type: ignore[no-untyped-def]
-    """Carry a screw from the parent of body i, add the body's own axis times `gain`, and project the body on it."""
-    g0, g1, g2 = gain * axis[i, 0], gain * axis[i, 1], gain * axis[i, 2]
-    g3, g4, g5 = gain * axis[i, 3], gain * axis[i, 4], gain * axis[i, 5]
+def _own(n, now):  # type: ignore[no-untyped-def]
+    """The body's motion along its own axes."""
     for k in samples(n):
         r00, r01, r02 = now[TURN, k], now[TURN + 1, k], now[TURN + 2, k]
         r10, r11, r12 = now[TURN + 3, k], now[TURN + 4, k], now[TURN + 5, k]
         r20, r21, r22 = now[TURN + 6, k], now[TURN + 7, k], now[TURN + 8, k]
-        px, py, pz = now[TURN + 9, k], now[TURN + 10, k], now[TURN + 11, k]
-        ux, uy, uz = now[SCREW, k], now[SCREW + 1, k], now[SCREW + 2, k]
-        vx = now[SCREW + 3, k] + uy * pz - uz * py
-        vy = now[SCREW + 4, k] + uz * px - ux * pz
-        vz = now[SCREW + 5, k] + ux * py - uy * px
-        x = r00 * ux + r10 * uy + r20 * uz + g0
-        y = r01 * ux + r11 * uy + r21 * uz + g1
-        z = r02 * ux + r12 * uy + r22 * uz + g2
-        ux = r00 * vx + r10 * vy + r20 * vz + g3
-        uy = r01 * vx + r11 * vy + r21 * vz + g4
-        uz = r02 * vx + r12 * vy + r22 * vz + g5
-        now[SCREW + 0, k] = x
-        now[SCREW + 1, k] = y
-        now[SCREW + 2, k] = z
-        now[SCREW + 3, k] = ux
-        now[SCREW + 4, k] = uy
-        now[SCREW + 5, k] = uz
-        ax, ay, az = now[MOTION + 15, k], now[MOTION + 16, k], now[MOTION + 17, k]
+        ux, uy, uz = now[PULL, k], now[PULL + 1, k], now[PULL + 2, k]
+        now[OWN_PULL, k] = r00 * ux + r10 * uy + r20 * uz
+        now[OWN_PULL + 1, k] = r01 * ux + r11 * uy + r21 * uz
+        now[OWN_PULL + 2, k] = r02 * ux + r12 * uy + r22 * uz
+        ux, uy, uz = now[RATE, k], now[RATE + 1, k], now[RATE + 2, k]
+        wx, wy, wz = r00 * ux + r10 * uy + r20 * uz, r01 * ux + r11 * uy + r21 * uz, r02 * ux + r12 * uy + r22 * uz
+        ux, uy, uz = now[SPIN, k], now[SPIN + 1, k], now[SPIN + 2, k]
+        ex, ey, ez = r00 * ux + r10 * uy + r20 * uz, r01 * ux + r11 * uy + r21 * uz, r02 * ux + r12 * uy + r22 * uz
+        now[OWN_RATE, k] = wx
+        now[OWN_RATE + 1, k] = wy
+        now[OWN_RATE + 2, k] = wz
+        now[OWN_SPIN, k] = ex
+        now[OWN_SPIN + 1, k] = ey
+        now[OWN_SPIN + 2, k] = ez
+        now[DRAG, k] = -wy * wy - wz * wz
+        now[DRAG + 1, k] = wx * wy - ez
+        now[DRAG + 2, k] = wx * wz + ey
+        now[DRAG + 3, k] = wx * wy + ez
+        now[DRAG + 4, k] = -wx * wx - wz * wz
+        now[DRAG + 5, k] = wy * wz - ex
+        now[DRAG + 6, k] = wx * wz - ey
+        now[DRAG + 7, k] = wy * wz + ex
+        now[DRAG + 8, k] = -wx * wx - wy * wy
+
+
+@inlined
+def _columns(n, now):  # type: ignore[no-untyped-def]
+    """Project the body on a twist."""
+    for k in samples(n):
+        r00, r01, r02 = now[TURN, k], now[TURN + 1, k], now[TURN + 2, k]
+        r10, r11, r12 = now[TURN + 3, k], now[TURN + 4, k], now[TURN + 5, k]
+        r20, r21, r22 = now[TURN + 6, k], now[TURN + 7, k], now[TURN + 8, k]
+        px, py, pz = now[POINT, k], now[POINT + 1, k], now[POINT + 2, k]
+        ux, uy, uz = now[TWIST, k], now[TWIST + 1, k], now[TWIST + 2, k]
+        vx = now[TWIST + 3, k] + uy * pz - uz * py
+        vy = now[TWIST + 4, k] + uz * px - ux * pz
+        vz = now[TWIST + 5, k] + ux * py - uy * px
+        x, y, z = r00 * ux + r10 * uy + r20 * uz, r01 * ux + r11 * uy + r21 * uz, r02 * ux + r12 * uy + r22 * uz
+        ux, uy, uz = r00 * vx + r10 * vy + r20 * vz, r01 * vx + r11 * vy + r21 * vz, r02 * vx + r12 * vy + r22 * vz
+        ax, ay, az = now[OWN_PULL, k], now[OWN_PULL + 1, k], now[OWN_PULL + 2, k]
         now[COLUMNS, k] = ux * ax + uy * ay + uz * az
-        now[COLUMNS + 1, k] = now[MOTION, k] * ux + now[MOTION + 3, k] * uy + now[MOTION + 6, k] * uz + ay * z - az * y
-        now[COLUMNS + 2, k] = (
-            now[MOTION + 1, k] * ux + now[MOTION + 4, k] * uy + now[MOTION + 7, k] * uz + az * x - ax * z
-        )
-        now[COLUMNS + 3, k] = (
-            now[MOTION + 2, k] * ux + now[MOTION + 5, k] * uy + now[MOTION + 8, k] * uz + ax * y - ay * x
-        )
+        now[COLUMNS + 1, k] = now[DRAG, k] * ux + now[DRAG + 3, k] * uy + now[DRAG + 6, k] * uz + ay * z - az * y
+        now[COLUMNS + 2, k] = now[DRAG + 1, k] * ux + now[DRAG + 4, k] * uy + now[DRAG + 7, k] * uz + az * x - ax * z
+        now[COLUMNS + 3, k] = now[DRAG + 2, k] * ux + now[DRAG + 5, k] * uy + now[DRAG + 8, k] * uz + ax * y - ay * x
         # s_w . (I dw + w x I w) = s_w' I dw + (s_w x w)' I w
-        wx, wy, wz = now[MOTION + 9, k], now[MOTION + 10, k], now[MOTION + 11, k]
-        ex, ey, ez = now[MOTION + 12, k], now[MOTION + 13, k], now[MOTION + 14, k]
-        ux = y * wz - z * wy
-        uy = z * wx - x * wz
-        uz = x * wy - y * wx
+        wx, wy, wz = now[OWN_RATE, k], now[OWN_RATE + 1, k], now[OWN_RATE + 2, k]
+        ex, ey, ez = now[OWN_SPIN, k], now[OWN_SPIN + 1, k], now[OWN_SPIN + 2, k]
+        ux, uy, uz = y * wz - z * wy, z * wx - x * wz, x * wy - y * wx
         now[COLUMNS + 4, k] = x * ex + ux * wx
         now[COLUMNS + 5, k] = x * ey + y * ex + ux * wy + uy * wx
         now[COLUMNS + 6, k] = y * ey + uy * wy
@@ -145,45 +201,80 @@ def _columns(i, n, gain, axis, now):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _follow(n, gain, now):  # type: ignore[no-untyped-def]
+    """Add the body's own joint to the twist of the joint that leads it."""
+    for r in range(6):
+        for k in samples(n):
+            now[TWIST + r, k] = now[TWIST + r, k] + gain * now[OWN_TWIST + r, k]
+
+
+@compiled
 def _copy(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
-    """Copy rows of a tile between the working array and the store."""
+    """Copy rows of a tile."""
     for r in range(rows):
         for k in samples(n):
             target[target_row + r, k] = source[source_row + r, k]
 
 
 @compiled
+def _read(i, n, start, angle, q, dq, ddq, now):  # type: ignore[no-untyped-def]
+    """Motion of the joint of body i."""
+    for row, source in ((ANGLE, angle), (POSITION, q), (SPEED, dq), (ACCELERATION, ddq)):
+        for k in samples(n):
+            now[row, k] = source[i, shifted(start, k)]
+
+
+@compiled
+def _write(p, n, start, slot, now, out):  # type: ignore[no-untyped-def]
+    """The columns of pair p, to the rows that are wanted."""
+    for r in range(10):
+        row = slot[p, r]
+        if row >= 0:
+            for k in samples(n):
+                out[row, shifted(start, k)] = now[COLUMNS + r, k]
+
+
+@compiled
 def regressor_tiles(  # type: ignore[no-untyped-def]
-    parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, cos, sin, q, dq, ddq, slot, out
+    parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, angle, q, dq, ddq, slot, out
 ):
     """Fill the structurally non-zero entries of the regressor.
 
-    The arguments up to `gravity` are those of `Tree`. Then come the cosine and sine of the joint positions, positions,
+    The arguments up to `gravity` are those of `Tree`. Then come positions as angles within `REACH`, positions,
     velocities and accelerations of every body, shape (b, N) each; the row of `out` that receives column r of pair p, or
     -1 for none, shape (pairs, 10); and `out`, shape (slots, N).
     """
-    bodies = parent.shape[0]
+    bodies, pairs = parent.shape[0], pair_from.shape[0]
     now = np.zeros((ROWS, WIDTH))
-    motions = np.zeros((bodies * 18, WIDTH))
-    screws = np.zeros((pair_from.shape[0] * 6 + 6, WIDTH))
+    states = np.zeros((bodies * STATE, WIDTH))
+    twists = np.zeros((pairs * 6 + 6, WIDTH))  # the last is that of the base, which never moves
+    twist = np.arange(pairs + 1)  # where that of a pair is found: a joint's is the same for all that it carries
+    carried = np.zeros(pairs, dtype=np.int64)
+    for p in range(pairs):
+        carried[p] = twist[pair_from[p]]
+        if pair_gain[p] == 0.0:
+            twist[p] = carried[p]
     for start in range(0, q.shape[1], TILE):
         n = min(TILE, q.shape[1] - start)
         for i in range(bodies):
             if parent[i] < 0:
-                now[:18] = 0.0
+                now[:STATE] = 0.0
                 for r in range(3):
-                    now[PARENT + 15 + r] = -gravity[r]
-            else:
-                _copy(18, n, motions, parent[i] * 18, now, PARENT)
-            _place(i, start, n, turn, shift, cos, sin, q, now)
-            _move(i, start, n, axis, dq, ddq, now)
-            _copy(18, n, now, MOTION, motions, i * 18)
+                    now[TURN + 4 * r] = 1.0
+                    now[PULL + r] = -gravity[r]
+            elif parent[i] != i - 1:
+                _copy(STATE, n, states, parent[i] * STATE, now, 0)
+            _read(i, n, start, angle, q, dq, ddq, now)
+            _turned(n, now)
+            _go(i, n, shift, now)
+            _turn(i, n, turn, now)
+            _move(i, n, axis, now)
+            _own(n, now)
+            _copy(STATE, n, now, 0, states, i * STATE)
             for p in range(pair_start[i], pair_start[i + 1]):
-                # the last screw is that of the base, which never moves
-                _copy(6, n, screws, 6 * pair_from[p], now, SCREW)
-                _columns(i, n, pair_gain[p], axis, now)
-                _copy(6, n, now, SCREW, screws, 6 * p)
-                for r in range(10):
-                    if slot[p, r] >= 0:
-                        for k in samples(n):
-                            out[slot[p, r], shifted(start, k)] = now[COLUMNS + r, k]
+                _copy(6, n, twists, 6 * carried[p], now, TWIST)
+                if pair_gain[p] != 0.0:
+                    _follow(n, pair_gain[p], now)
+                    _copy(6, n, now, TWIST, twists, 6 * p)
+                _columns(n, now)
+                _write(p, n, start, slot, now, out)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.assembly import WEAK
+from robot_dyn_id.crosscheck import TOLERANCE
 from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameter_io import write_atomically
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.plots import friction_curve, sigma_plot, torque_plot
+from robot_dyn_id.regressor import regressor_of
+from robot_dyn_id.report import plots
+from robot_dyn_id.report.friction import FrictionCurve, friction_curve
 from robot_dyn_id.report.summary import base_parameter_rows
 
 
@@ -26,17 +32,75 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
     """
     import jinja2
 
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    template = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
-        "template.html.j2"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    joints = range(len(parameters.joint_names))
-    page = template.render(
+    environment.filters.update(percent=percent, number=number)
+    regressor = regressor_of(parameters)
+    page = environment.get_template("template.html.j2").render(
         summary=summary,
         parameters=parameters,
-        rows=base_parameter_rows(parameters),
-        torques=[(parameters.joint_names[joint], torque_plot(evaluation, joint)) for joint in joints],
-        sigmas=sigma_plot(parameters),
-        frictions=[curve for curve in (friction_curve(parameters, joint) for joint in joints) if curve],
+        rows=[{**row, **_written(row)} for row in base_parameter_rows(parameters)],
+        torques=[plots.torque_plot(evaluation, joint) for joint in range(len(parameters.joint_names))],
+        sigmas=plots.sigma_plot(parameters),
+        frictions=list(_frictions(parameters)),
+        colours=plots,
+        units=regressor.model.effort_units,
+        has_nominal=bool(regressor.model.inertial_parameters.any()),
+        weak=WEAK,
+        tolerance=TOLERANCE,
     )
     write_atomically(path, page)
+
+
+def percent(value: float | None) -> str:
+    """A ratio in per cent; a dash for what is not known."""
+    if value is None:
+        return "\N{EN DASH}"
+    text = f"{100 * value:.1f}" if abs(value) < 10 else f"{100 * value:,.0f}"
+    return text.replace("-", "\N{MINUS SIGN}") + "\N{NO-BREAK SPACE}%"
+
+
+def number(value: float | None, digits: int = 4, padded: bool = False) -> str:
+    """A number with that many significant digits, ending zeros kept if `padded`; a dash for what is not known."""
+    if value is None:
+        return "\N{EN DASH}"
+    text = f"{value:#.{digits}g}".rstrip(".") if padded else f"{value:.{digits}g}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def plus_minus(value: float, sigma: float) -> tuple[str, str]:
+    """Value and sigma as text, to the second digit of sigma.
+
+    Both have the same exponent: `-0.0012`, `0.0023`, or `3.42e-07`, `0.11e-07`.
+    """
+    if not sigma > 0.0:
+        return number(value), number(sigma)
+    largest = max(abs(value), sigma)
+    exponent = 0 if 1e-3 <= largest < 1e5 else math.floor(math.log10(largest))
+    decimals = min(max(0, 1 - math.floor(math.log10(sigma)) + exponent), 9)
+    suffix = f"e{exponent:+03d}" if exponent else ""
+    value_text, sigma_text = (f"{x / 10.0**exponent:.{decimals}f}{suffix}" for x in (value, sigma))
+    return value_text.replace("-", "\N{MINUS SIGN}"), sigma_text.replace("-", "\N{MINUS SIGN}")
+
+
+def _written(row: dict[str, Any]) -> dict[str, Any]:
+    """A base parameter's value and sigma as text, and their ratio."""
+    value, sigma = row["value"], row["standard_deviation"]
+    if value is None or sigma is None:
+        return {"value_text": number(value), "sigma_text": "not known", "relative": None}
+    value_text, sigma_text = plus_minus(value, sigma)
+    return {"value_text": value_text, "sigma_text": sigma_text, "relative": sigma / abs(value) if value else None}
+
+
+def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, list[dict[str, Any]]]]:
+    """Curve, plot and parameters of every joint that has friction."""
+    regressor, rows = regressor_of(parameters), base_parameter_rows(parameters)
+    for joint in range(len(parameters.joint_names)):
+        curve = friction_curve(parameters, regressor, joint)
+        if curve is not None:
+            yield curve, plots.friction_plot(curve), [{**rows[i], **_written(rows[i])} for i in curve.parameters]

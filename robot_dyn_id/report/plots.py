@@ -1,4 +1,4 @@
-"""Plots of the report, as SVG text to be put into a page."""
+"""Plots of the report, as SVG text to be put into a page. Names of joints stay out of them: the page escapes text."""
 
 from __future__ import annotations
 
@@ -8,23 +8,124 @@ from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.assembly import WEAK
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import regressor_of
+from robot_dyn_id.regressor import Integers
+from robot_dyn_id.report.friction import FrictionCurve
 
-MEASURED, PREDICTED, ERROR, PALE = "#1f2933", "#d9480f", "#1971c2", "#c3cad1"
+MEASURED, PREDICTED, ERROR, RAW = "#243b53", "#e8590c", "#1c7ed6", "#c9d3dd"
+"""Colours of the curves, the legend's too."""
+
+STATUS = {"good": "#2b8a3e", "weak": "#e67700", "not excited": "#c92a2a"}
+"""Colours of the parameters."""
+
+MARGIN = {"left": 0.105, "right": 0.99, "top": 0.97}
+"""Frame of a wide plot; fixed, as measuring every label takes half of the time."""
+
+FRAME = "#9fb3c8"
+"""Colour of axes and ticks."""
 
 
-def _figure(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Any, Any]:
+def torque_plot(evaluation: Evaluation, joint: int) -> str:
+    """Measured and predicted effort of a joint over the held-out data, and their difference below."""
+    trace, unit = evaluation.trace, evaluation.held_out.joints[joint].unit
+    time, breaks, starts = timeline(trace.t)
+    raw, measured, predicted = (
+        np.insert(values[joint], breaks, np.nan) for values in (trace.raw, trace.measured, trace.predicted)
+    )
+    figure, (above, below) = _axes(6.6, 2.9, 2, sharex=True, height_ratios=(3, 1))
+    figure.subplots_adjust(**MARGIN, bottom=0.145, hspace=0.1)
+    above.plot(time, raw, color=RAW, lw=0.6)
+    above.plot(time, measured, color=MEASURED, lw=1.3)
+    above.plot(time, predicted, color=PREDICTED, lw=1.1)
+    shown = np.concatenate(
+        [trace.measured[joint], trace.predicted[joint], np.percentile(trace.raw[joint], (0.5, 99.5))]
+    )
+    room = 0.05 * float(np.ptp(shown)) or 1.0
+    above.set_ylim(shown.min() - room, shown.max() + room)
+    below.axhline(0.0, color=MEASURED, lw=0.5)
+    below.plot(time, predicted - measured, color=ERROR, lw=0.8)
+    for axis, label in ((above, "effort"), (below, "error")):
+        axis.set_ylabel(f"{label} [{unit}]")
+        axis.yaxis.set_label_coords(-0.085, 0.5)
+        for start in starts:
+            axis.axvline(start, color=MEASURED, lw=0.6, ls=":")
+    below.margins(x=0.0)
+    below.set_xlabel("time [s], interruptions cut out" if len(starts) else "time [s]")
+    return _svg(figure)
+
+
+def timeline(t: Array) -> tuple[Array, Integers, Array]:
+    """Stamps as an axis for plots: from 0, with the interruptions and changes of trial cut out.
+
+    Returns:
+        Times with a NaN at each interruption; where to insert NaN into values for that; when each stretch after an
+        interruption starts.
+    """
+    steps = np.diff(t)
+    usual = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 1.0
+    broken = (steps <= 0.0) | (steps > 5.0 * usual)
+    # an interruption is drawn as wide as a hundredth of the whole
+    gap = max(usual, 0.01 * float(steps[~broken].sum()))
+    time = np.concatenate([[0.0], np.cumsum(np.where(broken, gap, steps))])
+    breaks = np.asarray(np.flatnonzero(broken) + 1, dtype=np.int64)
+    return np.asarray(np.insert(time, breaks, np.nan)), breaks, time[breaks]
+
+
+def sigma_plot(parameters: ParameterSet) -> str:
+    """Relative standard deviation of every base parameter; what the data cannot tell stands at the top edge."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = parameters.standard_deviations / np.abs(parameters.values)
+    shown = np.clip(np.where(np.isnan(relative), np.inf, relative), 1e-4, 1e2)
+    width = max(9.6, 0.13 * len(shown) + 1.0)
+    figure, (axis,) = _axes(width, 2.7)
+    figure.subplots_adjust(left=0.7 / width, right=1 - 0.1 / width, top=0.97, bottom=0.19)
+    status = np.array(parameters.status)
+    for word, colour in STATUS.items():
+        chosen = np.flatnonzero(status == word)
+        axis.vlines(chosen, 1e-4, shown[chosen], color=colour, lw=0.8, alpha=0.35)
+        axis.plot(chosen, shown[chosen], "o", ms=3.6, color=colour)
+    axis.axhline(WEAK, color=MEASURED, lw=0.7, ls="--")
+    axis.set_yscale("log")
+    axis.set_ylim(0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
+    axis.set_xlim(-0.8, len(shown) - 0.2)
+    axis.set_xticks(range(len(shown)), parameters.names, rotation=90, fontsize=7)
+    axis.set_ylabel("sigma / |value|")
+    return _svg(figure)
+
+
+def friction_plot(curve: FrictionCurve) -> str:
+    """Friction and offset of a joint over its trained speeds, with a band of two sigma."""
+    figure, (axis,) = _axes(4.0, 2.4)
+    figure.subplots_adjust(left=0.17, right=0.98, top=0.96, bottom=0.18)
+    axis.axhline(0.0, color=MEASURED, lw=0.5)
+    axis.axvline(0.0, color=MEASURED, lw=0.5)
+    if curve.sigma is not None:
+        band = curve.effort - 2.0 * curve.sigma, curve.effort + 2.0 * curve.sigma
+        axis.fill_between(curve.speed, *band, color=PREDICTED, alpha=0.18, lw=0)
+    axis.plot(curve.speed, curve.effort, color=PREDICTED, lw=1.5)
+    axis.margins(x=0.0)
+    axis.set_xlabel(f"speed [{curve.speed_unit}]")
+    axis.set_ylabel(f"effort [{curve.unit}]")
+    return _svg(figure)
+
+
+def _axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+    """A figure of that size [inch] and its axes, the upper one first."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, 1, squeeze=False, **options)[:, 0]
+    figure = Figure(figsize=(width, height))
+    axes = list(figure.subplots(rows, 1, squeeze=False, **options)[:, 0])
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(labelsize=8)
-        axis.grid(alpha=0.25)
+        axis.spines[["left", "bottom"]].set_color(FRAME)
+        axis.tick_params(labelsize=8, color=FRAME)
+        axis.xaxis.label.set_fontsize(8.5)
+        axis.yaxis.label.set_fontsize(8.5)
+        axis.grid(axis="y", color="#e4e9ee", lw=0.6)
+        axis.set_axisbelow(True)
     return figure, axes
 
 
@@ -33,75 +134,9 @@ def _svg(figure: Any) -> str:
 
     text = io.StringIO()
     # text stays text, and the same input gives the same bytes
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "robot_dyn_id", "path.simplify": True}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "robot_dyn_id"}):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
-    return re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-
-
-def torque_plot(evaluation: Evaluation, joint: int) -> str:
-    """Measured and predicted torque of a joint over the held-out data, and their difference below."""
-    trace, metrics = evaluation.trace, evaluation.held_out.joints[joint]
-    t = trace.t - trace.t[0]
-    figure, (above, below) = _figure(8.2, 3.0, 2, sharex=True, height_ratios=(3, 1))
-    above.plot(t, trace.raw[joint], color=PALE, lw=0.6, label="recorded")
-    above.plot(t, trace.measured[joint], color=MEASURED, lw=1.2, label="recorded, low-passed")
-    above.plot(t, trace.predicted[joint], color=PREDICTED, lw=1.0, label="predicted")
-    above.set_ylabel(f"effort [{metrics.unit}]", fontsize=8)
-    above.legend(fontsize=7, ncols=3, loc="upper right", frameon=False)
-    below.plot(t, trace.predicted[joint] - trace.measured[joint], color=ERROR, lw=0.8)
-    below.set_ylabel(f"error [{metrics.unit}]", fontsize=8)
-    below.set_xlabel("time [s]", fontsize=8)
-    return _svg(figure)
-
-
-def sigma_plot(parameters: ParameterSet) -> str:
-    """Relative standard deviation of every base parameter; what the data cannot tell stands at the top edge."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = parameters.standard_deviations / np.abs(parameters.values)
-    shown = np.clip(np.where(np.isnan(relative), np.inf, relative), 1e-4, 1e2)
-    colours = {"good": "#2b8a3e", "weak": "#e67700", "not excited": "#c92a2a"}
-    figure, (axis,) = _figure(max(6.0, 0.14 * len(shown) + 1.0), 2.6)
-    for status, colour in colours.items():
-        chosen = np.flatnonzero(np.array(parameters.status) == status)
-        axis.scatter(chosen, shown[chosen], s=14, color=colour, label=status)
-    axis.set_yscale("log")
-    axis.axhline(0.3, color=MEASURED, lw=0.6, ls=":")
-    axis.set_xticks(range(len(shown)), parameters.names, rotation=90, fontsize=6)
-    axis.set_ylabel("sigma / |value|", fontsize=8)
-    axis.legend(fontsize=7, ncols=3, frameon=False)
-    return _svg(figure)
-
-
-def friction_curve(parameters: ParameterSet, joint: int) -> str | None:
-    """Torque of a joint's friction and offset columns over its trained speeds, with a band of two sigma.
-
-    None if no term of this joint is among the base parameters.
-    """
-    name, speed = parameters.joint_names[joint], float(parameters.dq_max[joint])
-    first = len(parameters.column_names) - len(parameters.term_names)
-    columns = [first + i for i, owner in enumerate(parameters.term_joints) if owner == name]
-    places = [np.flatnonzero(parameters.independent_columns == column) for column in columns]
-    base = np.array([int(place[0]) for place in places if len(place)])
-    if not len(base) or not speed > 0:
-        return None
-    dq = np.linspace(-speed, speed, 401)
-    curves = _term_columns(parameters, name, dq)[[i for i, place in enumerate(places) if len(place)]]
-    values = parameters.values[base] @ curves
-    variance = np.einsum("ik,ij,jk->k", curves, parameters.covariance[np.ix_(base, base)], curves)
-    sigma = np.sqrt(np.maximum(variance, 0.0))
-    figure, (axis,) = _figure(4.0, 2.3)
-    axis.fill_between(dq, values - 2 * sigma, values + 2 * sigma, color=PREDICTED, alpha=0.2, lw=0)
-    axis.plot(dq, values, color=PREDICTED, lw=1.3)
-    axis.axhline(0, color=MEASURED, lw=0.5)
-    axis.set_xlabel("speed [rad/s or m/s]", fontsize=8)
-    axis.set_ylabel("friction and offset", fontsize=8)
-    axis.set_title(name, fontsize=9, loc="left", parse_math=False)
-    return _svg(figure)
-
-
-def _term_columns(parameters: ParameterSet, name: str, dq: Array) -> Array:
-    """Columns of a joint's terms at zero position and acceleration, shape (columns, speeds)."""
-    still = np.zeros_like(dq)
-    terms = [term for coordinate, term in regressor_of(parameters).terms if coordinate.name == name]
-    return np.concatenate([term.columns(still, dq, still) for term in terms])
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # nothing refers to them, and a page must not hold one twice
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)

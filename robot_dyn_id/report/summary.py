@@ -16,6 +16,7 @@ def identification_summary(identification: Identification, parameters_file: str)
     used, dropped = identification.rows
     summary = _summary(identification.evaluation, parameters_file, used, dropped, parameters.condition_number)
     return {
+        "task": "identify",
         **summary,
         "held_out_sources": list(identification.held_out_sources),
         "sources": list(parameters.data_sources),
@@ -30,7 +31,12 @@ def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters:
     held_out, survey = evaluation.held_out, evaluation.survey
     used, dropped = held_out.samples * len(held_out.joints), survey.repairs.total_dropped
     summary = _summary(evaluation, parameters_file, used, dropped, parameters.condition_number)
-    return {**summary, "sources": list(survey.sources)}
+    return {
+        "task": "validate",
+        **summary,
+        "held_out_sources": list(survey.sources),
+        "sources": list(parameters.data_sources),
+    }
 
 
 def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
@@ -85,11 +91,13 @@ def _summary(
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
             "outside": held_out.outside,
+            "samples": held_out.samples,
             "joints": joints,
         },
         "condition_number": {"value": _finite(condition_number), "scaling": "columns"},
         "cross_check": {
             "max_difference": _finite(check.max_difference),
+            "passed": check.passed,
             "rank_ours": check.rank_ours,
             "rank_pinocchio": check.rank_pinocchio,
             "regressor": _finite(check.regressor),
@@ -105,6 +113,7 @@ def _summary(
             "filter_order": plan.low_pass.order,
             "velocity": "recorded" if plan.recorded_velocity else "derivative",
             "gaps": survey.repairs.gaps,
+            "seconds": sum(survey.durations),
         },
         "warnings": list(evaluation.warnings),
         "parameters_file": parameters_file,

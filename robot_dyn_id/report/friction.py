@@ -1,0 +1,82 @@
+"""Friction of a joint as a curve over its speed, from the base parameters and their covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.regressor import Integers, Regressor
+
+POINTS = 201
+"""Speeds of a curve."""
+
+
+@dataclass(frozen=True)
+class FrictionCurve:
+    """Effort of a joint's terms at constant speed.
+
+    Attributes:
+        joint: name of the joint.
+        unit: of the effort.
+        speed_unit: of the speed.
+        speed: over the trained range, denser around zero, shape (N,).
+        effort: shape (N,).
+        sigma: one standard deviation of it, or None if a parameter was not excited.
+        parameters: numbers of the base parameters that it is made of.
+    """
+
+    joint: str
+    unit: str
+    speed_unit: str
+    speed: Array
+    effort: Array
+    sigma: Array | None
+    parameters: Integers
+
+
+def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -> FrictionCurve | None:
+    """The friction of a joint, mimic followers included; None without friction terms or without motion.
+
+    Args:
+        parameters: the parameter set.
+        regressor: the one that it belongs to.
+        joint: number of the joint.
+    """
+    fastest = float(parameters.dq_max[joint])
+    speed = fastest * np.linspace(-1.0, 1.0, POINTS) ** 3
+    columns = _columns_at(regressor, joint, speed)
+    base = np.flatnonzero(np.isin(parameters.independent_columns, list(columns)))
+    if not len(base) or not fastest > 0:
+        return None
+    curves = np.array([columns[int(column)] for column in parameters.independent_columns[base]])
+    variance = np.einsum("ik,ij,jk->k", curves, parameters.covariance[np.ix_(base, base)], curves)
+    told = bool(np.all(np.isfinite(parameters.standard_deviations[base])))
+    unit = regressor.model.effort_units[joint]
+    return FrictionCurve(
+        joint=parameters.joint_names[joint],
+        unit=unit,
+        speed_unit="m/s" if unit == "N" else "rad/s",
+        speed=speed,
+        effort=parameters.values[base] @ curves,
+        sigma=np.sqrt(np.maximum(variance, 0.0)) if told else None,
+        parameters=base,
+    )
+
+
+def _columns_at(regressor: Regressor, joint: int, speed: Array) -> dict[int, Array]:
+    """Column number and effort on the joint per unit parameter, of all columns that act on it at constant speed.
+
+    Positions are zero and all other joints stand still.
+    """
+    found: dict[int, Array] = {}
+    still, number = np.zeros_like(speed), len(regressor.names) - len(regressor.term_columns)
+    for coordinate, term in regressor.terms:
+        weight = coordinate.weights[joint]
+        for values in weight * term.columns(still + coordinate.offset, weight * speed, still):
+            if np.any(values):
+                found[number] = values
+            number += 1
+    return found
