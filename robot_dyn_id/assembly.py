@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from robot_dyn_id.consistency import is_consistent
 from robot_dyn_id.dataset import Recording
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.evaluation import Evaluation
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.validation import Ranges
 
@@ -42,7 +41,7 @@ def assemble(
     return ParameterSet(
         robot_name=model.name,
         urdf=model.urdf,
-        urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
+        urdf_sha256=urdf_hash(model.urdf),
         joint_names=model.joint_names,
         held_joint_names=tuple(model.held),
         held_joint_positions=np.array(list(model.held.values()), dtype=np.float64),

@@ -7,7 +7,6 @@ bodies do for it what they do for any standard parameters. Rotor inertias are in
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.regressor import Integers, Regressor, regressor_of
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import Term, TermGroup
@@ -32,7 +31,7 @@ def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
     Raises:
         InputError: the URDF's hash is another one.
     """
-    if hashlib.sha256(model.urdf.encode()).hexdigest() != parameters.urdf_sha256:
+    if urdf_hash(model.urdf) != parameters.urdf_sha256:
         raise InputError(
             f"the parameters were identified for another description of {parameters.robot_name}: "
             f"their URDF has the hash {parameters.urdf_sha256[:12]}..., the one given has not"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
@@ -15,6 +16,11 @@ INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "I
 """Standard parameters of a body in its joint frame: mass, first moment, inertia about the frame's origin."""
 
 INERTIAL_UNITS = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
+
+
+def urdf_hash(urdf: str) -> str:
+    """Hexadecimal SHA-256 of a robot description, by which a controller knows its robot."""
+    return hashlib.sha256(urdf.encode()).hexdigest()
 
 
 def inertial_names(bodies: int) -> tuple[str, ...]:
@@ -139,8 +145,10 @@ class ParameterSet:
         """Check that all parts fit together and freeze the arrays.
 
         Raises:
-            InputError: a field of the wrong length.
+            InputError: a field of the wrong length, a URDF that is not the one its hash tells.
         """
+        if urdf_hash(self.urdf) != self.urdf_sha256:
+            raise InputError("parameter set: its URDF is not the one it was identified with (the hash differs)")
         n, p, c = len(self.joint_names), len(self.names), len(self.column_names)
         terms = c - 10 * len(self.body_names)
         shapes: dict[str, tuple[int, ...]] = {

@@ -15,7 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message
 from robot_dyn_id.parameter_io import read_parameters, write_parameters
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -24,8 +24,9 @@ def awkward_set() -> ParameterSet:
     """Values that a careless conversion would change: subnormal, infinite, NaN, 1/3, -0.0, unicode, matrices."""
     rng = np.random.default_rng(3)
     values = np.array([1 / 3, 5e-324, -0.0])
+    urdf = "<robot name='bras_é'>\n</robot>\n"
     return ParameterSet(
-        robot_name="bras_é", urdf="<robot name='x'>\n</robot>\n", urdf_sha256="ab", joint_names=("a", "ß"),
+        robot_name="bras_é", urdf=urdf, urdf_sha256=urdf_hash(urdf), joint_names=("a", "ß"),
         held_joint_names=("h",), held_joint_positions=np.array([0.1]), gravity=np.array([0.0, 0.1, -9.81]),
         body_names=("a",), names=("m1", "mx1", "fv1"),
         expressions=("m1 + m2", "mx1", "fv1"), units=("kg", "kg m", "N m s"),

@@ -5,7 +5,7 @@ import pytest
 from robots import panda_arm
 from simulated import LIFT
 
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.robot import RobotModel
 
@@ -46,3 +46,20 @@ def test_it_is_periodic_and_a_seed_is_a_motion():
 def test_demands_that_leave_no_motion_are_refused(wrong):
     with pytest.raises(UsageError):
         random_fourier(panda_arm(), 0, **wrong)
+
+
+UNLIMITED = """<robot name="turret"><link name="base"/>
+  <link name="l1"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="l1"/><axis xyz="0 0 1"/>
+    <limit effort="1" velocity="{speed}"/></joint></robot>"""
+
+
+def test_a_joint_without_position_limits_moves_within_a_half_turn():
+    model = RobotModel.from_urdf(UNLIMITED.format(speed=100))
+    q = random_fourier(model, 0, share=1.0).evaluate(np.linspace(0, 10, 2001))[0]
+    assert np.pi * 0.99 < np.ptp([-np.abs(q).max(), np.abs(q).max()]) <= np.pi * 1.005
+
+
+def test_a_joint_that_may_not_move_is_named():
+    with pytest.raises(ModelError, match="joint turn: its limits"):
+        random_fourier(RobotModel.from_urdf(UNLIMITED.format(speed=0)), 0)

@@ -11,7 +11,7 @@ from simulated import LIFT, Simulated
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameter_io import FORMAT, read_parameters, write_atomically, write_parameters
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.pipeline import identify, split
 from robot_dyn_id.settings import Settings
 
@@ -45,13 +45,15 @@ def awkward():
     values[: len(numbers)] = numbers
     sigmas[:3] = np.inf, np.nan, 5e-324
     covariance[0] = -np.inf
+    urdf = '<robot name="é">\r\n\t<link name="a: b"/>  \n\n#no comment\u2028\x85 "quoted" \'too\'\n</robot>\n '
     return replace(
         whole,
         values=values,
         standard_deviations=sigmas,
         covariance=covariance,
         robot_name="Röböt 关节 🤖",
-        urdf='<robot name="é">\r\n\t<link name="a: b"/>  \n\n#no comment\u2028\x85 "quoted" \'too\'\n</robot>\n ',
+        urdf=urdf,
+        urdf_sha256=urdf_hash(urdf),
         joint_names=("関節: 1", "true"),
         data_sources=("null", "~", "- a", "{b}", " spaces ", ""),
         reasons=("two\nlines", "\ttab"),
@@ -172,3 +174,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         write_atomically(below_a_file, "half \ud800")
     assert below_a_file.read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken"], "no part of a file is left behind"
+
+
+def test_a_set_whose_urdf_was_edited_is_refused():
+    whole = identified()
+    with pytest.raises(InputError, match="its URDF is not the one it was identified with"):
+        replace(whole, urdf=whole.urdf.replace("LIFT", "lift") + " ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb = next((word for word in given if not word.startswith("-")), None)
+    # Tiles are small, and filtered in parallel: BLAS threads would only wait for one another.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # that of SIGINT may be to ignore it (background jobs)
     try:
         parsed = _parser(verb if verb in VERBS else None).parse_args(given)
@@ -82,7 +85,6 @@ def output_folder(path: str | Path) -> Path:
     Raises:
         InputError: it cannot be made or written to.
     """
-    import os
     import tempfile
 
     from robot_dyn_id.errors import InputError

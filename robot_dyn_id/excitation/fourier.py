@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.robot import RobotModel
 
 
@@ -45,7 +45,7 @@ def random_fourier(
     """A random series, every joint scaled to its first limit of position or velocity, at rest at t = 0 and the period.
 
     Args:
-        model: its limits; a joint without position limits moves within a half turn (or 0.5 m).
+        model: its limits; a joint without position limits moves within a half turn or half a metre.
         seed: of the random coefficients.
         period: [s].
         harmonics: at least 3, so that something is left to choose.
@@ -53,6 +53,7 @@ def random_fourier(
 
     Raises:
         UsageError: period, harmonics or share that leave no motion.
+        ModelError: limits that leave a joint no motion.
     """
     if not (period > 0 and harmonics >= 3 and 0 < share <= 1):
         raise UsageError("a Fourier motion needs a positive period, at least 3 harmonics and a share in (0, 1]")
@@ -64,8 +65,12 @@ def random_fourier(
     sine -= np.outer(sine @ order, order) / (order @ order)
     cosine -= np.outer(cosine @ order**2, order**2) / (order**2 @ order**2)
     bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-    middle = np.where(bounded, (limits.lower + limits.upper) / 2, 0.0)
-    reach = np.where(bounded, (limits.upper - limits.lower) / 2, 0.5)
+    free = np.array([0.25 if unit == "N" else np.pi / 2 for unit in model.effort_units])
+    lower, upper = np.where(bounded, limits.lower, -free), np.where(bounded, limits.upper, free)
+    middle, reach = (lower + upper) / 2, (upper - lower) / 2
+    for name, distance, speed in zip(model.joint_names, reach, limits.velocity, strict=True):
+        if not (distance > 0.0 and speed > 0.0):
+            raise ModelError(f"joint {name}: its limits of position or velocity in the URDF leave it no motion")
     shape = FourierSeries(period, np.zeros(n), sine, cosine)
     q, dq, _, _ = shape.evaluate(np.linspace(0, period, 40 * harmonics + 1))
     scale = share * np.minimum(reach / np.abs(q).max(axis=1), limits.velocity / np.abs(dq).max(axis=1))
