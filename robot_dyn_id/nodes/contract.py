@@ -1,0 +1,101 @@
+"""What every node is made of: declared parameters, declared topics and services, one way to start and to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.nodes.ros_parameters import declare
+
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The latest message stays, for whoever comes later."""
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+
+SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""What matters is the newest message."""
+
+STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Subscriber that must lose nothing for 2 s at 1 kHz, from publishers of either reliability."""
+
+PUBLISHES, SUBSCRIBES, SERVES = "publishes", "subscribes", "serves"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A topic or service of a node, under a relative name that can be remapped.
+
+    Attributes:
+        kind: `PUBLISHES`, `SUBSCRIBES` or `SERVES`.
+        name: relative; `~/` for the node's own.
+        type: class of the message or service.
+        text: what it is, one sentence without a full stop.
+        qos: of topics.
+    """
+
+    kind: str
+    name: str
+    type: Any
+    text: str
+    qos: QoSProfile | None = None
+
+
+class RobotNode(Node):  # type: ignore[misc]
+    """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
+
+    Attributes:
+        settings: its ROS parameters, an instance of `SETTINGS`.
+    """
+
+    NAME: ClassVar[str]
+    PURPOSE: ClassVar[str]
+    SETTINGS: ClassVar[type]
+    INTERFACES: ClassVar[tuple[Interface, ...]]
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node.
+
+        Args:
+            **options: of `rclpy.node.Node`, such as `context`, `namespace`, `cli_args`.
+
+        Raises:
+            UsageError: a parameter that is unknown or wrong.
+        """
+        try:
+            super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
+        except ValueError as error:  # an empty list in YAML has no type
+            raise UsageError(f"a parameter has no value: leave it out ({error})") from None
+        self.settings: Any = declare(self, self.SETTINGS)
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
+
+    def stop(self) -> bool:
+        """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.
+
+        Topics still work then, and the executor goes on spinning between two calls.
+        """
+        return True
+
+    def publisher(self, name: str) -> Any:
+        """The publisher of one of `INTERFACES`."""
+        interface = self._interface(PUBLISHES, name)
+        return self.create_publisher(interface.type, interface.name, interface.qos)
+
+    def subscription(self, name: str, callback: Callable[..., None], **options: Any) -> Any:
+        """The subscription of one of `INTERFACES`."""
+        interface = self._interface(SUBSCRIBES, name)
+        return self.create_subscription(interface.type, interface.name, callback, interface.qos, **options)
+
+    def service(self, name: str, callback: Callable[..., Any]) -> Any:
+        """The service of one of `INTERFACES`."""
+        interface = self._interface(SERVES, name)
+        return self.create_service(interface.type, interface.name, callback)
+
+    def _interface(self, kind: str, name: str) -> Interface:
+        return next(item for item in self.INTERFACES if (item.kind, item.name) == (kind, name))

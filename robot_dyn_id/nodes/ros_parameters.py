@@ -1,0 +1,168 @@
+"""ROS parameters of a node: the fields of one dataclass, each declared once, and refused with a reason when wrong."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar, get_type_hints
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterType
+from rclpy.node import Node
+
+from robot_dyn_id.errors import UsageError
+
+Settings = TypeVar("Settings")
+
+BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+"""Parameters, or beginnings of their names, that every node of ROS 2 has."""
+
+TYPES: dict[Any, tuple[int, str]] = {
+    bool: (ParameterType.PARAMETER_BOOL, "true or false"),
+    int: (ParameterType.PARAMETER_INTEGER, "a whole number"),
+    float: (ParameterType.PARAMETER_DOUBLE, "a number"),
+    str: (ParameterType.PARAMETER_STRING, "a text"),
+    tuple[str, ...]: (ParameterType.PARAMETER_STRING_ARRAY, "a list of texts"),
+    tuple[float, ...]: (ParameterType.PARAMETER_DOUBLE_ARRAY, "a list of numbers"),
+}
+"""Types that fields may have."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter means and which values it may have.
+
+    Attributes:
+        description: one sentence without a full stop.
+        unit: empty if it has none.
+        minimum, maximum: of a number, or of each in a list.
+        choices: the texts that are allowed; any if empty.
+    """
+
+    description: str
+    unit: str
+    minimum: float
+    maximum: float
+    choices: tuple[str, ...]
+
+    def constraint(self) -> str:
+        """What is allowed, in words; empty if everything is."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.minimum > -math.inf and self.maximum < math.inf:
+            return f"within {self.minimum:g} and {self.maximum:g}"
+        if self.minimum > -math.inf:
+            return f"at least {self.minimum:g}"
+        return f"at most {self.maximum:g}" if self.maximum < math.inf else ""
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value of the right type may be used."""
+        values = value if isinstance(value, tuple) else (value,)
+        if self.choices:
+            return all(item in self.choices for item in values)
+        numbers = [item for item in values if isinstance(item, (int, float))]
+        return all(math.isfinite(item) and self.minimum <= item <= self.maximum for item in numbers)
+
+
+def ros_parameter(
+    default: Any,
+    description: str,
+    unit: str = "",
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    choices: Sequence[str] = (),
+) -> Any:
+    """A field of a settings dataclass that is a ROS parameter."""
+    rule = Rule(description, unit, minimum, maximum, tuple(choices))
+    return field(default=default, metadata={"rule": rule})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ROS parameter as the documentation lists it."""
+
+    name: str
+    type_name: str
+    default: Any
+    rule: Rule
+
+
+def table(settings: type) -> tuple[Row, ...]:
+    """The ROS parameters of a settings dataclass."""
+    hints = get_type_hints(settings)
+    return tuple(
+        Row(item.name, TYPES[hints[item.name]][1], item.default, item.metadata["rule"]) for item in fields(settings)
+    )
+
+
+def declare(node: Node, settings: type[Settings]) -> Settings:
+    """Declare the parameters of a node and read what it was started with.
+
+    They are read-only: a node is what it was started as. `node` must have been made with
+    `automatically_declare_parameters_from_overrides`, so that misspelt names are seen.
+
+    Raises:
+        UsageError: an unknown parameter, a value of the wrong type or out of range.
+    """
+    hints = get_type_hints(settings)
+    known = {item.name: item for item in fields(settings)}  # type: ignore[arg-type]
+    for name in node.get_parameters_by_prefix(""):
+        if name not in known and not name.startswith(BUILT_IN):
+            near = difflib.get_close_matches(name, known, 1)
+            raise UsageError(f"unknown parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    values = {}
+    for name, item in known.items():
+        value = item.default
+        if node.has_parameter(name):
+            value = _read(name, node.get_parameter(name).value, hints[name], item.metadata["rule"])
+            node.undeclare_parameter(name)
+        if value is MISSING:
+            raise UsageError(f"parameter {name} is not given ({item.metadata['rule'].description})")
+        values[name] = value
+        descriptor = _descriptor(name, hints[name], item.metadata["rule"])
+        if value == ():  # an empty list has no type of its own
+            node.declare_parameter(name, descriptor.type, descriptor, ignore_override=True)
+        else:
+            given = list(value) if isinstance(value, tuple) else value
+            node.declare_parameter(name, given, descriptor, ignore_override=True)
+    return settings(**values)
+
+
+def _read(name: str, given: Any, wanted: Any, rule: Rule) -> Any:
+    """A value as its field has it: whole numbers become numbers, lists tuples."""
+    value = given
+    if wanted is float and type(given) is int:
+        value = float(given)
+    elif wanted in (tuple[str, ...], tuple[float, ...]) and not isinstance(given, (str, bytes)):
+        item = str if wanted == tuple[str, ...] else float
+        try:
+            items = tuple(given)
+        except TypeError:
+            items = (None,)
+        right = all(isinstance(x, str) if item is str else type(x) in (int, float) for x in items)
+        value = tuple(item(x) for x in items) if right else None
+    if not (type(value) is wanted or (isinstance(value, tuple) and wanted not in (bool, int, float, str))):
+        raise UsageError(f"parameter {name} must be {TYPES[wanted][1]}, not {given!r}")
+    if not rule.allows(value):
+        unit = f" [{rule.unit}]" if rule.unit else ""
+        raise UsageError(f"parameter {name} must be {rule.constraint() or 'finite'}{unit}, not {given!r}")
+    return value
+
+
+def _descriptor(name: str, wanted: Any, rule: Rule) -> ParameterDescriptor:
+    descriptor = ParameterDescriptor(
+        name=name,
+        type=TYPES[wanted][0],
+        description=rule.description + (f" [{rule.unit}]" if rule.unit else ""),
+        additional_constraints=rule.constraint(),
+        read_only=True,
+    )
+    bounded = rule.minimum > -math.inf or rule.maximum < math.inf
+    if bounded and wanted is float:
+        lower, upper = max(rule.minimum, -1e308), min(rule.maximum, 1e308)
+        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=upper)]
+    elif bounded and wanted is int:
+        lower, upper = max(rule.minimum, -(2**62)), min(rule.maximum, 2**62)
+        descriptor.integer_range = [IntegerRange(from_value=int(lower), to_value=int(upper))]
+    return descriptor

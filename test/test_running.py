@@ -1,0 +1,75 @@
+"""How nodes run: timers and services under the executor, signals, mistakes in one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from std_srvs.srv import Trigger
+
+NODE = """
+import sys
+from dataclasses import dataclass
+from std_srvs.srv import Trigger
+from robot_dyn_id.nodes.contract import SERVES, Interface, RobotNode
+from robot_dyn_id.nodes.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.running import run
+
+@dataclass(frozen=True)
+class Settings:
+    rate: float = ros_parameter(100.0, "Ticks per second", unit="Hz", minimum=1.0)
+
+class Ticker(RobotNode):
+    NAME, PURPOSE, SETTINGS = "ticker", "Ticks", Settings
+    INTERFACES = (Interface(SERVES, "~/count", Trigger, "How often it ticked"),)
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.ticks, self.stops = 0, 0
+        self.create_timer(1.0 / self.settings.rate, self.tick)
+        self.service("~/count", lambda request, answer: answer)
+        print("ready", flush=True)
+
+    def tick(self):
+        self.ticks += 1
+
+    def stop(self):
+        self.stops += 1
+        if self.stops == 1:
+            self.before = self.ticks
+        if self.stops < 3:
+            return False
+        print("rest", self.ticks > self.before > 5, flush=True)
+        return True
+
+sys.exit(run(Ticker))
+"""
+
+
+def start(*arguments):
+    return subprocess.Popen([sys.executable, "-c", NODE, "--ros-args", *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+def test_a_node_is_asked_to_stop_while_it_still_works():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with start() as process:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.5)  # lets it tick: nothing is waited for
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
+            assert (process.returncode, out) == (0, "rest True\n"), err
+
+
+def test_a_wrong_parameter_is_one_line_and_the_exit_code_of_wrong_usage():
+    with start("-p", "rate:=0.1") as process:
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err == "ticker: parameter rate must be at least 1 [Hz], not 0.1\n"
+
+
+def test_the_world_of_the_tests_serves(world):
+    world.probe.create_service(Trigger, "answer", lambda request, answer: Trigger.Response(success=True))
+    assert world.call(Trigger, "answer").success
+    assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
