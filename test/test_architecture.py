@@ -18,7 +18,7 @@ LAYERS = (
     ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals"),
     ("excitation", "estimators", "simulation"),
     ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline"),
-    ("parameter_io", "configuration", "recordings", "report"),
+    ("parameter_io", "configuration", "recordings", "report", "offline"),
     ("nodes",),
     ("cli", "__main__"),
 )

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 VERBS = {
@@ -77,23 +76,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-
-
-def output_folder(path: str | Path) -> Path:
-    """The folder that results go to, made if needed.
-
-    Raises:
-        InputError: it cannot be made or written to.
-    """
-    import tempfile
-
-    from robot_dyn_id.errors import InputError
-
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"{folder}: cannot write there ({error.strerror or os.strerror(error.errno or 0)})") from None
-    return folder

@@ -1,14 +1,8 @@
-"""What verbs print and write."""
+"""What verbs print."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 from robot_dyn_id.evaluation import Evaluation
-from robot_dyn_id.parameter_io import write_atomically
-from robot_dyn_id.parameters import ParameterSet
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
@@ -27,11 +21,3 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for warning in evaluation.warnings:
         print(f"  ! {warning}")
     print(f"verdict: {evaluation.verdict.word}")
-
-
-def write_results(folder: Path, summary: dict[str, Any], evaluation: Evaluation, parameters: ParameterSet) -> None:
-    """Write `report.json` and `report.html`."""
-    from robot_dyn_id.report.html import write_html
-
-    write_html(folder / "report.html", summary, evaluation, parameters)
-    write_atomically(folder / "report.json", json.dumps(summary, indent=1, allow_nan=False) + "\n")

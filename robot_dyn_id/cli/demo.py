@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id import __version__
-from robot_dyn_id.cli import output_folder, progress
-from robot_dyn_id.cli.answers import print_evaluation, write_results
+from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.answers import print_evaluation
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dataset import Array, Recording
 from robot_dyn_id.excitation import FourierSeries, random_fourier
+from robot_dyn_id.offline import output_folder, write_results
 from robot_dyn_id.parameter_io import write_parameters
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import identify

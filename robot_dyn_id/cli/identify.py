@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from robot_dyn_id import __version__
-from robot_dyn_id.cli import output_folder, progress
-from robot_dyn_id.cli.answers import print_evaluation, write_results
-from robot_dyn_id.cli.sources import (
-    add_configuration,
-    configuration_from,
-    notes,
-    open_all,
-    robot_for,
-    strangers,
-    unrecorded,
-)
+from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.answers import print_evaluation
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.configuration import FRICTION
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.parameter_io import write_parameters
-from robot_dyn_id.pipeline import identify, split
-from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.offline import PAGE, PARAMETERS, identify_recordings, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,26 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     configuration = configuration_from(arguments)
-    settings = configuration.settings
     recordings = open_all(arguments.data, configuration.topic)
     held_out = open_all(arguments.validate, configuration.topic)
-    model = robot_for(arguments.robot, configuration, [*recordings, *held_out])
     train_range = tuple(arguments.train_range) if arguments.train_range else None
-    training, validation = split(recordings, model.joint_names, held_out, train_range)
-    folder = output_folder(arguments.out)
-    result = identify(training, validation, model, settings, __version__, progress)
-    opened = [*recordings, *held_out]
-    more = (
-        *unrecorded(model, configuration),
-        *strangers(opened, model),
-        *notes(opened, model.joint_names),
+    folder = Path(arguments.out)
+    result, summary = identify_recordings(
+        recordings, held_out, arguments.robot, configuration, folder, train_range, progress
     )
-    result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *more)))
-    file = folder / "parameters.yaml"
-    summary = identification_summary(result, str(file))
-    write_results(folder, summary, result.evaluation, result.parameters)
-    write_parameters(file, result.parameters)
     if not arguments.json:
         print_evaluation(result.evaluation)
-        print(f"\n{len(result.parameters.names)} base parameters in {file}; report in {folder / 'report.html'}")
+        print(f"\n{len(result.parameters.names)} base parameters in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary

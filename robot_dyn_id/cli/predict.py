@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import output_folder
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, notes, open_all
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.offline import notes, open_all, output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.prediction import predict_recording
 from robot_dyn_id.recordings import write_npz

@@ -6,10 +6,11 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from robot_dyn_id.cli import output_folder, progress
-from robot_dyn_id.cli.answers import print_evaluation, write_results
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, notes, open_all
+from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.answers import print_evaluation
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.offline import notes, open_all, output_folder, write_results
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.pipeline import validate
 from robot_dyn_id.report.summary import evaluation_summary

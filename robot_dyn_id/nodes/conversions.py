@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import array
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.parameter_io import MATRICES
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.pipeline import Identification
 
 
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
@@ -47,3 +50,26 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
             raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {shape[0] * columns}")
         values[name] = values[name].reshape(shape[0], columns)
     return ParameterSet(**values)
+
+
+def identification_report(outcome: Identification | RobotDynIdError, folder: Path) -> IdentificationReport:
+    """The message about an identification, or about why there is none; its header is left for the node to fill."""
+    message = IdentificationReport()
+    if isinstance(outcome, RobotDynIdError):
+        message.verdict, message.reasons = "failed", [str(outcome)]
+        return message
+    evaluation, parameters = outcome.evaluation, outcome.parameters
+    message.verdict = evaluation.verdict.word
+    message.reasons = list(evaluation.verdict.reasons)
+    message.warnings = list(evaluation.warnings)
+    message.joint_names = list(parameters.joint_names)
+    message.held_out_nrmse = parameters.held_out_nrmse.tolist()
+    message.held_out_all_joints_nrmse = parameters.held_out_all_joints_nrmse
+    message.condition_number = parameters.condition_number
+    message.cross_check_max_difference = evaluation.cross_check.max_difference
+    message.cross_check_rank = evaluation.cross_check.rank_ours
+    message.cross_check_rank_pinocchio = evaluation.cross_check.rank_pinocchio
+    message.rows_used, message.rows_dropped = outcome.rows
+    message.data_sources = list(parameters.data_sources)
+    message.folder = str(folder)
+    return message

@@ -44,7 +44,7 @@ def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")
     return True
 
 
-def run(make: Callable[..., RobotNode], arguments: Sequence[str] | None = None) -> int:
+def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     """Run one node until SIGINT or SIGTERM; the whole of an executable.
 
     The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
@@ -67,8 +67,7 @@ def run(make: Callable[..., RobotNode], arguments: Sequence[str] | None = None) 
         executor.shutdown()
         return 0
     except RobotDynIdError as error:
-        name = make.NAME if isinstance(make, type) else ""
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{make.NAME}: {error}", file=sys.stderr)
         return error.exit_code
     finally:
         if node is not None:

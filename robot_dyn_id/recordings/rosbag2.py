@@ -95,21 +95,27 @@ class BagRecording:
 
 
 def open_recording(path: Path, topic: str | None) -> BagRecording:
-    """Open the joint states of a bag.
+    """Open the joint states of a bag; see `open_parts`."""
+    return open_parts([path], topic)
+
+
+def open_parts(paths: Sequence[Path], topic: str | None) -> BagRecording:
+    """Open the joint states of bags that follow one another as one recording.
 
     Args:
-        path: bag folder or storage file.
+        paths: bag folders or storage files.
         topic: name of the topic; None: the only one with JointState messages, or the one called joint_states.
 
     Raises:
         InputError: no readable bag, no such topic, more than one that could be meant, no usable message.
     """
-    bag = open_bag(path)
+    parts = [open_bag(path) for path in paths]
+    bag = Bag(", ".join(part.source for part in parts), tuple(file for part in parts for file in part.files))
     chosen = _choose(bag.topics(), topic, bag.source)
     found = survey(lambda warn: _walk(bag, chosen, warn))
     if not found.joint_names:
         reasons = "; ".join((*found.remarks, *sentences(found.dropped(()), "message"))) or "there is none"
-        raise InputError(f"{path}: no usable JointState message on {chosen}: {reasons}")
+        raise InputError(f"{bag.source}: no usable JointState message on {chosen}: {reasons}")
     return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, found)
 
 

@@ -1,0 +1,219 @@
+"""Node `identifier`: a live stream of joint states, or recordings, become a latched ParameterSet and a report."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from robot_dyn_id.configuration import Configuration, read_configuration
+from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.msg import IdentificationReport
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.nodes.contract import LATCHED, PUBLISHES, SERVES, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.raw_stream import RawStream
+from robot_dyn_id.nodes.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.running import run
+from robot_dyn_id.offline import identify_recordings, open_all, output_folder
+from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.pipeline import Identification
+from robot_dyn_id.recordings import FileRecording
+from robot_dyn_id.recordings.bag_writer import BagWriter
+from robot_dyn_id.recordings.joint_states import TYPE_NAME
+from robot_dyn_id.recordings.rosbag2 import open_parts
+
+LOOK = 0.1
+"""Time between two looks at the identification that is running [s]."""
+
+
+@dataclass(frozen=True)
+class IdentifierSettings:
+    """ROS parameters of the identifier."""
+
+    urdf: str = ros_parameter("", "URDF or xacro file; empty: from the topic robot_description")
+    config: str = ros_parameter("", "File with gains, joints, filter, terms, estimator, thresholds; empty: defaults")
+    folder: str = ros_parameter("", "Folder for the stream and the results; empty: runs/identifier-<date and time>")
+    data: tuple[str, ...] = ros_parameter((), "Recordings to identify from at once, instead of listening")
+    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
+    parameters: str = ros_parameter("", "File of an earlier parameter set, published until there is a new one")
+
+
+class Identifier(RobotNode):
+    """Writes the stream into a bag of its own and identifies from that: online and offline are one line."""
+
+    NAME = "identifier"
+    PURPOSE = "identifies the dynamics from the stream of joint states or from recordings, and publishes them"
+    SETTINGS = IdentifierSettings
+    INTERFACES = (
+        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability"),
+        Interface(SUBSCRIBES, "robot_description", String, "The URDF, if no file is given", LATCHED),
+        Interface(
+            PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
+        ),
+        Interface(PUBLISHES, "identification_report", IdentificationReport, "What it is worth", LATCHED),
+        Interface(SERVES, "~/identify", Trigger, "Identify from all that was received; the report tells the end"),
+        Interface(SERVES, "~/reset", Trigger, "Forget what was received"),
+    )
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node.
+
+        Raises:
+            RobotDynIdError: wrong parameters, files that cannot be read, a folder that cannot be written.
+        """
+        super().__init__(**options)
+        settings: IdentifierSettings = self.settings
+        self._configuration: Configuration = read_configuration(settings.config or None)
+        name = settings.folder or f"runs/identifier-{datetime.now():%Y%m%d-%H%M%S}"
+        self._folder = output_folder(Path(name).expanduser())
+        self._parameters = self.publisher("identified_parameters")
+        self._report = self.publisher("identification_report")
+        self._robot: str | Path | None = Path(settings.urdf).expanduser() if settings.urdf else None
+        self._work: threading.Thread | None = None
+        self._outcome: Identification | RobotDynIdError | None = None
+        self._bag: BagWriter | None = None
+        self._parts: list[Path] = []  # closed bags of the stream so far
+        self._bags, self._received = 0, 0
+        if self._robot is None:
+            self.subscription("robot_description", self._describe)
+        if settings.parameters:
+            self._publish(read_parameters(Path(settings.parameters).expanduser()))
+        self._held_out = open_all(settings.validation, self._configuration.topic)
+        self._data = open_all(settings.data, self._configuration.topic)
+        if not self._data:
+            self._stream = RawStream(self, JointState, "joint_states", self._write)
+        self.service("~/identify", self._identify)
+        self.service("~/reset", self._reset)
+        self.create_timer(LOOK, self._look)
+
+    # --- what comes in
+
+    def _describe(self, message: Any) -> None:
+        self._robot = message.data
+
+    def _write(self, message: bytes) -> None:
+        if self._bag is None:
+            self._bags += 1
+            self._bag = BagWriter(self._folder / f"stream_{self._bags}")
+            self.get_logger().info(f"joint states arrive, and are kept in {self._bag.folder}")
+        self._received += 1
+        self._bag.write("/joint_states", TYPE_NAME, self.get_clock().now().nanoseconds, message)
+
+    def _reset(self, request: Any, answer: Any) -> Any:
+        answer.message = f"{self._received} messages forgotten; their bags stay in {self._folder}"
+        answer.success = True
+        self._close_bag()
+        self._parts, self._received = [], 0
+        return answer
+
+    def _close_bag(self) -> None:
+        bag, self._bag = self._bag, None
+        if bag is not None:
+            bag.close()
+            self._parts.append(bag.folder)
+
+    # --- identification, in a thread, as joint states go on arriving
+
+    def _identify(self, request: Any, answer: Any) -> Any:
+        try:
+            answer.message = self._begin()
+            answer.success = True
+        except RobotDynIdError as error:
+            answer.message = str(error)
+            self.get_logger().error(answer.message)
+        return answer
+
+    def _begin(self) -> str:
+        """Start to identify.
+
+        Raises:
+            InputError: it is going on already, or something needed is missing.
+        """
+        if self._work is not None:
+            raise InputError("an identification is going on; its report comes on identification_report")
+        if self._robot is None:
+            raise InputError("no robot description yet: give the parameter urdf, or publish robot_description")
+        recordings = self._data or [self._received_so_far()]
+        self._outcome = None
+        self._work = threading.Thread(target=self._run, args=(recordings, self._robot), daemon=True)
+        self._work.start()
+        return f"identifying from {', '.join(recording.source for recording in recordings)}"
+
+    def _received_so_far(self) -> FileRecording:
+        """What arrives from now on goes into another bag: all walks over the data must see the same."""
+        self._close_bag()
+        if not self._parts:
+            publishers = self.count_publishers("joint_states")
+            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
+        return open_parts(self._parts, None)
+
+    def _run(self, recordings: Sequence[FileRecording], robot: str | Path) -> None:
+        try:
+            result, _ = identify_recordings(
+                recordings, self._held_out, robot, self._configuration, self._folder, progress=self.get_logger().info
+            )
+            self._outcome = result
+        except RobotDynIdError as error:
+            self._outcome = error
+        except Exception as error:  # or nobody would ever hear of it
+            self.get_logger().error(traceback.format_exc())
+            self._outcome = RobotDynIdError(f"internal error: {error!r}")
+
+    def _look(self) -> None:
+        """Begin with recordings once the robot is known; tell about an identification that has ended."""
+        if self._data and self._robot is not None and self._work is None and self._outcome is None:
+            self.get_logger().info(self._begin())
+        if self._work is None or self._work.is_alive():
+            return
+        outcome = self._outcome
+        assert outcome is not None
+        self._work = None
+        self._report.publish(self._stamped(identification_report(outcome, self._folder)))
+        if isinstance(outcome, RobotDynIdError):
+            self.get_logger().error(f"nothing was identified: {outcome}")
+        elif isinstance(outcome, Identification):
+            self._tell(outcome)
+
+    def _tell(self, result: Identification) -> None:
+        evaluation, check = result.evaluation, result.evaluation.cross_check
+        log = self.get_logger()
+        log.info(
+            f"cross-check: largest difference from Pinocchio {check.max_difference:.1e}, rank {check.rank_ours} ours, "
+            f"{check.rank_pinocchio} Pinocchio's"
+        )
+        for warning in evaluation.warnings:
+            log.warning(warning)
+        log.info(f"held-out error {evaluation.held_out.all_joints_nrmse:.2%}; reports in {self._folder}")
+        if evaluation.verdict.word == "bad":
+            log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
+            return
+        log.info(f"verdict {evaluation.verdict.word}: {len(result.parameters.names)} base parameters published")
+        self._publish(result.parameters)
+
+    def _publish(self, parameters: Any) -> None:
+        if parameters.verdict == "bad":
+            raise InputError(f"{self.settings.parameters}: its verdict is bad, it is not published")
+        self._parameters.publish(self._stamped(parameter_set_message(parameters)))
+
+    def _stamped(self, message: Any) -> Any:
+        message.header.stamp = self.get_clock().now().to_msg()
+        return message
+
+    def stop(self) -> bool:
+        """Finish the bag; an identification that is going on is given up, its files are written whole or not at all."""
+        self._close_bag()
+        return True
+
+
+def main() -> int:
+    """Run the node."""
+    return run(Identifier)

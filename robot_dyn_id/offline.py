@@ -1,0 +1,145 @@
+"""From recordings to a folder with the identified model: what the command line and the identifier node both do."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id import __version__
+from robot_dyn_id.configuration import Configuration
+from robot_dyn_id.dataset import Recording
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.parameter_io import write_atomically, write_parameters
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.pipeline import Identification, identify, split
+from robot_dyn_id.recordings import FileRecording, open_recording
+from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+
+PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
+"""What a folder of results holds."""
+
+
+def identify_recordings(
+    recordings: Sequence[FileRecording],
+    held_out: Sequence[FileRecording],
+    robot: str | Path,
+    configuration: Configuration,
+    folder: Path,
+    train_range: tuple[float, float] | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> tuple[Identification, dict[str, Any]]:
+    """Identify a robot, and write `parameters.yaml`, `report.json` and `report.html`.
+
+    Args:
+        recordings: trials to train on; the last one, or the last third of the only one, is held out unless told.
+        held_out: trials to validate on.
+        robot: URDF or xacro, file or text.
+        configuration: the choices.
+        folder: where the results go; made if needed.
+        train_range: seconds of the only recording to train on.
+        progress: told what is being done.
+
+    Returns:
+        The identification and its summary, the content of `report.json`.
+
+    Raises:
+        RobotDynIdError: see `pipeline.identify`, `split`, `robot_for`, `output_folder`; nothing is written then.
+    """
+    model = robot_for(robot, configuration, [*recordings, *held_out])
+    training, validation = split(recordings, model.joint_names, held_out, train_range)
+    folder = output_folder(folder)
+    result = identify(training, validation, model, configuration.settings, __version__, progress)
+    opened = [*recordings, *held_out]
+    more = (*unrecorded(model, configuration), *strangers(opened, model), *notes(opened, model.joint_names))
+    result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *more)))
+    summary = identification_summary(result, str(folder / PARAMETERS))
+    write_results(folder, summary, result.evaluation, result.parameters)
+    write_parameters(folder / PARAMETERS, result.parameters)
+    return result, summary
+
+
+def open_all(paths: Sequence[str], topic: str | None) -> list[FileRecording]:
+    """Open recordings; each is a trial of its own."""
+    return [open_recording(path, topic) for path in paths]
+
+
+def output_folder(path: str | Path) -> Path:
+    """The folder that results go to, made if needed.
+
+    Raises:
+        InputError: it cannot be made or written to.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write there ({error.strerror or os.strerror(error.errno or 0)})") from None
+    return folder
+
+
+def write_results(folder: Path, summary: dict[str, Any], evaluation: Evaluation, parameters: ParameterSet) -> None:
+    """Write `report.json` and `report.html`."""
+    from robot_dyn_id.report.html import write_html
+
+    write_html(folder / PAGE, summary, evaluation, parameters)
+    write_atomically(folder / REPORT, json.dumps(summary, indent=1, allow_nan=False) + "\n")
+
+
+def robot_for(robot: str | Path, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
+    """The robot with the joints that the recordings hold, all others standing still.
+
+    Raises:
+        ModelError: the robot description cannot be used.
+        InputError: recordings that hold none of its joints, or not those that were asked for.
+    """
+    gravity = configuration.gravity or STANDARD_GRAVITY
+    whole = RobotModel.from_urdf(robot, gravity=gravity)
+    _known(configuration, whole, robot)
+    recorded = [name for name in whole.joint_names if all(name in r.joint_names for r in recordings)]
+    if not recorded:
+        names = ", ".join(dict.fromkeys(n for r in recordings for n in r.joint_names)) or "no joints at all"
+        sources = ", ".join(r.source for r in recordings)
+        raise InputError(
+            f"{sources}: none of the robot's joints ({', '.join(whole.joint_names)}) is in it; it holds {names}"
+        )
+    wanted = configuration.identify or tuple(n for n in recorded if n not in configuration.held)
+    missing = [name for name in wanted if name not in recorded]
+    if missing:
+        raise InputError(f"{', '.join(r.source for r in recordings)}: joint {', '.join(missing)} is not in it")
+    if not wanted:
+        raise UsageError("every joint of the recording is held: there is nothing to identify")
+    return RobotModel.from_urdf(robot, joints=wanted, held=configuration.held, gravity=gravity)
+
+
+def _known(configuration: Configuration, model: RobotModel, robot: str | Path) -> None:
+    movable = {*model.joint_names, *model.body_names}
+    for name in (*configuration.joints, *(configuration.identify or ())):
+        if name not in movable:
+            raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}")
+
+
+def unrecorded(model: RobotModel, configuration: Configuration) -> tuple[str, ...]:
+    """A warning for joints whose position nobody gave."""
+    assumed = [name for name in model.held if name not in configuration.held]
+    return (f"taken to stand still at 0: {', '.join(assumed)}",) if assumed else ()
+
+
+def notes(recordings: Sequence[FileRecording], joints: Sequence[str]) -> tuple[str, ...]:
+    """What the files had to say about the samples of `joints`: drops and repairs, each once."""
+    return tuple(dict.fromkeys(note for recording in recordings for note in recording.notes(joints)))
+
+
+def strangers(recordings: Sequence[Recording], model: RobotModel) -> tuple[str, ...]:
+    """A warning for recorded joints that the robot does not have, which may be misspelt ones."""
+    known = {*model.body_names, *model.held}
+    names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
+    return (f"recorded, but not a moving joint of the URDF: {', '.join(names)}",) if names else ()

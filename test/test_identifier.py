@@ -1,0 +1,218 @@
+"""The identifier over real DDS: a stream gives what its file gives; what is bad is told and never published."""
+
+import time
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from robot_dyn_id.msg import IdentificationReport
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from sensor_msgs.msg import JointState
+from simulated import ARM, Simulated
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from robot_dyn_id.configuration import Configuration
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.nodes.contract import LATCHED
+from robot_dyn_id.nodes.conversions import parameter_set
+from robot_dyn_id.nodes.identifier import Identifier
+from robot_dyn_id.offline import identify_recordings
+from robot_dyn_id.parameter_io import read_parameters, write_parameters
+from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.recordings.joint_states import encode
+
+RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
+BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
+SAME = ("values", "covariance", "standard_deviations", "mapping", "data_sha256", "verdict", "held_out_nrmse")
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Simulated(ARM)
+
+
+@pytest.fixture(scope="module")
+def samples(robot):
+    recording = robot.record(noise=0.05)
+    (chunk,) = recording.chunks(recording.joint_names)
+    return recording.joint_names, chunk
+
+
+@pytest.fixture(scope="module")
+def messages(samples):
+    """The first stamp is 0.0, which is a time like any other."""
+    names, chunk = samples
+    return encode(names, np.round(chunk.t * 1e9).astype(np.int64), chunk.q, chunk.dq, chunk.tau)
+
+
+@pytest.fixture(scope="module")
+def from_file(samples, tmp_path_factory):
+    names, chunk = samples
+    folder = tmp_path_factory.mktemp("file")
+    stamps = np.round(chunk.t * 1e9).astype(np.int64)
+    write_joint_state_bag(folder / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, chunk.tau)
+    (folder / "arm.urdf").write_text(ARM)
+    recording = open_recording(folder / "bag")
+    result, _ = identify_recordings([recording], [], folder / "arm.urdf", Configuration(), folder / "out")
+    return folder, result.parameters
+
+
+class Ears:
+    """Late subscribers to what the identifier says."""
+
+    def __init__(self, world):
+        self.world = world
+        self.parameters = world.heard(ParameterSetMsg, "identified_parameters", LATCHED)
+        self.reports = world.heard(IdentificationReport, "identification_report", LATCHED)
+
+    def report(self, count=1):
+        self.world.until(lambda: len(self.reports) >= count, 120.0, "a report")
+        return self.reports[-1]
+
+
+def play(world, publisher, messages, rate):
+    """Publish bytes at a rate, the world spinning; the clock of arrival is that of the wall."""
+    world.until(lambda: publisher.get_subscription_count() > 0, what="a subscriber")
+    start, sent = time.monotonic(), 0
+
+    def step():
+        nonlocal sent
+        due = min(len(messages), int((time.monotonic() - start) * rate))
+        for message in messages[sent:due]:
+            publisher.publish(message)
+        sent = due
+
+    timer = world.probe.create_timer(0.005, step)
+    world.until(lambda: sent == len(messages), 120.0, "all messages to be sent")
+    world.probe.destroy_timer(timer)
+
+
+def received(node, count):
+    return lambda: node._received >= count
+
+
+@pytest.mark.parametrize("late", [0.0, 0.3, 1.7])
+def test_a_stream_gives_what_its_file_gives_to_the_last_bit(late, world, messages, from_file, tmp_path):
+    folder, expected = from_file
+    ears = Ears(world)
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
+    begin = time.monotonic() + late
+    world.until(lambda: time.monotonic() >= begin)
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    play(world, publisher, messages, 2000)
+    world.until(received(node, len(messages)), what="all messages to arrive")
+    assert world.call(Trigger, "identifier/identify").success
+    report = ears.report()
+    assert report.verdict == expected.verdict
+    world.until(lambda: len(ears.parameters) == 1)
+    heard = parameter_set(ears.parameters[0])
+    for item in fields(expected):
+        ours, theirs = getattr(heard, item.name), getattr(expected, item.name)
+        if isinstance(ours, np.ndarray):
+            assert ours.tobytes() == theirs.tobytes(), item.name
+        elif item.name != "data_sources":
+            assert ours == theirs, item.name
+    assert report.cross_check_rank == report.cross_check_rank_pinocchio > 0
+    assert report.cross_check_max_difference <= 1e-10
+    assert (tmp_path / "report.html").is_file()
+    assert read_parameters(tmp_path / "parameters.yaml").values.tobytes() == expected.values.tobytes()
+
+
+def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(world, messages, from_file, tmp_path):
+    _folder, _ = from_file
+    ears = Ears(world)
+    node = world.add(Identifier, "-p", f"folder:={tmp_path}")
+    assert "no robot description yet" in world.call(Trigger, "identifier/identify").message
+    world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM))
+    answer = world.call(Trigger, "identifier/identify")
+    world.until(lambda: node._robot is not None)
+    answer = world.call(Trigger, "identifier/identify")
+    assert not answer.success
+    assert answer.message == "no joint states were received; joint_states has 0 publishers"
+    publisher = world.probe.create_publisher(JointState, "joint_states", BEST_EFFORT)
+    half = len(messages) // 2
+    play(world, publisher, messages[:half], 1000)
+    world.until(received(node, half // 2))
+    assert world.call(Trigger, "identifier/identify").success
+    busy = world.call(Trigger, "identifier/identify")
+    play(world, publisher, messages[half:], 1000)  # while the first is being identified
+    first = ears.report()
+    assert busy.success or "going on" in busy.message
+    rest = node._received
+    assert world.call(Trigger, "identifier/identify").success
+    second = ears.report(2)
+    assert second.rows_used > first.rows_used
+    assert len(second.data_sources) == 1
+    assert rest > half
+    assert world.call(Trigger, "identifier/reset").message.startswith(f"{rest} messages forgotten")
+    assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
+
+
+def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(world, from_file, tmp_path):
+    folder, expected = from_file
+    ears = Ears(world)
+    write_parameters(tmp_path / "earlier.yaml", expected)
+    world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{folder / 'bag'}']", "-p",
+              f"parameters:={tmp_path / 'earlier.yaml'}", "-p", f"folder:={tmp_path / 'out'}")  # fmt: skip
+    world.until(lambda: len(ears.parameters) == 1, what="the earlier set")
+    ears.report()
+    world.until(lambda: len(ears.parameters) == 2, what="the new set")
+    first, second = (parameter_set(message) for message in ears.parameters)
+    assert first.values.tobytes() == second.values.tobytes() == expected.values.tobytes()
+    late = world.heard(ParameterSetMsg, "identified_parameters", LATCHED)
+    world.until(lambda: len(late) == 1, what="the latched set for who comes late")
+
+
+def test_what_cannot_be_identified_is_reported_and_not_published(world, messages, from_file, tmp_path):
+    folder, _ = from_file
+    ears = Ears(world)
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    play(world, publisher, messages[:30], 1000)
+    world.until(received(node, 30))
+    assert world.call(Trigger, "identifier/identify").success
+    report = ears.report()
+    assert report.verdict == "failed"
+    assert "stream_1" in report.reasons[0]
+    assert not list(tmp_path.glob("parameters.yaml"))
+    assert ears.parameters == []
+
+
+def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
+    """Efforts that have nothing to do with the motion on the held-out part."""
+    folder, _ = from_file
+    names, chunk = samples
+    rng = np.random.default_rng(0)
+    tau = np.where(np.arange(len(chunk))[:, None] < 0.6 * len(chunk), chunk.tau, rng.normal(0, 40, chunk.tau.shape))
+    stamps = np.round(chunk.t * 1e9).astype(np.int64)
+    write_joint_state_bag(tmp_path / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, tau)
+    ears = Ears(world)
+    world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{tmp_path / 'bag'}']", "-p",
+              f"folder:={tmp_path / 'out'}")  # fmt: skip
+    report = ears.report()
+    assert report.verdict == "bad"
+    assert report.reasons
+    world.until(lambda: True)
+    assert ears.parameters == []
+    assert read_parameters(tmp_path / "out" / "parameters.yaml").verdict == "bad"
+    with pytest.raises(InputError, match="its verdict is bad"):
+        world.add(Identifier, "-p", f"parameters:={tmp_path / 'out' / 'parameters.yaml'}", "-p", f"folder:={tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (["config:=none.yaml"], UsageError, "none.yaml: cannot read the configuration"),
+        (["data:=[none.mcap]"], InputError, "none.mcap: no such file"),
+        (["parameters:=none.yaml"], InputError, "none.yaml"),
+        (["folder:=/proc/none"], InputError, "cannot write there"),
+        (["foldr:=a"], UsageError, "did you mean 'folder'"),
+    ],
+)
+def test_wrong_parameters_are_refused_at_the_start(arguments, error, words, world, tmp_path):
+    given = [word for argument in [f"folder:={tmp_path}", *arguments] for word in ("-p", argument)]
+    with pytest.raises(error, match=words):
+        world.add(Identifier, *given)
