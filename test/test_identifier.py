@@ -1,7 +1,9 @@
 """The identifier over real DDS: a stream gives what its file gives; what is bad is told and never published."""
 
+import os
 import time
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +23,12 @@ from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.offline import identify_recordings
 from robot_dyn_id.parameter_io import read_parameters, write_parameters
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
 
 RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
-SAME = ("values", "covariance", "standard_deviations", "mapping", "data_sha256", "verdict", "held_out_nrmse")
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +96,20 @@ def received(node, count):
     return lambda: node._received >= count
 
 
-@pytest.mark.parametrize("late", [0.0, 0.3, 1.7])
-def test_a_stream_gives_what_its_file_gives_to_the_last_bit(late, world, messages, from_file, tmp_path):
+def assert_same(heard, expected):
+    """All but the names of the sources, to the last bit."""
+    for item in fields(expected):
+        ours, theirs = getattr(heard, item.name), getattr(expected, item.name)
+        if isinstance(ours, np.ndarray):
+            assert ours.tobytes() == theirs.tobytes(), item.name
+        elif item.name != "data_sources":
+            assert ours == theirs, item.name
+
+
+def test_a_stream_gives_what_its_file_gives_to_the_last_bit(world, messages, from_file, tmp_path):
     folder, expected = from_file
     ears = Ears(world)
     node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
-    begin = time.monotonic() + late
-    world.until(lambda: time.monotonic() >= begin)
     publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
     play(world, publisher, messages, 2000)
     world.until(received(node, len(messages)), what="all messages to arrive")
@@ -108,17 +117,44 @@ def test_a_stream_gives_what_its_file_gives_to_the_last_bit(late, world, message
     report = ears.report()
     assert report.verdict == expected.verdict
     world.until(lambda: len(ears.parameters) == 1)
-    heard = parameter_set(ears.parameters[0])
-    for item in fields(expected):
-        ours, theirs = getattr(heard, item.name), getattr(expected, item.name)
-        if isinstance(ours, np.ndarray):
-            assert ours.tobytes() == theirs.tobytes(), item.name
-        elif item.name != "data_sources":
-            assert ours == theirs, item.name
+    assert_same(parameter_set(ears.parameters[0]), expected)
     assert report.cross_check_rank == report.cross_check_rank_pinocchio > 0
     assert report.cross_check_max_difference <= 1e-10
     assert (tmp_path / "report.html").is_file()
     assert read_parameters(tmp_path / "parameters.yaml").values.tobytes() == expected.values.tobytes()
+
+
+@pytest.fixture(scope="module")
+def franka(tmp_path_factory):
+    """A real recording (see test_measured.py): its files, its messages, and what the file gives."""
+    data = os.environ.get("ROBOT_DYN_ID_DATA")
+    if data is None:
+        pytest.skip("ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
+    folder = Path(data) / "fer_unisa_bag"
+    assert folder.is_dir(), "ROBOT_DYN_ID_DATA is set, and fer_unisa_bag is not there"
+    bag, urdf = folder / "panda_exciting_trajectory.db3", folder / "model.urdf"
+    recording = open_recording(bag)
+    messages = [message[3] for message in open_bag(bag).messages((recording.topic,), pytest.fail)]
+    result, _ = identify_recordings([recording], [], urdf, Configuration(), tmp_path_factory.mktemp("franka"))
+    return urdf, messages, result.parameters
+
+
+@pytest.mark.parametrize(
+    ("speed", "late"), [(20, 0.0), (20, 0.3), (20, 1.7), pytest.param(1, 0.3, marks=pytest.mark.slow)]
+)
+def test_the_bag_of_a_real_arm_gives_what_its_file_gives_however_it_is_played(speed, late, world, franka, tmp_path):
+    urdf, messages, expected = franka
+    ears = Ears(world)
+    node = world.add(Identifier, "-p", f"urdf:={urdf}", "-p", f"folder:={tmp_path}")
+    begin = time.monotonic() + late
+    world.until(lambda: time.monotonic() >= begin)
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    play(world, publisher, messages, 30 * speed)  # recorded at 30 Hz
+    world.until(received(node, len(messages)), what="all messages to arrive")
+    assert world.call(Trigger, "identifier/identify").success
+    ears.report()
+    world.until(lambda: len(ears.parameters) == 1)
+    assert_same(parameter_set(ears.parameters[0]), expected)
 
 
 def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(world, messages, from_file, tmp_path):
