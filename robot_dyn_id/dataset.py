@@ -164,7 +164,9 @@ class Excerpt:
     @property
     def source(self) -> str:
         """See `Recording`."""
-        return f"{self.recording.source} [{self.start:g} s, {self.stop:g} s)"
+        start = "start" if self.start == -np.inf else f"{self.start:g} s"
+        stop = "end" if self.stop == np.inf else f"{self.stop:g} s"
+        return f"{self.recording.source} [{start}, {stop})"
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.assembly import assemble
 from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.consistency import negative_terms
 from robot_dyn_id.dataset import Excerpt, Recording, duration
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Estimate
@@ -136,6 +137,7 @@ def identify(
         base = base_parameters(regressor, pivots=settings.pivots)
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan))
+    warnings += negative_terms(regressor, base, estimate.values, estimate.standard_deviations)
     warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped

@@ -23,11 +23,13 @@ class Term:
         symbols: one short symbol per column; the number of the coordinate is appended (fv3).
         powers: per column the power of time in its unit: the unit of a column that multiplies s^-k motion is
             effort x s^k / (rad or m) for k > 0, the effort's own for 0.
+        not_negative: whether its parameters are friction or inertia, which no real joint has below zero.
     """
 
     name: ClassVar[str]
     symbols: ClassVar[tuple[str, ...]]
     powers: ClassVar[tuple[int, ...]]
+    not_negative: ClassVar[bool] = False
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Columns at N samples of the coordinate's position, velocity and acceleration, shape (symbols, N)."""

@@ -25,6 +25,7 @@ class Coulomb(Term):
     name: ClassVar[str] = "coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("fc",)
     powers: ClassVar[tuple[int, ...]] = (0,)
+    not_negative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the width.

@@ -19,6 +19,7 @@ class RotorInertia(Term):
     name: ClassVar[str] = "rotor_inertia"
     symbols: ClassVar[tuple[str, ...]] = ("Ir",)
     powers: ClassVar[tuple[int, ...]] = (2,)
+    not_negative: ClassVar[bool] = True
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

@@ -16,6 +16,7 @@ class Viscous(Term):
     name: ClassVar[str] = "viscous"
     symbols: ClassVar[tuple[str, ...]] = ("fv",)
     powers: ClassVar[tuple[int, ...]] = (1,)
+    not_negative: ClassVar[bool] = True
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

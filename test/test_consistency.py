@@ -1,0 +1,51 @@
+"""Physical consistency: bodies that could exist, friction that brakes."""
+
+import numpy as np
+import pytest
+from simulated import ARM
+
+from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.consistency import is_consistent, negative_terms, pseudo_inertia
+from robot_dyn_id.regressor import Regressor, terms_on_joints
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
+
+BOX = np.array([2.0, 0.2, 0.0, 0.0, 0.1, 0.0, 0.2 + 0.02, 0.0, 0.0, 0.2 + 0.02])
+"""2 kg, its centre 0.1 m along x, moments of inertia 0.1, 0.2, 0.2 about the centre."""
+
+
+def test_the_pseudo_inertia_of_points_is_the_sum_of_their_squares():
+    rng = np.random.default_rng(0)
+    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
+    inertia = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points, strict=True))
+    xx, xy, xz, _, yy, yz, _, _, zz = inertia.ravel()
+    parameters = np.array([masses.sum(), *(masses @ points), xx, xy, yy, xz, yz, zz])
+    homogeneous = np.column_stack([points, np.ones(5)])
+    np.testing.assert_allclose(pseudo_inertia(parameters), (homogeneous.T * masses) @ homogeneous, atol=1e-14)
+    assert is_consistent(parameters)
+
+
+@pytest.mark.parametrize(
+    ("index", "value"), [(0, -2.0), (1, 2.0), (4, 0.5), (5, 0.3)], ids=["mass", "far centre", "triangle", "product"]
+)
+def test_what_no_body_has_is_told(index, value):
+    impossible = BOX.copy()
+    impossible[index] = value
+    assert is_consistent(BOX)
+    assert not is_consistent(np.concatenate([BOX, impossible]))
+
+
+def test_friction_that_drives_is_told_and_what_may_be_negative_is_not():
+    model = RobotModel.from_urdf(ARM)
+    terms = terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia()))
+    regressor = Regressor(model, terms)
+    base = base_parameters(regressor)
+    values, sigmas = np.full(len(base.names), -1.0), np.full(len(base.names), 0.2)
+    sigmas[base.names.index("fv2")] = 0.5  # may be an accident
+    sentences = negative_terms(regressor, base, values, sigmas)
+    told = {sentence.split(": ")[1].split(" is ")[0] for sentence in sentences}
+    alone = {name for name, row in zip(base.names, base.mapping, strict=True) if np.count_nonzero(row) == 1}
+    assert told == {name for name in alone if name[:2] in ("fv", "fc", "Ir")} - {"fv2"}
+    assert {"fv1", "fc1", "fc2"} <= told
+    assert sentences[0].startswith(f"joint {model.joint_names[0]}: fv1 is -1 +- 0.2")
+    assert negative_terms(regressor, base, -values, sigmas) == ()
