@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -46,6 +47,31 @@ class Interface:
     qos: QoSProfile | None = None
 
 
+OK, WARN, ERROR, STALE = (
+    DiagnosticStatus.OK,
+    DiagnosticStatus.WARN,
+    DiagnosticStatus.ERROR,
+    DiagnosticStatus.STALE,
+)
+
+DIAGNOSTICS = Interface(PUBLISHES, "diagnostics", DiagnosticArray, "How the node is, once a second", RELIABLE)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """How a node is.
+
+    Attributes:
+        level: `OK`, `WARN`, `ERROR` or `STALE`.
+        message: one line.
+        values: figures, by name.
+    """
+
+    level: bytes
+    message: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
 class RobotNode(Node):  # type: ignore[misc]
     """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
 
@@ -74,6 +100,8 @@ class RobotNode(Node):  # type: ignore[misc]
         self.settings: Any = declare(self, self.SETTINGS)
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
+        self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
+        self.create_timer(1.0, self._diagnose, clock=self.steady)
 
     def stop(self) -> bool:
         """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.
@@ -81,6 +109,18 @@ class RobotNode(Node):  # type: ignore[misc]
         Topics still work then, and the executor goes on spinning between two calls.
         """
         return True
+
+    def diagnosis(self) -> Diagnosis:
+        """How the node is; asked once a second."""
+        return Diagnosis(OK, "running")
+
+    def _diagnose(self) -> None:
+        found = self.diagnosis()
+        status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in found.values.items()]
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
 
     def publisher(self, name: str) -> Any:
         """The publisher of one of `INTERFACES`."""

@@ -18,7 +18,18 @@ from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.contract import LATCHED, PUBLISHES, SERVES, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.contract import (
+    ERROR,
+    LATCHED,
+    OK,
+    PUBLISHES,
+    SERVES,
+    SUBSCRIBES,
+    WARN,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
 from robot_dyn_id.nodes.conversions import identification_report, parameter_set_message
 from robot_dyn_id.nodes.raw_stream import RawStream
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
@@ -198,6 +209,20 @@ class Identifier(RobotNode):
             return
         log.info(f"verdict {evaluation.verdict.word}: {len(result.parameters.names)} base parameters published")
         self._publish(result.parameters)
+
+    def diagnosis(self) -> Diagnosis:
+        """What was received, and what became of it."""
+        values = {"messages": self._received, "lost": 0 if self._data else self._stream.lost}
+        if isinstance(self._outcome, RobotDynIdError):
+            return Diagnosis(ERROR, str(self._outcome), values)
+        if self._work is not None:
+            return Diagnosis(OK, "identifying", values)
+        if isinstance(self._outcome, Identification):
+            word = self._outcome.evaluation.verdict.word
+            return Diagnosis({"good": OK, "suspect": WARN}.get(word, ERROR), f"identified, verdict {word}", values)
+        if self._robot is None:
+            return Diagnosis(WARN, "no robot description yet", values)
+        return Diagnosis(OK, "listening", values)
 
     def _publish(self, parameters: Any) -> None:
         if parameters.verdict == "bad":

@@ -1,0 +1,78 @@
+"""The documentation of the nodes, made from what they declare: `python -m robot_dyn_id.nodes.tables > docs/nodes.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import MISSING
+from typing import Any
+
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+
+from robot_dyn_id.nodes.contract import DIAGNOSTICS, Interface, RobotNode
+from robot_dyn_id.nodes.identifier import Identifier
+from robot_dyn_id.nodes.ros_parameters import Row, table
+
+NODES: tuple[type[RobotNode], ...] = (Identifier,)
+"""All nodes, in the order in which data pass them."""
+
+HEAD = """# The nodes
+
+Made from what the nodes declare; do not edit (`python -m robot_dyn_id.nodes.tables > docs/nodes.md`).
+
+Names of topics and services are relative: they follow the namespace of the node and can be remapped. Parameters are set
+in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards; an unknown name, a wrong type or
+a value out of range is refused with a reason. `use_sim_time` works everywhere.
+"""
+
+
+def markdown() -> str:
+    """The page."""
+    return "\n".join([HEAD, *(_node(node) for node in NODES)])
+
+
+def _node(node: type[RobotNode]) -> str:
+    interfaces = [_interface(item) for item in (*node.INTERFACES, DIAGNOSTICS)]
+    parameters = [_parameter(row) for row in table(node.SETTINGS)]
+    return "\n".join(
+        [
+            f"## {node.NAME}",
+            "",
+            f"`ros2 run robot_dyn_id {node.NAME}`: {node.PURPOSE}.",
+            "",
+            *_grid(("", "name", "type", "QoS", "what"), interfaces),
+            "",
+            *_grid(("parameter", "type", "default", "unit", "allowed", "what"), parameters),
+            "",
+        ]
+    )
+
+
+def _grid(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = [head, ("---",) * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _interface(item: Interface) -> tuple[str, ...]:
+    return item.kind, f"`{item.name}`", _type(item.type), _qos(item), item.text
+
+
+def _type(kind: Any) -> str:
+    package, group, *_ = kind.__module__.split(".")
+    return f"{package}/{group}/{kind.__name__}"
+
+
+def _qos(item: Interface) -> str:
+    if item.qos is None:
+        return ""
+    reliable = item.qos.reliability == ReliabilityPolicy.RELIABLE
+    latched = item.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    return ", ".join([*(["reliable"] if reliable else ["best effort"]), *(["transient local"] if latched else [])])
+
+
+def _parameter(row: Row) -> tuple[str, ...]:
+    default = "" if row.default is MISSING else f"`{list(row.default) if row.default == () else row.default}`"
+    return f"`{row.name}`", row.type_name, default, row.rule.unit, row.rule.constraint(), row.rule.description
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
