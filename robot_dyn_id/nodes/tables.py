@@ -1,4 +1,4 @@
-"""The documentation of the nodes, made from what they declare: `python -m robot_dyn_id.nodes.tables > docs/nodes.md`."""
+"""The page about the nodes, made from what they declare: `python -m robot_dyn_id.nodes.tables > docs/nodes.md`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HEAD = """# The nodes
 
 Made from what the nodes declare; do not edit (`python -m robot_dyn_id.nodes.tables > docs/nodes.md`).
 
-Names of topics and services are relative: they follow the namespace of the node and can be remapped. Parameters are set
-in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards; an unknown name, a wrong type or
-a value out of range is refused with a reason. `use_sim_time` works everywhere.
+Names of topics and services are relative: they follow the namespace of the node and can be remapped. Parameters are
+set in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards; an unknown name, a wrong
+type or a value out of range is refused with a reason. `use_sim_time` works everywhere.
 """
 
 
@@ -70,8 +70,17 @@ def _qos(item: Interface) -> str:
 
 
 def _parameter(row: Row) -> tuple[str, ...]:
-    default = "" if row.default is MISSING else f"`{list(row.default) if row.default == () else row.default}`"
+    default = "" if row.default is MISSING else f"`{_literal(row.default)}`"
     return f"`{row.name}`", row.type_name, default, row.rule.unit, row.rule.constraint(), row.rule.description
+
+
+def _literal(value: Any) -> str:
+    """A default as YAML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value) if value != "" else '""'
 
 
 if __name__ == "__main__":
