@@ -37,3 +37,7 @@ class UnsafeDataError(InputError):
 
 class ConvergenceError(RobotDynIdError):
     """An estimator did not reach a solution that it can stand for."""
+
+
+class DeadlineError(RobotDynIdError):
+    """Something that had to happen did not happen in time."""
