@@ -19,7 +19,7 @@ LAYERS = (
     ("excitation", "estimators", "simulation"),
     ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline"),
     ("parameter_io", "configuration", "recordings", "report", "offline"),
-    ("nodes",),
+    ("nodes", "launching"),
     ("cli", "__main__"),
 )
 """A module imports from lower layers, and within its layer only from what is written before it."""
@@ -30,7 +30,8 @@ ONLY_IN = {
     "pinocchio": {"robot", "crosscheck", "excitation", "cli"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
-    "yaml": {"parameter_io", "configuration", "recordings"},
+    "yaml": {"parameter_io", "configuration", "recordings", "launching"},
+    "launch": {"launching"},
     "numba": {"kernels"},
 }
 """Libraries that only some modules may import (`cli` for the benchmarks, which time the peer)."""

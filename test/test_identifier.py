@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from robot_dyn_id.msg import IdentificationReport
+from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from sensor_msgs.msg import JointState
 from simulated import ARM, Simulated
@@ -200,6 +200,22 @@ def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(wo
     assert first.values.tobytes() == second.values.tobytes() == expected.values.tobytes()
     late = world.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     world.until(lambda: len(late) == 1, what="the latched set for who comes late")
+
+
+def test_it_identifies_by_itself_when_an_excitation_that_it_saw_is_done(world, messages, from_file, tmp_path):
+    folder, expected = from_file
+    ears = Ears(world)
+    status = world.probe.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
+    status.publish(ExcitationStatus(state=ExcitationStatus.DONE))  # of an earlier excitation
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    play(world, publisher, messages, 2000)
+    world.until(received(node, len(messages)))
+    assert ears.reports == []
+    for state in (ExcitationStatus.RUNNING, ExcitationStatus.DONE):
+        status.publish(ExcitationStatus(state=state))
+        world.until(lambda running=state == ExcitationStatus.RUNNING: node._excited == running)
+    assert ears.report().held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
 
 
 def test_what_cannot_be_identified_is_reported_and_not_published(world, messages, from_file, tmp_path):

@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 
 from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.msg import IdentificationReport
+from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.contract import (
     ERROR,
@@ -55,6 +55,7 @@ class IdentifierSettings:
     folder: str = ros_parameter("", "Folder for the stream and the results; empty: runs/identifier-<date and time>")
     data: tuple[str, ...] = ros_parameter((), "Recordings to identify from at once, instead of listening")
     validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
+    after_excitation: bool = ros_parameter(True, "Identify by itself when the excitation is done")
     parameters: str = ros_parameter("", "File of an earlier parameter set, published until there is a new one")
 
 
@@ -67,6 +68,7 @@ class Identifier(RobotNode):
     INTERFACES = (
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability"),
         Interface(SUBSCRIBES, "robot_description", String, "The URDF, if no file is given", LATCHED),
+        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Tells when the excitation is done", LATCHED),
         Interface(
             PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
         ),
@@ -93,7 +95,7 @@ class Identifier(RobotNode):
         self._outcome: Identification | RobotDynIdError | None = None
         self._bag: BagWriter | None = None
         self._parts: list[Path] = []  # closed bags of the stream so far
-        self._bags, self._received = 0, 0
+        self._bags, self._received, self._excited = 0, 0, False
         if self._robot is None:
             self.subscription("robot_description", self._describe)
         if settings.parameters:
@@ -102,6 +104,8 @@ class Identifier(RobotNode):
         self._data = open_all(settings.data, self._configuration.topic)
         if not self._data:
             self._stream = RawStream(self, JointState, "joint_states", self._write)
+            if settings.after_excitation:
+                self.subscription("excitation_status", self._follow)
         self.service("~/identify", self._identify)
         self.service("~/reset", self._reset)
         self.create_timer(LOOK, self._look)
@@ -110,6 +114,16 @@ class Identifier(RobotNode):
 
     def _describe(self, message: Any) -> None:
         self._robot = message.data
+
+    def _follow(self, status: Any) -> None:
+        """Begin when an excitation that was seen running is done; one that was done before is not ours."""
+        if status.state == ExcitationStatus.DONE and self._excited:
+            self.get_logger().info("the excitation is done")
+            try:
+                self.get_logger().info(self._begin())
+            except RobotDynIdError as error:
+                self.get_logger().error(str(error))
+        self._excited = status.state == ExcitationStatus.RUNNING
 
     def _write(self, message: bytes) -> None:
         if self._bag is None:

@@ -1,0 +1,18 @@
+"""A real arm behind a trajectory controller: excite (once it is asked to), record, identify, watch."""
+
+from launch import LaunchDescription
+
+from robot_dyn_id.launching import arguments, node
+
+
+def generate_launch_description():
+    return LaunchDescription(
+        [
+            *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "folder", "settings"),
+            *arguments("controller", "start"),
+            node("excitation_publisher", ["urdf", "start"], command_topic="{controller}/joint_trajectory"),
+            node("recorder", folder="{bag}"),
+            node("identifier", ["urdf", "folder"], config="{settings}"),
+            node("monitor"),
+        ]
+    )

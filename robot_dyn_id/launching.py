@@ -1,0 +1,99 @@
+"""What the launch files share: their arguments, each described once, and how a node is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+PACKAGE = "robot_dyn_id"
+
+ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
+    "robot": ("arm7", str, "robot whose file in this package's config folder sets the parameters of all nodes"),
+    "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`"),
+    "urdf": ("", str, "URDF or xacro file; empty: from the topic robot_description"),
+    "namespace": ("", str, "namespace of all nodes and topics, one for each robot"),
+    "use_sim_time": ("", yaml.safe_load, "true: time from /clock"),
+    "folder": ("", str, "folder for the results; empty: runs/identifier-<date and time>"),
+    "bag": ("bags/%Y-%m-%d_%H-%M-%S", str, "folder of the new bag; codes of strftime are filled in"),
+    "topics": ("", yaml.safe_load, "topics to record: \"['joint_states', 'other']\"; empty: joint_states"),
+    "controller": ("joint_trajectory_controller", str, "trajectory controller that moves the robot"),
+    "start": ("false", yaml.safe_load, "true: move at once; otherwise call excitation_publisher/start"),
+    "data": ("", yaml.safe_load, "recordings to identify from: \"['a', 'b']\""),
+    "validation": ("", yaml.safe_load, "recordings to validate on: \"['a']\"; empty: a part of the data is held out"),
+    "settings": ("", str, "configuration file of the identification (gains, terms, filter); empty: defaults"),
+    "parameters": ("", str, "parameters.yaml of an earlier identification"),
+}
+"""Default, how the text is read, and description; a launch file may give another default."""
+
+
+def arguments(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
+    """Declare arguments of a launch file, some of them with another default."""
+    declared = []
+    for name in (*names, *defaults):
+        default, _, description = ARGUMENTS[name]
+        value = defaults.get(name, default)
+        declared.append(DeclareLaunchArgument(name, default_value=value, description=description))
+    return declared
+
+
+def shared(*parts: str) -> str:
+    """A file of the installed package."""
+    return str(Path(get_package_share_directory(PACKAGE), *parts))
+
+
+def node(
+    executable: str,
+    given: Sequence[str] = (),
+    inside: str = "",
+    remappings: Sequence[tuple[str, str]] = (),
+    **parameters: object,
+) -> OpaqueFunction:
+    """Start a node of this package, with the parameters of the configuration file.
+
+    Args:
+        executable: its name.
+        given: launch arguments that are parameters of the node as well; empty ones leave its default.
+        inside: a further namespace.
+        remappings: of topics; `{root}` is the root of the namespace argument.
+        **parameters: ROS parameters over those of the file; a name in braces is the value of a launch argument.
+    """
+
+    def start(context: LaunchContext) -> list[Node]:
+        def text(name: str) -> str:
+            return str(LaunchConfiguration(name).perform(context))
+
+        config = text("config") or shared("config", f"{text('robot')}.yaml")
+        root = f"/{text('namespace')}" if text("namespace") else ""
+        values = {name: ARGUMENTS[name][1](text(name)) for name in (*given, "use_sim_time") if text(name) != ""}
+        for name, value in parameters.items():
+            values[name] = value.format_map(_Texts(text)) if isinstance(value, str) else value
+        return [
+            Node(
+                package=PACKAGE,
+                executable=executable,
+                namespace="/".join(part for part in (text("namespace"), inside) if part),
+                parameters=[config, values],
+                remappings=[(old, new.format(root=root)) for old, new in remappings],
+                output="screen",
+            )
+        ]
+
+    return OpaqueFunction(function=start)
+
+
+class _Texts(dict):  # type: ignore[type-arg]
+    """Texts of launch arguments, looked up by name."""
+
+    def __init__(self, text: Callable[[str], str]) -> None:
+        self._text = text
+
+    def __missing__(self, name: str) -> str:
+        return self._text(name)
