@@ -1,0 +1,278 @@
+"""Do 95 % intervals hold the truth, and does the model predict? Many recordings of one motion, with new noise each.
+
+A simulated arm, recorded with white noise, with noise that is correlated over 0.1 and 0.5 s, and with resampled
+residuals of a measured arm (of the folder that ROBOT_DYN_ID_DATA names, else left out), goes through the real line:
+survey, plan, windows, filters, tiles, estimator. Base parameters and plan are found once. Beside our estimators stands
+what least squares is usually said to be off by, s^2 (W' W)^-1 on every filtered row.
+
+    python benchmarks/coverage.py --runs 100 --processes 2
+"""
+
+from __future__ import annotations
+
+from measuring import Goal, at_least, at_most, one_thread, skipped, table
+
+if __name__ == "__main__":
+    one_thread()
+
+import argparse
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import arms
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.stats import chi2
+
+from robot_dyn_id import __version__
+from robot_dyn_id.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.cli.demo import NOISE
+from robot_dyn_id.dataset import Array, ArrayRecording
+from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.excitation import FourierSeries, random_fourier
+from robot_dyn_id.pipeline import identify, split
+from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.regressor import LinearProblem, Motion, Regressor, Tile, regressor_of
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.settings import Settings
+from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.survey import survey
+from robot_dyn_id.signals.walk import plan_signals, walker
+from robot_dyn_id.simulation import Sensors, simulated_recording
+from robot_dyn_id.validation import predict
+
+ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
+NORMAL = 1.96
+BLOCK = 2.0
+"""Length of the pieces that measured residuals are drawn in [s]."""
+
+MEASURED, BAG = "fer_unisa_bag", "panda_exciting_trajectory.db3"
+KINDS = ("white", "AR(1) 0.1 s", "AR(1) 0.5 s", "measured")
+ESTIMATORS = (WeightedLeastSquares(), GeneralizedLeastSquares(), OrdinaryLeastSquares())
+NAIVE = "s^2 (W'W)^-1"
+HELD, TOO_WIDE, LOWEST, NRMSE = 0.90, 0.98, 0.80, 0.01
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all runs have in common.
+
+    Attributes:
+        regressor, base, parameters, truth: robot, base parameters, all parameters, and the true base values.
+        motion: what is recorded.
+        other: states of another trajectory.
+        torque: without noise, along those.
+        plan: of the signals.
+    """
+
+    regressor: Regressor
+    base: BaseParameters
+    parameters: Array
+    truth: Array
+    motion: FourierSeries
+    other: Motion
+    torque: Array
+    plan: SignalPlan
+
+    def record(self, sensors: Sensors, seed: int) -> ArrayRecording:
+        """One recording."""
+        return simulated_recording(self.regressor, self.parameters, self.motion, DURATION, RATE, sensors, seed)
+
+    def problem(self, recording: ArrayRecording, plan: SignalPlan) -> LinearProblem:
+        """As `pipeline.identify` makes it, kept in memory because several estimators walk it."""
+        walk = walker([recording], recording.joint_names, {}, plan)
+        streamed = linear_problem(self.regressor, self.base.independent, walk, plan)
+        kept = [replace(tile, block=tile.block.copy()) for tile in streamed.tiles()]
+
+        def tiles() -> Iterator[Tile]:
+            for tile in kept:
+                yield replace(tile, block=tile.block.copy())
+
+        return replace(streamed, tiles=tiles)
+
+
+@cache
+def study() -> Study:
+    """An arm with the URDF's inertias, friction and offsets, and the plan of its recordings."""
+    regressor = arms.with_friction(ARM)
+    size = np.linspace(1.0, 0.2, len(regressor.model.joint_names))
+    parameters = np.concatenate([regressor.model.inertial_parameters, 3.0 * size, 2.5 * size, 0.2 * size])
+    base = base_parameters(regressor)
+    motion, other = (random_fourier(regressor.model, seed) for seed in (MOTION, OTHER))
+    states = Motion(*other.evaluate(np.arange(0.0, other.period, 1.0 / RATE))[:3])
+    first = simulated_recording(regressor, parameters, motion, DURATION, RATE, Sensors(NOISE), 0)
+    plan = plan_signals(survey([first], first.joint_names, {}), None, Settings().filter_order, "auto")
+    return Study(
+        regressor, base, parameters, base.mapping @ parameters, motion, states,
+        regressor.torque(states, parameters), plan,
+    )  # fmt: skip
+
+
+@cache
+def measured_residuals() -> Array | str:
+    """What its identified model leaves of a measured arm's unfiltered efforts, at our rate; or why there is nothing."""
+    folder = os.environ.get("ROBOT_DYN_ID_DATA")
+    if folder is None:
+        return "ROBOT_DYN_ID_DATA, the folder of measured data, is not set"
+    recording = open_recording(Path(folder) / MEASURED / BAG)
+    model = RobotModel.from_urdf(Path(folder) / MEASURED / "model.urdf")
+    settings = Settings()
+    training, _ = split([recording], model.joint_names, [recording])
+    found = identify(training, training, model, settings, __version__)
+    regressor, plan = regressor_of(found.parameters), found.evaluation.plan
+    columns = found.parameters.independent_columns.astype(np.int64)
+    left = []
+    for piece in walker(training, model.joint_names, {}, plan)():
+        assert piece.tau is not None
+        left.append(
+            piece.tau[:, piece.own] - predict(regressor, columns, found.estimate.values, piece.motion.take(piece.own))
+        )
+    residuals = np.concatenate(left, axis=1)
+    t = np.arange(residuals.shape[1]) / plan.rate
+    residuals = CubicSpline(t, residuals, axis=1)(np.arange(0.0, t[-1], 1.0 / RATE))
+    return np.asarray(residuals - residuals.mean(axis=1, keepdims=True))  # what is left of a mean would be an offset
+
+
+def sensors_of(kind: str) -> Sensors:
+    """The errors of a kind of recording."""
+    if kind == "measured":
+        return Sensors(np.zeros_like(NOISE), residuals=measured_residuals(), block=BLOCK)
+    return Sensors(NOISE, correlation_time=0.0 if kind == "white" else float(kind.split()[1]))
+
+
+class Run(NamedTuple):
+    """Errors of one recording's estimates by one estimator."""
+
+    errors: Array
+    sigmas: Array
+    nrmse: float
+    square: float  # errors in the metric of the covariance, chi-square distributed if it is right
+
+
+def one(kind: str, seed: int) -> dict[str, Run]:
+    """One recording through all estimators."""
+    known = study()
+    recording = known.record(sensors_of(kind), seed)
+    problem = known.problem(recording, known.plan)
+    found = {estimator.name: estimator.fit(problem) for estimator in ESTIMATORS}
+    runs = {name: _run(e.values, e.standard_deviations, e.covariance) for name, e in found.items()}
+    factors = Factors.of(known.problem(recording, replace(known.plan, row_stride=1)))
+    solution = factors.solve(np.ones(len(factors.counts)))
+    freedom = factors.counts.sum() - len(known.truth)
+    covariance = solution.inverse * factors.squared_residuals(solution.values).sum() / freedom
+    return {**runs, NAIVE: _run(solution.values, np.sqrt(np.diag(covariance)), covariance)}
+
+
+def _run(values: Array, sigmas: Array, covariance: Array) -> Run:
+    known = study()
+    errors = values - known.truth
+    wrong = predict(known.regressor, known.base.independent, values, known.other) - known.torque
+    square = float(errors @ np.linalg.solve(covariance, errors))
+    return Run(errors, sigmas, float(np.linalg.norm(wrong) / np.linalg.norm(known.torque)), square)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the runs of one estimator with one kind of noise amount to.
+
+    Attributes:
+        held: share of the 95 % intervals that hold the truth.
+        lowest: that of the parameter whose intervals hold it least often, and its name.
+        ratio: standard deviation of the estimates over the one that is reported, median over the parameters.
+        bias: greatest mean error of a parameter in standard deviations of its estimates, and its name.
+        region: share of the runs whose joint 95 % region of all parameters holds the truth.
+        nrmse: mean and greatest error of the torque along the other trajectory.
+    """
+
+    held: float
+    lowest: tuple[float, str]
+    ratio: float
+    bias: tuple[float, str]
+    region: float
+    nrmse: tuple[float, float]
+
+    @staticmethod
+    def of(runs: list[Run]) -> Figures:
+        """From all runs."""
+        names = study().base.names
+        errors, sigmas = np.array([run.errors for run in runs]), np.array([run.sigmas for run in runs])
+        holds = (np.abs(errors) < NORMAL * sigmas).mean(axis=0)
+        spread = errors.std(axis=0, ddof=1)
+        bias = np.abs(errors.mean(axis=0)) / spread
+        rare, biased = int(np.argmin(holds)), int(np.argmax(bias))
+        nrmse = [run.nrmse for run in runs]
+        return Figures(
+            held=float(holds.mean()),
+            lowest=(float(holds[rare]), names[rare]),
+            ratio=float(np.median(spread / np.sqrt((sigmas**2).mean(axis=0)))),
+            bias=(float(bias[biased]), names[biased]),
+            region=float(np.mean([run.square < chi2.ppf(0.95, len(names)) for run in runs])),
+            nrmse=(float(np.mean(nrmse)), max(nrmse)),
+        )
+
+
+def studied(runs: int, processes: int) -> dict[str, dict[str, Figures]]:
+    """Figures by kind of noise and estimator."""
+    figures = {}
+    with ProcessPoolExecutor(processes) as pool:
+        for kind in KINDS:
+            if kind != "measured" or not isinstance(measured_residuals(), str):
+                results = list(pool.map(one, [kind] * runs, range(1, runs + 1), chunksize=5))
+                figures[kind] = {name: Figures.of([result[name] for result in results]) for name in results[0]}
+    return figures
+
+
+def goals(figures: dict[str, dict[str, Figures]]) -> list[Goal]:
+    """What is asked of the default estimator."""
+    asked = []
+    for kind in KINDS:
+        title = f"coverage {ARM}, {kind} noise"
+        if kind not in figures:
+            asked.append(skipped(title, HELD, str(measured_residuals())))
+            continue
+        ours = figures[kind][WeightedLeastSquares.name]
+        asked += [
+            at_least(f"{title}: 95 % intervals that hold the truth", ours.held, HELD),
+            at_most(f"{title}: and not too often", ours.held, TOO_WIDE),
+            at_least(f"{title}: of one parameter", ours.lowest[0], LOWEST, parameter=ours.lowest[1]),
+            at_most(f"{title}: NRMSE, worst run", ours.nrmse[1], NRMSE),
+        ]
+    return asked
+
+
+def rows(figures: dict[str, dict[str, Figures]]) -> str:
+    """A line per kind of noise and estimator."""
+    heads = ("noise", "estimator", "held", "lowest", "", "spread/sigma", "bias/spread", "", "region", "NRMSE", "worst")
+    form = "{:<12} {:<13} {:>6} {:>7} {:<6} {:>12} {:>12} {:<6} {:>7} {:>8} {:>8}"
+    lines = [form.format(*heads)]
+    for kind, by_name in figures.items():
+        for name, f in by_name.items():
+            numbers = (f"{f.held:.3f}", f"{f.lowest[0]:.2f}", f.lowest[1], f"{f.ratio:.2f}", f"{f.bias[0]:.2f}",
+                       f.bias[1], f"{f.region:.2f}", *(f"{value:.2%}" for value in f.nrmse))  # fmt: skip
+            lines.append(form.format(kind, name, *numbers))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(description="Coverage of the 95 % intervals.")
+    parser.add_argument("--runs", type=int, default=100, help="recordings of each kind of noise")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share them")
+    arguments = parser.parse_args()
+    known = study()
+    print(
+        f"{ARM}, {len(known.truth)} base parameters, {DURATION:g} s at {RATE:g} Hz, {arguments.runs} runs each; "
+        f"cut-off {known.plan.low_pass.cutoff:.2f} Hz, {known.plan.row_rate:.3g} rows per second\n"
+    )
+    figures = studied(arguments.runs, arguments.processes)
+    print(f"{rows(figures)}\n\n{table(goals(figures))}")
+
+
+if __name__ == "__main__":
+    main()
