@@ -1,4 +1,4 @@
-"""Goal 7: the base parameters of an arm, from its model to names, mapping and expressions.
+"""Goal 7: the base parameters of a 7-axis arm, from its model to names, mapping and expressions.
 
 FIGAROH up to 0.2 finds them by a pivoted QR of a stacked regressor with the whole of Q, written out here where that
 version is not installed; later versions let Q be thin. Its regressor is given: only the decomposition is measured, ours
@@ -22,18 +22,13 @@ from robot_dyn_id.base_parameters import BaseParameters, base_parameters, enough
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.regressor import Regressor
 
-SAMPLES, MILLISECONDS, FULL_Q, EQUAL = 200, 5.0, 15.0, 1e-8
+ARM, SAMPLES, MILLISECONDS, FULL_Q, EQUAL = "panda", 200, 5.0, 15.0, 1e-8
 TOLERANCE = 1e-8
 
 
 def measure() -> list[Goal]:
-    """All arms, with and without friction."""
-    return [
-        goal
-        for arm in arms.ARMS
-        for name, regressor in ((arm, Regressor(arms.model(arm))), (f"{arm} with friction", arms.with_friction(arm)))
-        for goal in _measure(name, regressor)
-    ]
+    """With and without friction."""
+    return [*_measure(ARM, Regressor(arms.model(ARM))), *_measure(f"{ARM} with friction", arms.with_friction(ARM))]
 
 
 def _measure(name: str, regressor: Regressor) -> list[Goal]:

@@ -3,9 +3,10 @@
 A simulated arm, recorded with white noise, with noise that is correlated over 0.1 and 0.5 s, and with resampled
 residuals of a measured arm (of the folder that ROBOT_DYN_ID_DATA names, else left out), goes through the real line:
 survey, plan, windows, filters, tiles, estimator. Base parameters and plan are found once. Beside our estimators stands
-what least squares is usually said to be off by, s^2 (W' W)^-1 on every filtered row.
+what least squares is usually said to be off by, s^2 (W' W)^-1 on every filtered row; beside the errors of the torque
+those that no unbiased estimator falls below, where the law of the noise is known.
 
-    python benchmarks/coverage.py --runs 100 --processes 2
+    python benchmarks/uncertainty.py --runs 100 --processes 2
 """
 
 from __future__ import annotations
@@ -169,6 +170,24 @@ def one(kind: str, seed: int) -> dict[str, Run]:
     return {**runs, NAIVE: _run(solution.values, np.sqrt(np.diag(covariance)), covariance)}
 
 
+@cache
+def bound(kind: str, draws: int = 2000) -> float:
+    """NRMSE along the other trajectory of an efficient estimator that knows law and size of the noise (Cramer-Rao).
+
+    The rows of all samples, made white with the true autoregressive filter; mean over `draws` of its errors.
+    """
+    known, sensors = study(), sensors_of(kind)
+    keep = np.exp(-1.0 / (RATE * sensors.correlation_time)) if sensors.correlation_time else 0.0
+    columns = known.base.independent
+    rows = known.regressor.dense(Motion(*known.motion.evaluate(np.arange(0.0, DURATION, 1.0 / RATE))[:3]))[columns]
+    rows[:, :, 1:] = (rows[:, :, 1:] - keep * rows[:, :, :-1]) / np.sqrt(1.0 - keep**2)
+    information = np.einsum("pjk,qjk,j->pq", rows, rows, sensors.effort**-2, optimize=True)
+    other = known.regressor.dense(known.other)[columns]
+    errors = np.random.default_rng(0).multivariate_normal(np.zeros(len(columns)), np.linalg.inv(information), draws)
+    squares = np.einsum("sp,pq,sq->s", errors, np.einsum("pjk,qjk->pq", other, other), errors, optimize=True)
+    return float(np.sqrt(squares).mean() / np.linalg.norm(known.torque))
+
+
 def _run(values: Array, sigmas: Array, covariance: Array) -> Run:
     known = study()
     errors = values - known.truth
@@ -237,10 +256,12 @@ def goals(figures: dict[str, dict[str, Figures]]) -> list[Goal]:
             asked.append(skipped(title, HELD, str(measured_residuals())))
             continue
         ours = figures[kind][WeightedLeastSquares.name]
+        limits = {} if kind == "measured" else {"cramer_rao": bound(kind)}
         asked += [
             at_least(f"{title}: 95 % intervals that hold the truth", ours.held, HELD),
             at_most(f"{title}: and not too often", ours.held, TOO_WIDE),
             at_least(f"{title}: of one parameter", ours.lowest[0], LOWEST, parameter=ours.lowest[1]),
+            at_most(f"{title}: NRMSE, mean of the runs", ours.nrmse[0], NRMSE, **limits),
             at_most(f"{title}: NRMSE, worst run", ours.nrmse[1], NRMSE),
         ]
     return asked
