@@ -17,6 +17,7 @@ if __name__ == "__main__":
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import arms
@@ -155,12 +156,10 @@ def _figaroh(line: Line) -> Callable[[], object] | str:
     try:
         from figaroh.tools.qrdecomposition import double_QR
         from figaroh.tools.regressor import build_regressor_basic, build_regressor_reduced, get_index_eliminate
-        from figaroh.tools.robot import Robot
     except ImportError as error:
         return f"FIGAROH does not import: {error}"
     n, states, torque = len(line.regressor.model.joint_names), arms.by_sample(line.motion), line.torque.ravel()
-    robot = Robot(str(arms.urdf(ARM)), package_dirs=None)
-    robot.model = arms.peer(ARM)
+    robot = SimpleNamespace(model=arms.peer(ARM))  # all that it needs; its own Robot wants the meshes
     robot.data = robot.model.createData()
     wanted = {"is_joint_torques": True, "has_friction": True, "has_joint_offset": True, "act_idxv": list(range(n))}
     standard = dict.fromkeys((f"p{number}" for number in range(13 * n)), 0.0)
