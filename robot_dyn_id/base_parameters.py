@@ -224,7 +224,7 @@ def _mapping(form: Echelon, independent: Integers) -> Array:
     mapping, _, rank, values = np.linalg.lstsq(chosen, form.factor, rcond=None)
     if rank:
         negligible = ROUNDING * values[0] / values[-1]
-        for column in np.flatnonzero(form.norms):
+        for column in np.setdiff1d(np.flatnonzero(form.norms), independent):
             support = np.flatnonzero(np.abs(mapping[:, column]) > negligible)
             target = form.factor[:, column]
             sparse = np.linalg.lstsq(chosen[:, support], target, rcond=None)[0]

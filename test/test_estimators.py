@@ -18,7 +18,7 @@ from robot_dyn_id.estimators import (
 )
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.smoothing import choose_widths
-from robot_dyn_id.estimators.whitening import fit_whitening, residual_autocovariance
+from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.regressor import LinearProblem, Regressor, Tile, terms_on_joints
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
@@ -218,7 +218,8 @@ def test_the_colour_of_the_residuals_is_found():
     torques = [tau + coloured(sigma, len(tau), 5 + sigma) for tau, sigma in zip(torques, (1, 3), strict=True)]
     data = problem(columns, torques)
     estimate = GeneralizedLeastSquares(autoregressive_order=2).fit(data)
-    whitening = fit_whitening(*residual_autocovariance(data, estimate.values, 2))
+    lagged = LaggedGrams.of(data, 2)
+    whitening = fit_whitening(lagged.residual(estimate.values), lagged.counts)
     np.testing.assert_allclose(whitening.filters, [[1.0, -0.8, 0.0]] * 2, atol=0.03)
     np.testing.assert_allclose(estimate.residual_rms, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(estimate.noise_rms, [0.6, 1.8], rtol=0.05)

@@ -150,7 +150,10 @@ class Solution:
         left, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
         shown = singular > UNSEEN * singular.max(initial=0.0)
         inverse_root = right[shown].T / singular[shown]
-        values = inverse_root @ (left[:, shown].T @ factor[:, -1])
+        if shown.all():  # rounds less than the way by singular values
+            values = solve_triangular(factor[: len(scale), :-1], factor[: len(scale), -1])
+        else:
+            values = inverse_root @ (left[:, shown].T @ factor[:, -1])
         hidden = np.abs(right[~shown]).max(axis=0, initial=0.0) > 1e-3
         condition = singular.max(initial=0.0) / singular.min(initial=np.inf) if shown.all() else np.inf
         root = inverse_root / scale[:, None]

@@ -11,8 +11,11 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors, Solution
-from robot_dyn_id.estimators.whitening import fit_whitening, residual_autocovariance
+from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.regressor import Integers, LinearProblem
+
+CORRECTIONS = 1
+"""Passes that give the residual back what the fit has taken from it, before its autocovariance is used."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +118,15 @@ class GeneralizedLeastSquares:
         plain = _factors(problem, self.method)
         ordinary, solution, _ = _reweighted(plain)
         white, weights = plain, np.ones(len(plain.counts))
+        lagged = LaggedGrams.of(problem, self.autoregressive_order)
+        taken = np.zeros((len(plain.counts), self.autoregressive_order + 1))
         for _ in range(self.passes):
-            whitening = fit_whitening(*residual_autocovariance(problem, solution.values, self.autoregressive_order))
+            whitening = fit_whitening(lagged.residual(solution.values) + taken, lagged.counts)
             white = Factors.of(problem, whitening.tiles(problem), self.method)
             for _ in range(2):
                 weights = _inverse_rms(white, solution.values)
                 solution = white.solve(weights)
+            taken = lagged.fitted(solution.inverse)
         return _conclude(problem, plain, ordinary, solution, solution.inverse, 1.0 / weights)
 
 
@@ -169,15 +175,20 @@ def _sandwich(problem: LinearProblem, solution: Solution, weights: Array, order:
     Omega is the covariance of a joint's residual, C C' with C the autoregressive model run forward on white noise. For
     stationary residuals C' C is the same up to the ends, so W' Omega W is the Gram matrix of the coloured columns C W.
     """
-    autocovariance, counts = residual_autocovariance(problem, solution.values, order)
-    whitening = fit_whitening(autocovariance, counts)
-    noise = whitening.noise_rms * np.sqrt(counts / _freedom(len(solution.values), counts))
-    coloured = Factors.of(problem, whitening.coloured_tiles(problem))
-    middle = np.zeros_like(solution.inverse)
-    for support, triangle, weight, rms in zip(coloured.supports, coloured.triangles, weights, noise, strict=True):
-        columns = triangle[:, :-1]
-        middle[np.ix_(support, support)] += (weight**4 * rms**2) * (columns.T @ columns)
-    return noise, solution.inverse @ middle @ solution.inverse
+    lagged = LaggedGrams.of(problem, order)
+    residual = lagged.residual(solution.values)
+    autocovariance = residual * (lagged.counts / _freedom(len(solution.values), lagged.counts))[:, None]
+    for _ in range(1 + CORRECTIONS):
+        whitening = fit_whitening(autocovariance, lagged.counts)
+        coloured = Factors.of(problem, whitening.coloured_tiles(problem))
+        middle = np.zeros_like(solution.inverse)
+        for joint, weight in enumerate(weights):
+            support, columns = coloured.supports[joint], coloured.triangles[joint][:, :-1]
+            scale = weight**4 * whitening.noise_rms[joint] ** 2
+            middle[np.ix_(support, support)] += scale * (columns.T @ columns)
+        covariance = solution.inverse @ middle @ solution.inverse
+        autocovariance = residual + lagged.fitted(covariance)
+    return whitening.noise_rms, covariance
 
 
 def _freedom(parameters: int, counts: Array | Integers) -> Array:

@@ -15,7 +15,10 @@ from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import LinearProblem, Tile
+from robot_dyn_id.regressor import Integers, LinearProblem, Tile
+
+ROUNDING = 1e-12
+"""Mean squares of residuals below this share of the torque's are differences of large numbers: they tell no colour."""
 
 
 @dataclass(frozen=True)
@@ -65,22 +68,62 @@ class Whitening:
             yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
 
 
-def residual_autocovariance(problem: LinearProblem, values: Array, order: int) -> tuple[Array, Array]:
-    """Autocovariance of each joint's residual at lags 0 to `order`, and its rows, shapes (n, order + 1) and (n,)."""
-    joints = len(problem.joint_names)
-    sums, counts = np.zeros((joints, order + 1)), np.zeros(joints)
-    past: dict[int, tuple[int, Array]] = {}
-    for tile in problem.tiles():
-        residual = tile.block[-1] - values[problem.supports[tile.joint]] @ tile.block[:-1]
-        segment, before = past.get(tile.joint, (-1, residual[:0]))
-        joined = residual if segment != tile.segment else np.concatenate([before, residual])
-        start = len(joined) - len(residual)
-        for lag in range(min(order + 1, len(joined))):
-            first = max(start, lag)
-            sums[tile.joint, lag] += joined[first:] @ joined[first - lag : len(joined) - lag]
-        counts[tile.joint] += len(residual)
-        past[tile.joint] = (tile.segment, joined[max(0, len(joined) - order) :])
-    return sums / np.maximum(counts, 1.0)[:, None], counts
+@dataclass(frozen=True)
+class LaggedGrams:
+    """Mean products of the rows [w tau] of each joint with rows some steps later: all about residuals in time.
+
+    Attributes:
+        products: of each joint, shape (order + 1, support + 1, support + 1): mean over t of row_t' row_(t - lag).
+        supports: of the problem.
+        counts: rows of each joint, shape (n,).
+    """
+
+    products: tuple[Array, ...]
+    supports: tuple[Integers, ...]
+    counts: Array
+
+    @staticmethod
+    def of(problem: LinearProblem, order: int) -> LaggedGrams:
+        """Walk the problem once."""
+        sizes = [len(support) + 1 for support in problem.supports]
+        sums, counts = [np.zeros((order + 1, size, size)) for size in sizes], np.zeros(len(sizes))
+        past: dict[int, tuple[int, Array]] = {}
+        for tile in problem.tiles():
+            segment, before = past.get(tile.joint, (-1, tile.block[:, :0]))
+            if segment != tile.segment:
+                before = tile.block[:, :0]
+            joined = np.concatenate([before, tile.block], axis=1)
+            rows, start = joined.shape[1], before.shape[1]
+            for lag in range(min(order + 1, rows)):
+                first = max(start, lag)
+                sums[tile.joint][lag] += joined[:, first:] @ joined[:, first - lag : rows - lag].T
+            counts[tile.joint] += rows - start
+            past[tile.joint] = (tile.segment, joined[:, max(0, rows - order) :])
+        means = tuple(total / max(count, 1.0) for total, count in zip(sums, counts, strict=True))
+        return LaggedGrams(means, problem.supports, counts)
+
+    def residual(self, values: Array) -> Array:
+        """Autocovariance of each joint's residual at lags 0 to the order, shape (n, order + 1)."""
+        rows = []
+        for product, support in zip(self.products, self.supports, strict=True):
+            weights = np.append(-values[support], 1.0)
+            row = weights @ product @ weights
+            if row[0] <= ROUNDING * product[0, -1, -1]:
+                row = np.append(max(row[0], 0.0), np.zeros(len(row) - 1))
+            rows.append(row)
+        return np.array(rows)
+
+    def fitted(self, covariance: Array) -> Array:
+        """Autocovariance of what the errors of the parameters do to each joint's prediction, shape (n, order + 1).
+
+        To first order, it is what the fit has taken from the residual: noise that looks like motion.
+        """
+        return np.array(
+            [
+                np.einsum("lij,ij->l", product[:, :-1, :-1], covariance[np.ix_(support, support)])
+                for product, support in zip(self.products, self.supports, strict=True)
+            ]
+        )
 
 
 def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whitening:
