@@ -61,6 +61,11 @@ class Chunk:
         """Number of samples."""
         return len(self.t)
 
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays."""
+        return sum(getattr(self, field.name).nbytes for field in fields(self) if getattr(self, field.name) is not None)
+
     def take(self, index: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Chunk:
         """The chunk with the rows that `index` selects."""
         return Chunk(self.t[index], *(None if c is None else c[index] for c in self._channels()))  # type: ignore[arg-type]
@@ -194,6 +199,42 @@ class Excerpt:
                 first = float(stamps[0])
             since = chunk.t - first
             yield chunk.take((since >= self.start) & (since < self.stop))
+
+
+REMEMBERED = 32 * 2**20
+"""Largest recording that is kept decoded [bytes]; a larger one is read anew at each walk, so that memory is bounded."""
+
+
+class Remembered:
+    """A recording whose chunks are kept after the first walk, if they are not too large.
+
+    Estimation walks over the data ten times and more, and decoding would be most of its time.
+    """
+
+    def __init__(self, recording: Recording, limit: int = REMEMBERED) -> None:
+        """Wrap a recording; `limit` is in bytes."""
+        self._recording, self._limit = recording, limit
+        self._kept: dict[tuple[str, ...], tuple[Chunk, ...]] = {}
+        self.source, self.joint_names, self.epoch = recording.source, recording.joint_names, recording.epoch
+        self.effort_is_torque = recording.effort_is_torque
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Recording.chunks`."""
+        kept = self._kept.get(tuple(joints))
+        if kept is not None:
+            yield from kept
+            return
+        seen: list[Chunk] | None = []
+        size = 0
+        for chunk in self._recording.chunks(joints):
+            size += chunk.nbytes
+            if seen is not None:
+                seen.append(chunk)
+            if size > self._limit:
+                seen = None
+            yield chunk
+        if seen is not None:
+            self._kept[tuple(joints)] = tuple(seen)
 
 
 def duration(recording: Recording, joints: Sequence[str]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 from robot_dyn_id import __version__
 from robot_dyn_id.configuration import Configuration
-from robot_dyn_id.dataset import Recording
+from robot_dyn_id.dataset import Recording, Remembered
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameter_io import write_atomically, write_parameters
@@ -53,7 +53,8 @@ def identify_recordings(
         RobotDynIdError: see `pipeline.identify`, `split`, `robot_for`, `output_folder`; nothing is written then.
     """
     model = robot_for(robot, configuration, [*recordings, *held_out])
-    training, validation = split(recordings, model.joint_names, held_out, train_range)
+    kept, kept_out = ([Remembered(recording) for recording in group] for group in (recordings, held_out))
+    training, validation = split(kept, model.joint_names, kept_out, train_range)
     folder = output_folder(folder)
     result = identify(training, validation, model, configuration.settings, __version__, progress)
     opened = [*recordings, *held_out]

@@ -4,9 +4,9 @@ from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
-from simulated import sines
+from simulated import at_chunk_size, sines
 
-from robot_dyn_id.dataset import ArrayRecording, Chunk, Excerpt, duration
+from robot_dyn_id.dataset import ArrayRecording, Chunk, Excerpt, Remembered, duration
 from robot_dyn_id.errors import InputError
 
 T = np.arange(4.0)
@@ -90,3 +90,31 @@ def test_an_excerpt_waits_for_the_first_stamp_that_is_one():
     kept = Chunk.join(list(Excerpt(recording, 0.0, 1.0).chunks(("j0",))))
     np.testing.assert_array_equal(kept.t, t[8:18])
     assert duration(recording, ("j0",)) == pytest.approx(3.1)
+
+
+class Counted:
+    """A recording that counts how often it is walked."""
+
+    def __init__(self, recording):
+        self.recording, self.walks = recording, 0
+        self.source, self.joint_names, self.epoch = recording.source, recording.joint_names, recording.epoch
+        self.effort_is_torque = recording.effort_is_torque
+
+    def chunks(self, joints):
+        self.walks += 1
+        yield from self.recording.chunks(joints)
+
+
+@pytest.mark.parametrize(("limit", "walks"), [(2**20, 1), (100, 3)])
+def test_a_remembered_recording_is_read_once_if_it_is_small(limit, walks):
+    counted = Counted(at_chunk_size(sines(np.arange(0, 9, 0.01)), 64))
+    remembered = Remembered(counted, limit)
+    first, second, third = (list(remembered.chunks(("j1", "j0"))) for _ in range(3))
+    assert counted.walks == walks
+    for one, other in zip(first, third, strict=True):
+        assert one.q.tobytes() == other.q.tobytes()
+    assert [len(chunk) for chunk in second] == [64] * 14 + [4]
+    assert list(remembered.chunks(("j0",)))[0].q.shape == (64, 1)
+    broken_off = Remembered(counted, limit)
+    next(broken_off.chunks(("j0",)))
+    assert len(list(broken_off.chunks(("j0",)))) == 15
