@@ -55,15 +55,16 @@ def negative_terms(regressor: Regressor, base: BaseParameters, values: Array, si
     """
     first = 10 * len(regressor.model.body_names)
     alone = np.count_nonzero(base.mapping, axis=1) == 1
-    sentences = []
+    told: dict[str, list[str]] = {}
     for column, value, sigma, single in zip(base.independent, values, sigmas, alone, strict=True):
         if column < first or not single or not value < -SIGMAS * sigma:
             continue
         term = regressor.term_columns[column - first]
         if term.term.not_negative:
-            joint = term.coordinate.name
-            sentences.append(
-                f"joint {joint}: {regressor.names[column]} is {value:.3g} +- {sigma:.2g}, which no joint has below "
-                f"zero: look for a late effort, a wrong smoothing width or too little motion"
-            )
-    return tuple(sentences)
+            text = f"{regressor.names[column]} is {value:.3g} +- {sigma:.2g}"
+            told.setdefault(term.coordinate.name, []).append(text)
+    causes = {False: "a late effort, a wrong smoothing width or too little motion", True: "the sign of its effort"}
+    return tuple(
+        f"joint {joint}: {' and '.join(texts)}, which no joint has below zero: look for {causes[len(texts) > 1]}"
+        for joint, texts in told.items()
+    )

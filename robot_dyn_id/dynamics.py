@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
@@ -147,6 +147,10 @@ class Dynamics:
         matrix[:, row, column] = matrix[:, column, row] = packed.T
         return matrix.reshape(*shape, joints)
 
+    def is_positive_definite(self, q: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the mass matrix is, shape (...): only there has the model forward dynamics."""
+        return np.asarray(np.linalg.eigvalsh(self.mass_matrix(q))[..., 0] > 0.0)
+
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
         """Accelerations under the torques `tau` [rad/s^2 or m/s^2]; NaN at states that hold NaN.
 
@@ -170,7 +174,7 @@ class Dynamics:
         where = np.array2string(q, precision=3, threshold=8, max_line_width=10_000)
         return InputError(
             f"{self.regressor.model.name}: the mass matrix is not positive definite at q = {where} (state {state}): "
-            f"joint {joint} moves no mass"
+            f"the inertia of joint {joint} is not positive (a massless link, or inertias that the data barely show)"
         )
 
     @cached_property
@@ -241,7 +245,11 @@ class Dynamics:
         Raises:
             InputError: arrays of another number of joints.
         """
-        arrays = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in states))
+        try:
+            arrays = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in states))
+        except ValueError:
+            shapes = ", ".join(str(np.shape(x)) for x in states)
+            raise InputError(f"states of the shapes {shapes} do not fit together") from None
         joints, shape = len(self.regressor.model.joint_names), arrays[0].shape
         if shape[-1:] != (joints,) or len(shape) > 2:
             raise InputError(f"states of shape {shape} do not fit {joints} joints")

@@ -9,13 +9,15 @@ import numpy as np
 
 from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dataset import Array, Recording
+from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.regressor import Integers, Motion, Regressor
 from robot_dyn_id.settings import Settings
+from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan, Smooth
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.validation import HeldOut, Ranges, Verdict, compare, judge, predict
+from robot_dyn_id.validation import HeldOut, Ranges, Verdict, compare, judge
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Evaluation:
         trace: for plots.
         survey: of the data.
         plan: how the signals were treated.
+        efforts: what the effort of each joint is made of.
+        indefinite: share of the held-out poses in which the mass matrix is not positive definite.
     """
 
     held_out: HeldOut
@@ -49,6 +53,8 @@ class Evaluation:
     trace: Trace
     survey: Survey
     plan: SignalPlan
+    efforts: tuple[str, ...]
+    indefinite: float
 
 
 def evaluate(
@@ -66,11 +72,20 @@ def evaluate(
     unseen: tuple[str, ...] = (),
 ) -> Evaluation:
     """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
+    efforts, more = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
+    warnings += more
     walk = walker(recordings, regressor.model.joint_names, settings.drives, plan)
     held_out = compare(regressor, columns, values, walk, plan, trained)
     if not held_out.samples:
         raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
-    check = cross_check(regressor, _some_motion(walk, held_out.samples))
+    some = _some_motion(walk, held_out.samples)
+    check = cross_check(regressor, some)
+    indefinite = 1.0 - float(Dynamics(regressor, columns, values).is_positive_definite(some.q.T).mean())
+    if indefinite:
+        warnings += (
+            f"the mass matrix is not positive definite in {indefinite:.0%} of the poses: the model predicts torques, "
+            f"but is none for forward dynamics or computed torque (weak inertias: move faster, or record longer)",
+        )
     if unseen:
         warnings += (f"not excited by these data: {', '.join(unseen)}",)
     verdict = judge(
@@ -85,6 +100,8 @@ def evaluate(
         trace=_trace(regressor, columns, values, walk, plan, held_out.samples),
         survey=seen,
         plan=plan,
+        efforts=efforts,
+        indefinite=indefinite,
     )
 
 
@@ -117,6 +134,6 @@ def _trace(
         rows = np.flatnonzero(piece.own)[::stride]
         if piece.tau is not None and len(rows):
             measured = plan.low_pass.apply(piece.tau, plan.rate)[:, rows]
-            predicted = predict(regressor, columns, values, piece.motion.take(rows))
+            predicted = regressor.torque(piece.motion.take(rows), values, columns)
             parts.append((piece.t[rows], measured, piece.tau[:, rows], predicted))
     return Trace(*(np.concatenate([part[i] for part in parts], axis=-1) for i in range(4)))

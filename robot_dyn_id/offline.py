@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import tempfile
@@ -52,6 +53,9 @@ def identify_recordings(
     Raises:
         RobotDynIdError: see `pipeline.identify`, `split`, `robot_for`, `output_folder`; nothing is written then.
     """
+    both = {recording.source for recording in recordings} & {recording.source for recording in held_out}
+    if both:
+        raise UsageError(f"{', '.join(sorted(both))}: cannot be trained on and validated on at the same time")
     model = robot_for(robot, configuration, [*recordings, *held_out])
     kept, kept_out = ([Remembered(recording) for recording in group] for group in (recordings, held_out))
     training, validation = split(kept, model.joint_names, kept_out, train_range)
@@ -78,6 +82,8 @@ def output_folder(path: str | Path) -> Path:
         InputError: it cannot be made or written to.
     """
     folder = Path(path)
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file; give a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -125,7 +131,9 @@ def _known(configuration: Configuration, model: RobotModel, robot: str | Path) -
     movable = {*model.joint_names, *model.body_names}
     for name in (*configuration.joints, *(configuration.identify or ())):
         if name not in movable:
-            raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}")
+            near = difflib.get_close_matches(name, movable, 1)
+            hint = f"did you mean {near[0]}?" if near else f"its joints are {', '.join(model.joint_names)}"
+            raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}; {hint}")
 
 
 def unrecorded(model: RobotModel, configuration: Configuration) -> tuple[str, ...]:

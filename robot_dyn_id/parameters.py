@@ -28,17 +28,16 @@ def inertial_names(bodies: int) -> tuple[str, ...]:
     return tuple(f"{symbol}{body + 1}" for body in range(bodies) for symbol in INERTIAL_SYMBOLS)
 
 
-def effort_power_unit(effort_unit: str, power: int) -> str:
-    """Unit of a parameter that multiplies a motion whose unit has s^-power: effort s^power / (rad or m).
+def effort_unit_over(effort_unit: str, coordinate: int, time: int) -> str:
+    """Unit of a parameter whose column has the unit (rad or m)^coordinate s^-time.
 
-    Radians are left out, so that a rotor inertia reads kg m^2 and a viscous friction N m s.
+    Radians are left out, so that a viscous friction reads N m s and a rotor inertia kg m^2.
     """
-    prismatic = effort_unit == "N"
-    if power == 2:
-        return "kg" if prismatic else "kg m^2"
-    if power == 1:
-        return "N s/m" if prismatic else "N m s"
-    return effort_unit
+    if (coordinate, time) == (1, 2):
+        return "kg" if effort_unit == "N" else "kg m^2"
+    seconds = "" if time == 0 else " s" if time == 1 else f" s^{time}"
+    metres = "" if coordinate == 0 or effort_unit != "N" else "/m" if coordinate == 1 else f"/m^{coordinate}"
+    return f"{effort_unit}{seconds}{metres}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import regressor_of
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, walker
-from robot_dyn_id.validation import predict
 
 
 def predict_recording(
@@ -28,7 +27,7 @@ def predict_recording(
     times, torques, segments = [], [], []
     for piece in walker([recording], joints, {}, plan, need_effort=False, keep_edges=True)():
         times.append(piece.t[piece.own])
-        torques.append(predict(regressor, columns, parameters.values, piece.motion.take(piece.own)))
+        torques.append(regressor.torque(piece.motion.take(piece.own), parameters.values, columns))
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])

@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
-from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, effort_power_unit, inertial_names
+from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, effort_unit_over, inertial_names
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import TERMS, Coordinate, Term, TermGroup, grouped
 
@@ -111,15 +111,14 @@ class Regressor:
     def names(self) -> tuple[str, ...]:
         """Column names: m1 ... IzzN, then symbol and number of each term column."""
         bodies = len(self.model.body_names)
-        return inertial_names(bodies) + tuple(
-            f"{column.term.symbols[column.index]}{column.coordinate.label}" for column in self.term_columns
-        )
+        terms = (f"{column.term.symbols[column.index]}{column.coordinate.label}" for column in self.term_columns)
+        return (*inertial_names(bodies), *terms)
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Unit of each column's parameter."""
         return INERTIAL_UNITS * len(self.model.body_names) + tuple(
-            effort_power_unit(column.coordinate.effort_unit, column.term.powers[column.index])
+            effort_unit_over(column.coordinate.effort_unit, *column.term.powers[column.index])
             for column in self.term_columns
         )
 
@@ -183,15 +182,24 @@ class Regressor:
             out: zeros of that shape, to be filled; entries that are structurally zero are not written.
         """
         c, n = self.structure.shape
-        if out is None:
-            out = np.zeros((c, n, len(motion)))
+        out = np.zeros((c, n, len(motion))) if out is None else out
         slots = np.where(self.structure, np.arange(c * n).reshape(c, n), -1)
         self.fill(motion, slots, out.reshape(c * n, len(motion)))
         return out
 
-    def torque(self, motion: Motion, parameters: Array) -> Array:
-        """Y pi, shape (n, N), for all c parameters."""
-        return np.asarray(np.einsum("cjk,c->jk", self.dense(motion), parameters))
+    def torque(self, motion: Motion, parameters: Array, columns: Integers | None = None) -> Array:
+        """Torques along a motion of N samples, shape (n, N).
+
+        Args:
+            motion: the samples.
+            parameters: of the columns, shape (p,).
+            columns: the columns that count; all c by default.
+        """
+        layout = Layout.of(self, np.arange(len(self.names)) if columns is None else columns)
+        packed = np.empty((layout.starts[-1], len(motion)))
+        self.fill(motion, layout.slots, packed)
+        blocks = [layout.block(packed, joint)[:-1] for joint in range(len(layout.supports))]
+        return np.array([parameters[support] @ block for support, block in zip(layout.supports, blocks, strict=True)])
 
 
 def regressor_of(parameters: ParameterSet) -> Regressor:

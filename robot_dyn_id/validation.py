@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
+from robot_dyn_id.regressor import Integers, Motion, Regressor
 from robot_dyn_id.signals.processing import SignalPlan, Smooth
 
 
@@ -141,8 +141,8 @@ def compare(
             continue
         measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
         motion = piece.motion.take(piece.own)
-        predicted = predict(regressor, columns, values, motion)
-        urdf = predict(regressor, nominal, regressor.model.inertial_parameters[nominal], motion)
+        predicted = regressor.torque(motion, values, columns)
+        urdf = regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal)
         error = predicted - measured
         sums.add(
             tau=measured, tau2=measured**2, hat=predicted, hat2=predicted**2, product=predicted * measured,
@@ -156,16 +156,6 @@ def compare(
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
     return _conclude(regressor, sums)
-
-
-def predict(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
-    """Torques of the given columns' parameters along a motion, shape (n, N)."""
-    layout = Layout.of(regressor, columns)
-    packed = np.empty((layout.starts[-1], len(motion)))
-    regressor.fill(motion, layout.slots, packed)
-    return np.array(
-        [values[support] @ layout.block(packed, joint)[:-1] for joint, support in enumerate(layout.supports)]
-    )
 
 
 def _outside(motion: Motion, trained: Ranges) -> Array:
@@ -267,8 +257,8 @@ def judge(
             bad.append(f"joint {joint.name}: the prediction is not better than a constant")
         elif not joint.explained >= limit.explained:
             suspect.append(
-                f"joint {joint.name} is not identifiable from these data: only {max(joint.explained, 0):.0%} of its "
-                f"torque's variance is explained"
+                f"joint {joint.name} is not identifiable from these data: apart from its mean, "
+                f"{max(joint.explained, 0):.0%} of its torque is explained"
             )
         elif joint.nrmse > limit.joint_nrmse:
             suspect.append(f"joint {joint.name}: held-out error is {joint.nrmse:.1%}, above {limit.joint_nrmse:.0%}")

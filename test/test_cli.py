@@ -340,6 +340,12 @@ BAD = {
     "no YAML": (with_config("a: [b"), 2, "config.yaml: not a YAML file"),
     "held and identified": (with_config("{joints: {elbow: {held: 0}}, identify: [elbow]}"), 2, "both held and to be"),
     "all held": (with_config("joints: {shoulder: {held: 0}, elbow: {held: 0}, wrist: {held: 0}}"), 2, "every joint"),
+    "validated on the training data": (
+        lambda f, r: [saved("same.npz")(f, r)[0], "--validate", f / "same.npz"], 2, "same.npz: cannot be trained on"
+    ),
+    "joint misspelt in the configuration": (
+        with_config("{joints: {elbo: {sign: -1}}}"), 2, "elbo of the configuration is not a moving joint of small; did you mean elbow?"
+    ),
     "range the wrong way": (with_options("--train-range", 9, 3), 2, "--train-range 9 3: the first must be less"),
     "range of nothing": (with_options("--train-range", 40, 50), 2, "--train-range 40 50"),
     "range of everything": (with_options("--train-range", 0, 50), 2, "nothing to validate on"),
@@ -454,7 +460,7 @@ def test_predictions_that_cannot_be_written(files, tmp_path, cli):
     (tmp_path / "plain").write_text("a file")
     start = ("predict", files / "other.npz", "--robot", files / "arm.urdf", "--parameters", files / "parameters.yaml")
     for target, expected, words in (
-        (tmp_path / "plain" / "tau.npz", 3, "cannot write there"),
+        (tmp_path / "plain" / "tau.npz", 3, "plain: is a file; give a folder"),
         (tmp_path / "tau.csv", 2, "must end in .npz"),
     ):
         code, stdout, err = cli(*start, "--out", target)

@@ -114,7 +114,7 @@ def test_a_remembered_recording_is_read_once_if_it_is_small(limit, walks):
     for one, other in zip(first, third, strict=True):
         assert one.q.tobytes() == other.q.tobytes()
     assert [len(chunk) for chunk in second] == [64] * 14 + [4]
-    assert list(remembered.chunks(("j0",)))[0].q.shape == (64, 1)
+    assert next(iter(remembered.chunks(("j0",)))).q.shape == (64, 1)
     broken_off = Remembered(counted, limit)
     next(broken_off.chunks(("j0",)))
     assert len(list(broken_off.chunks(("j0",)))) == 15

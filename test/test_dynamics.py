@@ -65,7 +65,9 @@ def test_forward_dynamics_undoes_pinocchios_torque(name):
     motion, truth, dynamics = random_motion(model, STATES, seed=8), Truth(model), dynamics_of_model(name)
     torque, q, dq = truth.torque(motion), motion.q.T, motion.dq.T
     if name in SINGULAR_MASS_MATRIX:
-        with pytest.raises(InputError, match=f"^{model.name}: .* not positive definite .* moves no mass$"):
+        with pytest.raises(
+            InputError, match=f"^{model.name}: .* not positive definite .* the inertia of joint \\w+ is not positive"
+        ):
             dynamics.forward_dynamics(q, dq, torque)
         return
     condition = np.linalg.cond(truth.mass_matrix(motion)).max()

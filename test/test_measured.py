@@ -78,6 +78,8 @@ def test_franka_from_the_bag_itself(folder, capfd):
     code, answer = command(capfd, "identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
     assert code == 0
     assert answer["verdict"] in ("good", "suspect")
+    assert answer["mass_matrix_indefinite"] > 0.5  # 16 s of slow motion do not tell all inertias
+    assert any("none for forward dynamics" in warning for warning in answer["warnings"])
     joints, together = reported(answer)
     assert [joint["name"] for joint in answer["held_out"]["joints"]] == [f"fer_joint{i}" for i in range(1, 8)]
     assert {joint["unit"] for joint in answer["held_out"]["joints"]} == {"N m"}

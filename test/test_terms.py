@@ -6,6 +6,7 @@ from robots import MIMICS, OBLIQUE, panda_arm, ratio
 
 from robot_dyn_id.base_parameters import random_motion
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.parameters import effort_unit_over
 from robot_dyn_id.regressor import Regressor, joint_coordinates, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import TERMS, Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
@@ -33,11 +34,24 @@ def test_columns_are_those_of_the_formula(case):
 
 
 def test_terms_are_found_by_their_names():
-    assert set(TERMS) == {"viscous", "coulomb", "offset", "rotor_inertia"}
+    assert set(TERMS) >= {"viscous", "coulomb", "offset", "rotor_inertia"}
     for name, kind in TERMS.items():
         assert kind().name == name
     symbols = [symbol for kind in TERMS.values() for symbol in kind.symbols]
     assert len(set(symbols)) == len(symbols)  # a column's name tells its term
+    assert not any(symbol[-1].isdigit() for symbol in symbols)  # and its joint
+
+
+@pytest.mark.parametrize(
+    ("effort", "powers", "unit"),
+    [
+        ("N m", (0, 0), "N m"), ("N", (0, 0), "N"), ("N m", (1, 1), "N m s"), ("N", (1, 1), "N s/m"),
+        ("N m", (1, 2), "kg m^2"), ("N", (1, 2), "kg"), ("N m", (3, 3), "N m s^3"), ("N", (3, 3), "N s^3/m^3"),
+        ("N m", (2, 2), "N m s^2"), ("N", (2, 2), "N s^2/m^2"), ("N m", (1, 0), "N m"), ("N", (1, 0), "N/m"),
+    ],
+)  # fmt: skip
+def test_the_unit_of_a_parameter_is_that_of_the_effort_over_its_column(effort, powers, unit):
+    assert effort_unit_over(effort, *powers) == unit
 
 
 def test_terms_tell_their_constants():
@@ -65,7 +79,7 @@ class Position(Term):
 
     name = "position"
     symbols = ("k0", "k1")
-    powers = (0, 0)
+    powers = ((0, 0), (0, 0))
 
     def columns(self, y, dy, ddy):
         return np.array([y, y**2])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.parameters import ParameterSet
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
     """A table of the held-out errors, the cross-check and the verdict."""
     held_out, check = evaluation.held_out, evaluation.cross_check
-    print(f"{'joint':<24} {'RMS':>9} {'error':>9} {'NRMSE':>7} {'URDF':>8} {'corr.':>7}")
+    print(f"{'joint':<24} {'RMS':>9} {'error':>9} {'NRMSE':>7} {'URDF':>7} {'corr.':>7}  (held-out effort; NRMSE of "
+          f"this model and of the URDF's own)")  # fmt: skip
     for joint in held_out.joints:
         print(
-            f"{joint.name:<24} {joint.rms:>9.3g} {joint.rmse:>9.3g} {joint.nrmse:>7.1%} {joint.nominal_nrmse:>8.1%}"
+            f"{joint.name:<24} {joint.rms:>9.3g} {joint.rmse:>9.3g} {_share(joint.nrmse)} {_share(joint.nominal_nrmse)}"
             f" {joint.correlation:>7.3f}  {joint.unit}"
         )
     print(f"all joints: NRMSE {held_out.all_joints_nrmse:.2%} (the URDF's own parameters: "
@@ -21,3 +25,15 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for warning in evaluation.warnings:
         print(f"  ! {warning}")
     print(f"verdict: {evaluation.verdict.word}")
+
+
+def count_of(parameters: ParameterSet) -> str:
+    """How many base parameters there are, of what, and how well they are known."""
+    inertial = int(np.count_nonzero(parameters.independent_columns < 10 * len(parameters.body_names)))
+    count, weak = len(parameters.names), sum(word != "good" for word in parameters.status)
+    return f"{count} base parameters ({inertial} of inertia, {count - inertial} of other terms; {weak} weak)"
+
+
+def _share(ratio: float) -> str:
+    """Per cent in seven characters."""
+    return f"{ratio:>7.1%}" if ratio < 9.995 else "  >999%"

@@ -175,15 +175,51 @@ def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives
         raise InputError(f"{recording.source}: no effort is recorded; identification needs efforts of every joint")
     tau = np.empty_like(raw.q)
     for column, joint in enumerate(joints):
-        drive = drives.get(joint, Drive())
-        if drive.gain is not None and raw.current is not None:
-            tau[:, column] = raw.current[:, column] * drive.gain * drive.sign
-        elif raw.tau is None:
-            raise InputError(
-                f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in --config"
-            )
-        elif drive.gain is not None and not recording.effort_is_torque:
-            tau[:, column] = raw.tau[:, column] * drive.gain * drive.sign
-        else:
-            tau[:, column] = raw.tau[:, column] * (drive.sign if drive.gain is None else 1.0)
+        channel, factor = _source(raw, recording, joint, drives.get(joint, Drive()))
+        tau[:, column] = channel[:, column] * factor
     return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau)
+
+
+def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple[Array, float]:
+    """The channel that a joint's effort is made of, and the factor.
+
+    Raises:
+        InputError: a current without a gain.
+    """
+    if drive.gain is not None and raw.current is not None:
+        return raw.current, drive.gain * drive.sign
+    if raw.tau is None:
+        raise InputError(
+            f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in --config"
+        )
+    if drive.gain is not None and recording.effort_is_torque:
+        return raw.tau, 1.0
+    return raw.tau, drive.sign * (1.0 if drive.gain is None else drive.gain)
+
+
+def effort_sources(
+    recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the effort of each joint is made of, in words, and warnings about gains.
+
+    Raises:
+        InputError: no effort at all, or a current without a gain.
+    """
+    first = next((chunk for chunk in recording.chunks(joints) if len(chunk)), None)
+    if first is None:
+        return ("",) * len(joints), ()
+    words, currents, unused = [], [], []
+    for joint in joints:
+        drive = drives.get(joint, Drive())
+        channel, factor = _source(first, recording, joint, drive)
+        is_current = channel is first.current
+        words.append(("current" if is_current else "effort") + (f" x {factor:g}" if factor != 1.0 else ""))
+        currents += [joint] if is_current else []
+        unused += [joint] if drive.gain is not None and not is_current and recording.effort_is_torque else []
+    warnings = []
+    if unused:
+        warnings.append(f"the gain of {', '.join(unused)} is not used: the recording holds torques already")
+    if currents and len(currents) < len(joints):
+        others = ", ".join(joint for joint in joints if joint not in currents)
+        warnings.append(f"current times gain is the effort of {', '.join(currents)}; {others}: the recorded effort")
+    return tuple(words), tuple(warnings)

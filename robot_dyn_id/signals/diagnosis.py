@@ -7,22 +7,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
+from robot_dyn_id.regressor import Integers, Regressor
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import SignalPlan, Smooth
 
 DELAY = 5e-3
 """Delays below this [s] are not worth a word."""
-
-
-def torque(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
-    """Torques of the given columns' parameters along a motion, shape (n, N)."""
-    layout = Layout.of(regressor, columns)
-    packed = np.empty((layout.starts[-1], len(motion)))
-    regressor.fill(motion, layout.slots, packed)
-    return np.array(
-        [values[support] @ layout.block(packed, joint)[:-1] for joint, support in enumerate(layout.supports)]
-    )
 
 
 def nominal_agreement(
@@ -39,7 +29,8 @@ def nominal_agreement(
         if piece.tau is None or not piece.own.any():
             continue
         y = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
-        x = torque(regressor, nominal, regressor.model.inertial_parameters[nominal], piece.motion.take(piece.own))
+        values = regressor.model.inertial_parameters[nominal]
+        x = regressor.torque(piece.motion.take(piece.own), values, nominal)
         count += y.shape[1]
         sums += np.array([x.sum(1), y.sum(1), (x * x).sum(1), (y * y).sum(1), (x * y).sum(1)])
     x_mean, y_mean, xx, yy, xy = sums / max(count, 1)
@@ -66,7 +57,7 @@ def delay(
     for piece in walk():
         if piece.tau is None or not piece.own.any():
             continue
-        predicted = plan.low_pass.apply(torque(regressor, columns, values, piece.motion), plan.rate)
+        predicted = plan.low_pass.apply(regressor.torque(piece.motion, values, columns), plan.rate)
         rate = derivative(predicted, plan.rate)[:, piece.own]
         residual = (plan.low_pass.apply(piece.tau, plan.rate) - predicted)[:, piece.own]
         product += (residual * rate).sum(axis=1)

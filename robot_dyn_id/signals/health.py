@@ -170,7 +170,8 @@ def compare_with_nominal(
         findings.append(
             Finding(
                 "sign",
-                f"the effort of {flipped} has the wrong sign against the URDF's own weight: set its sign in --config",
+                f"the effort of {flipped} has the wrong sign against the URDF's own weight: set its sign in "
+                "--config, or check the gravity vector and the URDF's axes",
                 refuses=True,
             )
         )
@@ -183,6 +184,18 @@ def compare_with_nominal(
                 f"efforts are {float(np.median(slopes[clear])):.2g} of the URDF's own weight: they "
                 "look like amperes; give gains [N m/A] in --config",
                 refuses=True,
+            )
+        )
+    large = clear & (slopes > 4.0)
+    if large.any():
+        told = ", ".join(
+            f"{n} ({slope:.0f} times)" for n, slope, flag in zip(names, slopes, large, strict=True) if flag
+        )
+        findings.append(
+            Finding(
+                "amperes",
+                f"the effort is far above the URDF's own weight: {told}; check the gain in --config, and the payload",
+                refuses=False,
             )
         )
     return tuple(findings)

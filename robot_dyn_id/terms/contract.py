@@ -20,15 +20,15 @@ class Term:
 
     Attributes:
         name: what the configuration calls it.
-        symbols: one short symbol per column; the number of the coordinate is appended (fv3).
-        powers: per column the power of time in its unit: the unit of a column that multiplies s^-k motion is
-            effort x s^k / (rad or m) for k > 0, the effort's own for 0.
+        symbols: one short symbol per column, not ending in a digit; the number of the coordinate is appended (fv3).
+        powers: per column the powers (a, b) of its unit (rad or m)^a s^-b: (1, 1) for a velocity, (1, 2) for an
+            acceleration, (3, 3) for the cube of a velocity.
         not_negative: whether its parameters are friction or inertia, which no real joint has below zero.
     """
 
     name: ClassVar[str]
     symbols: ClassVar[tuple[str, ...]]
-    powers: ClassVar[tuple[int, ...]]
+    powers: ClassVar[tuple[tuple[int, int], ...]]
     not_negative: ClassVar[bool] = False
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

@@ -24,7 +24,7 @@ class Coulomb(Term):
 
     name: ClassVar[str] = "coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("fc",)
-    powers: ClassVar[tuple[int, ...]] = (0,)
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
     not_negative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class Offset(Term):
 
     name: ClassVar[str] = "offset"
     symbols: ClassVar[tuple[str, ...]] = ("off",)
-    powers: ClassVar[tuple[int, ...]] = (0,)
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

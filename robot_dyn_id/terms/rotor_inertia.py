@@ -18,7 +18,7 @@ class RotorInertia(Term):
 
     name: ClassVar[str] = "rotor_inertia"
     symbols: ClassVar[tuple[str, ...]] = ("Ir",)
-    powers: ClassVar[tuple[int, ...]] = (2,)
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 2),)
     not_negative: ClassVar[bool] = True
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

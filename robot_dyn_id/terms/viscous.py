@@ -15,7 +15,7 @@ class Viscous(Term):
 
     name: ClassVar[str] = "viscous"
     symbols: ClassVar[tuple[str, ...]] = ("fv",)
-    powers: ClassVar[tuple[int, ...]] = (1,)
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 1),)
     not_negative: ClassVar[bool] = True
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
