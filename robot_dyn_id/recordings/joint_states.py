@@ -115,6 +115,14 @@ def decode(messages: Sequence[bytes]) -> Batch:
     return Batch(tuple(sorted(groups, key=lambda group: int(group.rows[0]))), decodable, stamps)
 
 
+def header_stamps(messages: Sequence[bytes]) -> Stamps:
+    """Stamps [ns], shape (n,), of messages of any type that begins with a std_msgs/Header; missing bytes count as 0."""
+    first = b"".join([message[:12].ljust(12, b"\x00") for message in messages])
+    raw = np.frombuffer(first, dtype=np.uint8).reshape(-1, 12)
+    little = raw[:, 1] == 1
+    return np.where(little, _stamps(raw, "<"), _stamps(raw, ">"))
+
+
 def encode(names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau: Array | None) -> list[bytes]:
     """Encode samples as little-endian CDR messages, the way middleware would send them.
 

@@ -1,0 +1,69 @@
+"""Message types by their names, and their definitions as a bag keeps them."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+from robot_dyn_id.errors import InputError
+
+_SEPARATOR = "=" * 80
+_NUMBERS = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}
+"""IDL's names of types that .msg files call otherwise."""
+
+_SEQUENCE = re.compile(r"sequence<(.+?)(?:, (\d+))?>")
+_ARRAY = re.compile(r"(.+)\[(\d+)\]")
+_BOUNDED_TEXT = re.compile(r"(w?string)<(\d+)>")
+
+
+def message_class(type_name: str) -> Any:
+    """The class of a type such as `sensor_msgs/msg/JointState`.
+
+    Raises:
+        InputError: it is not installed, or no message type.
+    """
+    if type_name.count("/msg/") != 1:
+        raise InputError(f"{type_name} is no message type of ROS 2")
+    package, name = type_name.split("/msg/")
+    try:
+        return getattr(import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):
+        raise InputError(
+            f"message type {type_name} is not known here; install {package}, or source the workspace that has it"
+        ) from None
+
+
+def definition(message: Any) -> str:
+    """The .msg text of a message class, without comments and constants, followed by those of its parts."""
+    texts: dict[str, str] = {}
+    _collect(message, texts)
+    first, *others = texts.items()
+    return "\n".join([first[1], *(f"{_SEPARATOR}\nMSG: {name}\n{text}" for name, text in others)])
+
+
+def begins_with_header(message: Any) -> bool:
+    """Whether the first field of a message class is a std_msgs/Header."""
+    return next(iter(message.get_fields_and_field_types().values()), "") == "std_msgs/Header"
+
+
+def _collect(message: Any, texts: dict[str, str]) -> None:
+    """Add the text of a message class and of all its parts that are not there yet, by `package/Name`."""
+    package = message.__module__.split(".")[0]
+    fields = {name: _kind(kind) for name, kind in message.get_fields_and_field_types().items()}
+    texts[f"{package}/{message.__name__}"] = "".join(f"{kind} {name}\n" for name, kind in fields.items())
+    for kind in fields.values():
+        part = kind.split("[")[0]
+        if "/" in part and part not in texts:
+            _collect(message_class(part.replace("/", "/msg/")), texts)
+
+
+def _kind(idl: str) -> str:
+    """A field's type as a .msg file has it, from rclpy's words for it, such as `sequence<double, 7>`."""
+    if found := _SEQUENCE.fullmatch(idl):
+        return f"{_kind(found[1])}[{'<=' + found[2] if found[2] else ''}]"
+    if found := _ARRAY.fullmatch(idl):
+        return f"{_kind(found[1])}[{found[2]}]"
+    if found := _BOUNDED_TEXT.fullmatch(idl):
+        return f"{found[1]}<={found[2]}"
+    return _NUMBERS.get(idl, idl)

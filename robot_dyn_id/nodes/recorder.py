@@ -1,0 +1,217 @@
+"""Records topics into a rosbag2 folder: bytes as received, nothing overwritten, readable whatever happens."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.validate_topic_name import validate_topic_name
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.msg import RecordingStatus
+from robot_dyn_id.nodes.contract import (
+    ERROR,
+    LATCHED,
+    OK,
+    PUBLISHES,
+    SERVES,
+    SUBSCRIBES,
+    WARN,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
+from robot_dyn_id.nodes.recording import Recording
+from robot_dyn_id.nodes.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.running import run
+
+LOOK = 0.1
+"""Time between two looks at publishers and writer [s]."""
+
+STEADY = 1.0
+"""Time between two status messages when nothing changes [s]."""
+
+FINISH = 2.0
+"""How long `~/stop` waits for the disk [s]; then the bag is finished behind it."""
+
+FAREWELL = 1.0
+"""How long the last status may take to arrive [s]."""
+
+WORDS = {RecordingStatus.IDLE: "idle", RecordingStatus.RECORDING: "recording", RecordingStatus.FINISHED: "finished"}
+
+NOTHING = "nothing is being recorded"
+
+
+@dataclass(frozen=True)
+class RecorderSettings:
+    """ROS parameters of the recorder."""
+
+    folder: str = ros_parameter(
+        "",
+        "Bag folder, which must not exist; codes of strftime are filled in at the start of each recording, as in "
+        "bags/%Y-%m-%d_%H-%M-%S",
+    )
+    topics: tuple[str, ...] = ros_parameter(("joint_states",), "Topics to record, of any type")
+    start: bool = ros_parameter(True, "Record at once; otherwise wait for ~/start")
+    max_duration: float = ros_parameter(0.0, "A recording ends by itself after this time; 0: never", "s", minimum=0.0)
+
+
+class Recorder(RobotNode):
+    """Records topics; see `PURPOSE` and `INTERFACES`."""
+
+    NAME = "recorder"
+    PURPOSE = "records topics into a rosbag2 folder (mcap), message bytes as they were received"
+    SETTINGS = RecorderSettings
+    INTERFACES = (
+        Interface(SUBSCRIBES, "joint_states", JointState, "Or whatever `topics` names; as its publishers offer it"),
+        Interface(PUBLISHES, "recording_status", RecordingStatus, "What is recorded, and how well", LATCHED),
+        Interface(SERVES, "~/start", Trigger, "Begin a recording"),
+        Interface(SERVES, "~/stop", Trigger, "End it; the bag is finished when the answer says success"),
+        Interface(SERVES, "~/pause", SetBool, "Drop messages for a while (true), record again (false)"),
+    )
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node, and begin to record if it is to `start`."""
+        super().__init__(**options)
+        self._check_topics()
+        self._state, self._reason = RecordingStatus.IDLE, ""
+        self._recording: Recording | None = None
+        self._told: tuple[float, Any] = (0.0, None)
+        self._status = self.publisher("recording_status")
+        self.service("~/start", self._on_start)
+        self.service("~/stop", self._on_stop)
+        self.service("~/pause", self._on_pause)
+        self.create_timer(LOOK, self._look, clock=self.steady)
+        if self.settings.start:
+            self._begin()
+        else:
+            self._tell()
+
+    @property
+    def _active(self) -> Recording | None:
+        """The recording that goes on."""
+        return self._recording if self._state == RecordingStatus.RECORDING else None
+
+    def stop(self) -> bool:
+        """Finish the bag, and see that the last status arrives: it would be lost with the process."""
+        if not self._finish(0.0):
+            return False
+        self._status.wait_for_all_acked(Duration(seconds=FAREWELL))
+        return True
+
+    def diagnosis(self) -> Diagnosis:
+        """The status in other words."""
+        values = {} if self._recording is None else self._recording.figures()
+        if self._state == RecordingStatus.FAILED:
+            return Diagnosis(ERROR, self._reason, values)
+        return Diagnosis(WARN if self._reason else OK, self._reason or WORDS[self._state], values)
+
+    def _check_topics(self) -> None:
+        """Refuse names that cannot be recorded before anything begins."""
+        if not self.settings.topics:
+            raise UsageError("parameter topics is empty: name the topics to record")
+        for topic in self.settings.topics:
+            try:
+                validate_topic_name(topic)
+            except InvalidTopicNameException:
+                raise UsageError(f"parameter topics: {topic!r} is no name of a topic") from None
+        names = [self.resolve_topic_name(topic) for topic in self.settings.topics]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"parameter topics names {name} twice")
+
+    def _look(self) -> None:
+        """Watch publishers and disk."""
+        if self._active is not None:
+            longest = self.settings.max_duration
+            if self._active.ending or self._active.failure or 0.0 < longest <= self._active.age:
+                self._finish(0.0)
+            else:
+                self._active.look()
+                self._reason = self._active.remarks
+        self._tell()
+
+    def _begin(self) -> None:
+        """Begin a recording, or fail."""
+        self._recording = None
+        try:
+            self._recording = Recording(self, self.settings.folder, self.settings.topics)
+        except RobotDynIdError as error:
+            self._state, self._reason = RecordingStatus.FAILED, str(error)
+            self.get_logger().error(f"cannot record: {error}")
+        else:
+            self._state, self._reason = RecordingStatus.RECORDING, self._recording.remarks
+            self.get_logger().info(f"recording {', '.join(self.settings.topics)} into {self._recording.folder}")
+        self._tell()
+
+    def _finish(self, timeout: float) -> bool:
+        """End the recording, if there is one; False if the disk needs more than `timeout` seconds."""
+        if self._active is None:
+            return True
+        self._active.end()
+        if not self._active.ended(timeout):
+            self._reason = "finishing the bag"
+            return False
+        recording, failure = self._active, self._active.failure
+        if failure:
+            self._state, self._reason = RecordingStatus.FAILED, failure
+            self.get_logger().error(failure)
+        else:
+            self._state, self._reason = RecordingStatus.FINISHED, recording.remarks
+            self.get_logger().info(f"finished {recording.folder}")
+        for name, figures in recording.figures().items():
+            self.get_logger().info(f"{name}: {figures}")
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        """Publish the status if it changed, or after a while."""
+        now, what = time.monotonic(), (self._state, self._reason)
+        if what == self._told[1] and now - self._told[0] < STEADY:
+            return
+        self._told = now, what
+        status = RecordingStatus(state=self._state, reason=self._reason)
+        status.header.stamp = self.get_clock().now().to_msg()
+        if self._recording is not None:
+            self._recording.describe(status)
+        self._status.publish(status)
+
+    def _on_start(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+        if self._active is not None:
+            answer.message = f"already recording into {self._active.folder}: call ~/stop first"
+            return answer
+        self._begin()
+        answer.success = self._recording is not None
+        answer.message = self._recording.folder if self._recording is not None else self._reason
+        return answer
+
+    def _on_stop(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
+        recording = self._active
+        if recording is None:
+            answer.message = NOTHING
+        elif not self._finish(FINISH):
+            answer.message = f"{recording.folder}: the disk is slow; wait until recording_status tells FINISHED"
+        else:
+            answer.success = self._state == RecordingStatus.FINISHED
+            answer.message = recording.folder if answer.success else self._reason
+        return answer
+
+    def _on_pause(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
+        if self._active is None:
+            answer.message = NOTHING
+            return answer
+        self._active.pause(request.data)
+        self._reason = self._active.remarks
+        self._tell()
+        answer.success, answer.message = True, "paused" if request.data else "recording"
+        return answer
+
+
+def main() -> int:
+    """Run the node."""
+    return run(Recorder)
