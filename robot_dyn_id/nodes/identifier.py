@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +32,19 @@ from robot_dyn_id.nodes.contract import (
     RobotNode,
 )
 from robot_dyn_id.nodes.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.message_types import definition
 from robot_dyn_id.nodes.raw_stream import RawStream
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.offline import identify_recordings, open_all, output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.pipeline import Identification
-from robot_dyn_id.recordings import FileRecording
-from robot_dyn_id.recordings.bag_writer import BagWriter
+from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
 from robot_dyn_id.recordings.rosbag2 import open_parts
+
+DISK = 60.0
+"""Longest time that the disk may take to finish the bags [s]."""
 
 LOOK = 0.1
 """Time between two looks at the identification that is running [s]."""
@@ -93,9 +97,10 @@ class Identifier(RobotNode):
         self._robot: str | Path | None = Path(settings.urdf).expanduser() if settings.urdf else None
         self._work: threading.Thread | None = None
         self._outcome: Identification | RobotDynIdError | None = None
-        self._bag: BagWriter | None = None
-        self._parts: list[Path] = []  # closed bags of the stream so far
-        self._bags, self._received, self._excited = 0, 0, False
+        self._bag: BackgroundWriter | None = None
+        self._parts: list[BackgroundWriter] = []  # ended bags of the stream so far
+        self._forgotten: list[BackgroundWriter] = []
+        self._received, self._excited = 0, False
         if self._robot is None:
             self.subscription("robot_description", self._describe)
         if settings.parameters:
@@ -127,24 +132,27 @@ class Identifier(RobotNode):
 
     def _write(self, message: bytes) -> None:
         if self._bag is None:
-            self._bags += 1
-            self._bag = BagWriter(self._folder / f"stream_{self._bags}")
+            free = next(n for n in count(1) if not (self._folder / f"stream_{n}").exists())
+            self._bag = BackgroundWriter(self._folder / f"stream_{free}")
+            self._kept = Stream("/joint_states", TYPE_NAME, definition(JointState), "", (), stamped=True)
+            self._bag.announce(self._kept)
             self.get_logger().info(f"joint states arrive, and are kept in {self._bag.folder}")
         self._received += 1
-        self._bag.write("/joint_states", TYPE_NAME, self.get_clock().now().nanoseconds, message)
+        self._bag.add(self._kept, self.get_clock().now().nanoseconds, message)
 
     def _reset(self, request: Any, answer: Any) -> Any:
         answer.message = f"{self._received} messages forgotten; their bags stay in {self._folder}"
         answer.success = True
         self._close_bag()
+        self._forgotten += self._parts
         self._parts, self._received = [], 0
         return answer
 
     def _close_bag(self) -> None:
         bag, self._bag = self._bag, None
         if bag is not None:
-            bag.close()
-            self._parts.append(bag.folder)
+            bag.end()
+            self._parts.append(bag)
 
     # --- identification, in a thread, as joint states go on arriving
 
@@ -167,22 +175,23 @@ class Identifier(RobotNode):
             raise InputError("an identification is going on; its report comes on identification_report")
         if self._robot is None:
             raise InputError("no robot description yet: give the parameter urdf, or publish robot_description")
-        recordings = self._data or [self._received_so_far()]
-        self._outcome = None
-        self._work = threading.Thread(target=self._run, args=(recordings, self._robot), daemon=True)
-        self._work.start()
-        return f"identifying from {', '.join(recording.source for recording in recordings)}"
-
-    def _received_so_far(self) -> FileRecording:
-        """What arrives from now on goes into another bag: all walks over the data must see the same."""
-        self._close_bag()
-        if not self._parts:
+        self._close_bag()  # what arrives from now on goes into another: all walks over the data must see the same
+        if not self._data and not self._parts:
             publishers = self.count_publishers("joint_states")
             raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
-        return open_parts(self._parts, None)
+        self._outcome = None
+        self._work = threading.Thread(target=self._run, args=(tuple(self._parts), self._robot), daemon=True)
+        self._work.start()
+        sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in self._parts]
+        return f"identifying from {', '.join(sources)}"
 
-    def _run(self, recordings: Sequence[FileRecording], robot: str | Path) -> None:
+    def _run(self, parts: Sequence[BackgroundWriter], robot: str | Path) -> None:
         try:
+            for bag in parts:
+                bag.ended(DISK)
+                if bag.failure:
+                    raise InputError(bag.failure)
+            recordings = self._data or [open_parts([bag.folder for bag in parts], None)]
             result, _ = identify_recordings(
                 recordings, self._held_out, robot, self._configuration, self._folder, progress=self.get_logger().info
             )
@@ -193,8 +202,13 @@ class Identifier(RobotNode):
             self.get_logger().error(traceback.format_exc())
             self._outcome = RobotDynIdError(f"internal error: {error!r}")
 
+    def _check_disk(self) -> None:
+        if self._bag is not None and self._bag.failure:
+            self.get_logger().error(self._bag.failure, throttle_duration_sec=5.0)
+
     def _look(self) -> None:
         """Begin with recordings once the robot is known; tell about an identification that has ended."""
+        self._check_disk()
         if self._data and self._robot is not None and self._work is None and self._outcome is None:
             self.get_logger().info(self._begin())
         if self._work is None or self._work.is_alive():
@@ -227,6 +241,8 @@ class Identifier(RobotNode):
     def diagnosis(self) -> Diagnosis:
         """What was received, and what became of it."""
         values = {"messages": self._received, "lost": 0 if self._data else self._stream.lost}
+        if self._bag is not None and self._bag.failure:
+            return Diagnosis(ERROR, self._bag.failure, values)
         if isinstance(self._outcome, RobotDynIdError):
             return Diagnosis(ERROR, str(self._outcome), values)
         if self._work is not None:
@@ -250,7 +266,7 @@ class Identifier(RobotNode):
     def stop(self) -> bool:
         """Finish the bag; an identification that is going on is given up, its files are written whole or not at all."""
         self._close_bag()
-        return True
+        return all(bag.ended() for bag in (*self._parts, *self._forgotten))
 
 
 def main() -> int:

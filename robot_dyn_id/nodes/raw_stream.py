@@ -38,8 +38,9 @@ class RawStream:
         )
 
     def _incompatible(self, event: Any) -> None:
-        old, self._subscription = self._subscription, self._subscribe(ReliabilityPolicy.BEST_EFFORT)
-        self._node.destroy_subscription(old)
+        # The old one first: with publishers of both kinds, messages would arrive twice.
+        self._node.destroy_subscription(self._subscription)
+        self._subscription = self._subscribe(ReliabilityPolicy.BEST_EFFORT)
         self._node.get_logger().warning(f"{self._topic} is offered with best effort only: messages can be lost")
 
     def _lost(self, event: Any) -> None:
