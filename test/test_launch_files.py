@@ -1,0 +1,74 @@
+"""What launch files and robots' configurations name exists; genuine `ros2 launch` where launch_ros is installed."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+import yaml
+
+from robot_dyn_id.nodes.ros_parameters import table
+from robot_dyn_id.nodes.tables import NODES
+
+ROOT = Path(__file__).parents[1]
+LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
+CONFIGURATIONS = sorted((ROOT / "config").glob("*.yaml"))
+BY_NAME = {node.NAME: node for node in NODES}
+
+
+def name(path):
+    return path.name
+
+
+def calls(path, function):
+    tree = ast.parse(path.read_text())
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == function]
+
+
+def declared_arguments():
+    """ARGUMENTS of launching.py, read without importing it: that needs launch_ros."""
+    tree = ast.parse((ROOT / "robot_dyn_id" / "launching.py").read_text())
+    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "ARGUMENTS")
+    return {key.value: value.elts[2].value for key, value in zip(table.keys, table.values, strict=True)}
+
+
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
+    known = declared_arguments()
+    given = {argument.value for call in calls(path, "arguments") for argument in call.args}
+    given |= {keyword.arg for call in calls(path, "arguments") for keyword in call.keywords}
+    assert given <= set(known)
+    assert all(known[argument] for argument in given)
+    assert {"robot", "config", "namespace", "use_sim_time"} <= given  # what `node` reads
+    for call in calls(path, "node"):
+        parameters = {row.name for row in table(BY_NAME[call.args[0].value].SETTINGS)}
+        passed = {item.value for item in call.args[1].elts} if len(call.args) > 1 else set()
+        assert passed <= given & parameters
+        own = {keyword.arg for keyword in call.keywords} - {"inside", "remappings"}
+        assert own <= parameters
+
+
+def test_every_scenario_has_a_launch_file():
+    assert [path.name.split(".")[0] for path in LAUNCH] == ["offline", "record", "robot", "simulation", "twin"]
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=name)
+def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
+    for key, content in yaml.safe_load(path.read_text()).items():
+        node = BY_NAME[key.removeprefix("/**/")]
+        rows = {row.name: row for row in table(node.SETTINGS)}
+        for parameter, value in content["ros__parameters"].items():
+            assert parameter in rows, f"{key}: {parameter}"
+            values = tuple(value) if isinstance(value, list) else value
+            assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_a_launch_file_is_read_by_the_genuine_launch(path):
+    from launch import LaunchContext
+    from launch.launch_description_sources import get_launch_description_from_python_launch_file
+
+    description = get_launch_description_from_python_launch_file(str(path))
+    assert all(argument.description for argument in description.get_launch_arguments())
+    assert LaunchContext() is not None
