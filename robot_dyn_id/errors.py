@@ -31,6 +31,10 @@ class ModelError(InputError):
     """The robot description cannot be used: broken, floating base, closed loop, unknown joint."""
 
 
+class MotionError(RobotDynIdError):
+    """A motion would leave the limits of a joint, or may not begin where the robot is."""
+
+
 class UnsafeDataError(InputError):
     """The health gate refuses the data: parameters estimated from them would be wrong."""
 

@@ -1,0 +1,94 @@
+"""Motions as points that a trajectory controller interpolates between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.supervision import Command
+from robot_dyn_id.excitation.transfer import Braking
+
+SAME = 1e-6
+"""Points closer than this are one [s]: controllers want times that grow."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of a motion, N in number.
+
+    Attributes:
+        times: from the beginning [s], shape (N,), growing.
+        q, dq, ddq: shape (N, n) each.
+        smooth: how many of them, from the first one on, carry accelerations. Those of braking do not: between
+            positions and velocities controllers interpolate with cubics, which a constant deceleration is, while its
+            steps have no acceleration of their own.
+    """
+
+    times: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    smooth: int
+
+
+def sample(command: Command, step: float) -> Points:
+    """The whole motion, without its first instant: the controller begins at its own present state.
+
+    Args:
+        command: the motion.
+        step: largest time between two points [s].
+    """
+    motion = command.trajectory
+    braking = isinstance(motion, Braking)
+    times = _braking_times(motion, step) if isinstance(motion, Braking) else _times(motion.duration, step)
+    times = times[1:] if len(times) > 1 else times
+    q, dq, ddq, _ = motion.evaluate(times)
+    return Points(times, q.T, dq.T, ddq.T, 0 if braking else len(times))
+
+
+def look_ahead(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> Points:
+    """What follows from now on, and then braking: a controller that gets no more comes to rest by itself.
+
+    Args:
+        command: the motion.
+        now: by the motion's clock [s]; time 0 of the points.
+        step: largest time between two points [s].
+        ahead: how much of the motion [s].
+        limits: of braking.
+    """
+    motion = command.trajectory
+    begin = command.time(now)
+    if isinstance(motion, Braking):
+        times = _braking_times(motion, step)
+        times = np.concatenate([[begin], times[times > begin + SAME]])
+        q, dq, ddq, _ = motion.evaluate(times)
+        return Points(times - begin, q.T, dq.T, ddq.T, 0)
+    times = begin + _times(min(ahead, motion.duration - begin), step)
+    q, dq, ddq, _ = motion.evaluate(times)
+    stop = Braking(q[:, -1], dq[:, -1], limits.acceleration)
+    after = _braking_times(stop, step)[1:]
+    more_q, more_dq, more_ddq, _ = stop.evaluate(after)
+    return Points(
+        np.concatenate([times - begin, times[-1] - begin + after]),
+        np.hstack([q, more_q]).T,
+        np.hstack([dq, more_dq]).T,
+        np.hstack([ddq, more_ddq]).T,
+        len(times),
+    )
+
+
+def _times(duration: float, step: float) -> Array:
+    """From 0 to `duration`, both included; only 0 if that is all."""
+    return np.linspace(0.0, duration, 1 + int(np.ceil(duration / step))) if duration > SAME else np.zeros(1)
+
+
+def _braking_times(motion: Braking, step: float) -> Array:
+    """A grid with every instant at which a joint comes to rest; there accelerations have steps."""
+    rests = np.sort(motion.times[motion.times > SAME])
+    rests = rests[np.diff(rests, append=np.inf) > SAME]
+    times = _times(motion.duration, step)
+    apart = np.all(np.abs(times[:, None] - rests[None, :]) > SAME, axis=1)
+    return np.sort(np.concatenate([times[apart], rests]))

@@ -1,0 +1,224 @@
+"""Who may move the robot when: the states of an execution, its faults, and the command that follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import MotionError
+from robot_dyn_id.excitation.feedback import Feedback, Moment
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.excitation.transfer import Braking, Entered, enter
+
+GRACE = 1.0
+"""How much longer than commanded a robot may take to be measured at rest [s]."""
+
+
+class Phase(IntEnum):
+    """As in ExcitationStatus.msg."""
+
+    WAITING = 0
+    READY = 1
+    APPROACHING = 2
+    RUNNING = 3
+    PAUSED = 4
+    STOPPING = 5
+    DONE = 6
+    FAULT = 7
+
+
+UNDER_WAY = (Phase.APPROACHING, Phase.RUNNING)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A motion that the robot is told to make.
+
+    Attributes:
+        trajectory: the motion.
+        begin: when it begins, by both clocks.
+    """
+
+    trajectory: Entered | Braking
+    begin: Moment
+
+    def time(self, motion: float) -> float:
+        """Time within the trajectory [s]."""
+        return min(max(motion - self.begin.motion, 0.0), self.trajectory.duration)
+
+    def state(self, motion: float) -> tuple[Array, Array]:
+        """Position and velocity that are commanded, shape (n,) each."""
+        q, dq, _, _ = self.trajectory.evaluate(np.array([self.time(motion)]))
+        return q[:, 0], dq[:, 0]
+
+    def over(self, motion: float) -> bool:
+        """Whether it is at its end."""
+        return self.time(motion) >= self.trajectory.duration
+
+
+class Supervisor:
+    """Runs an excitation on request, and brakes on request or on a fault.
+
+    Feed it joint states and the clock; send `command` whenever it is another one than before.
+
+    Attributes:
+        phase: what it is doing.
+        reason: why it waits, stopped or failed; empty otherwise.
+        command: the latest motion; None before the first.
+        feedback: what the robot tells.
+    """
+
+    def __init__(self, excitation: Trajectory, limits: MotionLimits, tracking: Array, timeout: float) -> None:
+        """Wait for joint states.
+
+        Args:
+            excitation: within the limits, at rest at both ends.
+            limits: of the joints.
+            tracking: largest distance between commanded and measured position [rad or m], shape (n,).
+            timeout: longest time between two joint states [s].
+        """
+        self.phase, self.reason = Phase.WAITING, ""
+        self.command: Command | None = None
+        self.feedback = Feedback(limits, timeout)
+        self.excitation, self._limits, self._tracking = excitation, limits, tracking
+        self._since = 0.0  # own time of the excitation at which it was left
+        self._after = Phase.READY  # what follows braking
+
+    # --- what happens --------------------------------------------------------------------------------------------
+
+    def receive(
+        self, now: Moment, stamp: float, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
+    ) -> None:
+        """Take joint states, see `Feedback.receive`; broken ones are a fault at once."""
+        self.feedback.receive(now, stamp, names, positions, velocities)
+        if self.phase in UNDER_WAY:
+            self._watch(now, self.feedback.silence(now.steady))
+
+    def tick(self, now: Moment, obstacle: str) -> None:
+        """Look at the clock and the robot, often.
+
+        Args:
+            now: the time.
+            obstacle: why the robot cannot be commanded, such as no controller; empty if it can.
+        """
+        self._progress(now)
+        problem = self.feedback.silence(now.steady) or obstacle
+        if self.phase in (Phase.WAITING, Phase.READY):
+            if problem:
+                self.phase, self.reason = Phase.WAITING, problem
+            elif self.phase == Phase.WAITING:
+                self.phase, self.reason = Phase.READY, ""
+        elif self.phase in (*UNDER_WAY, Phase.STOPPING):
+            self._watch(now, problem or self.feedback.outside() or self._lost_track())
+
+    def _progress(self, now: Moment) -> None:
+        """Go on to what the clock demands."""
+        if self.command is None:
+            return
+        motion = self.command.trajectory
+        if isinstance(motion, Entered):
+            if self.phase == Phase.APPROACHING and self.command.time(now.motion) >= motion.lead.duration:
+                self.phase = Phase.RUNNING
+            if self.phase == Phase.RUNNING and self.command.over(now.motion):
+                self.phase, self._since = Phase.DONE, self.excitation.duration
+        elif self.phase == Phase.STOPPING and self.command.over(now.motion):
+            self.phase = self._after
+
+    def _lost_track(self) -> str:
+        error = self.tracking_error()
+        for j in np.flatnonzero(np.abs(error) > self._tracking):
+            return (
+                f"joint {self._limits.joint_names[j]} is {abs(error[j]):.3g} {self._limits.unit(j)} away from its "
+                f"command, more than {self._tracking[j]:g}"
+            )
+        return ""
+
+    def _watch(self, now: Moment, fault: str) -> None:
+        if not fault:
+            return
+        if self.phase in UNDER_WAY:
+            self._brake(now)
+        self.phase, self.reason = Phase.FAULT, fault
+
+    def _brake(self, now: Moment) -> None:
+        assert self.command is not None
+        self._since = self.elapsed(now)
+        self.command = Command(Braking(*self.command.state(now.motion), self._limits.acceleration), now)
+
+    # --- what is asked; the answer is empty, or why not ----------------------------------------------------------
+
+    def start(self, now: Moment, obstacle: str) -> str:
+        """Begin the excitation."""
+        if self.phase == Phase.PAUSED:
+            return "paused: end the pause to go on, or stop first"
+        return self._enter(now, obstacle, 0.0)
+
+    def resume(self, now: Moment, obstacle: str) -> str:
+        """Go on after a pause, from where it was, by a new approach."""
+        return self._enter(now, obstacle, self._since) if self.phase == Phase.PAUSED else "not paused"
+
+    def pause(self, now: Moment) -> str:
+        """Brake, to go on later."""
+        if self.phase in UNDER_WAY:
+            self._brake(now)
+            self.phase, self._after, self.reason = Phase.STOPPING, Phase.PAUSED, "paused as asked"
+        pausing = self.phase == Phase.STOPPING and self._after == Phase.PAUSED
+        return "" if pausing or self.phase == Phase.PAUSED else "nothing is under way"
+
+    def stop(self, now: Moment) -> str:
+        """Brake, if anything moves; a pause ends too. It is never refused."""
+        if self.phase in UNDER_WAY:
+            self._brake(now)
+            self.phase = Phase.STOPPING
+        elif self.phase == Phase.PAUSED:
+            self.phase = Phase.READY
+        if self.phase in (Phase.STOPPING, Phase.READY):
+            self._after, self.reason = Phase.READY, "stopped as asked"
+        return ""
+
+    def _enter(self, now: Moment, obstacle: str, since: float) -> str:
+        if self.phase in UNDER_WAY or (self.command is not None and not self.command.over(now.motion)):
+            return "the robot is still moving"
+        problem = obstacle or self.feedback.silence(now.steady) or self.feedback.moving()
+        if problem:
+            return problem
+        assert self.feedback.position is not None
+        try:
+            motion = enter(self.excitation, since, self.feedback.position, self._limits)
+        except MotionError as error:
+            return str(error)
+        self.command, self._since = Command(motion, now), since
+        self.phase, self.reason = Phase.APPROACHING, ""
+        return ""
+
+    def sent(self, now: Moment) -> None:
+        """The command has gone out only now: it begins now."""
+        assert self.command is not None
+        self.command = replace(self.command, begin=now)
+
+    # --- what can be told ----------------------------------------------------------------------------------------
+
+    def elapsed(self, now: Moment) -> float:
+        """Own time of the excitation [s]."""
+        if self.phase == Phase.RUNNING and self.command is not None and isinstance(self.command.trajectory, Entered):
+            return float(self.command.trajectory.own_time(np.array([self.command.time(now.motion)]))[0][0])
+        return self._since
+
+    def tracking_error(self) -> Array:
+        """Measured minus commanded position at the latest joint states, shape (n,); 0 before the first command."""
+        if self.command is None:
+            return np.zeros(len(self._tracking))
+        return self.feedback.error(self.command.state(self.feedback.at.motion)[0])
+
+    def at_rest(self, now: Moment) -> bool:
+        """Whether the robot has come to rest; if it cannot be told, whether it must have long ago."""
+        if self.command is None:
+            return True
+        if now.steady - self.command.begin.steady > self.command.trajectory.duration + GRACE:
+            return self.phase not in UNDER_WAY
+        return self.phase not in UNDER_WAY and self.command.over(now.motion) and not self.feedback.moving()
