@@ -17,7 +17,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Points:
-    """Points of a motion, N in number.
+    """Points of a motion that ends at rest, N in number.
 
     Attributes:
         times: from the beginning [s], shape (N,), growing.
@@ -32,6 +32,10 @@ class Points:
     dq: Array
     ddq: Array
     smooth: int
+
+    def __post_init__(self) -> None:
+        """Make the rest at the end exact: controllers refuse a last velocity that is not 0."""
+        self.dq[-1] = self.ddq[-1] = 0.0
 
 
 def sample(command: Command, step: float) -> Points:

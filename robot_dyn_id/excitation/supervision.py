@@ -177,8 +177,9 @@ class Supervisor:
             self.phase = Phase.STOPPING
         elif self.phase == Phase.PAUSED:
             self.phase = Phase.READY
-        if self.phase in (Phase.STOPPING, Phase.READY):
-            self._after, self.reason = Phase.READY, "stopped as asked"
+        elif self.phase != Phase.STOPPING:
+            return ""
+        self._after, self.reason = Phase.READY, "stopped as asked"
         return ""
 
     def _enter(self, now: Moment, obstacle: str, since: float) -> str:
