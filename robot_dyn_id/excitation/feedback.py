@@ -34,6 +34,7 @@ class Feedback:
         position: shape (n,) [rad or m]; None before the first good joint states.
         velocity: shape (n,); None where the robot does not tell it.
         at: when `position` was received.
+        broken: what is wrong with the latest joint states; empty if nothing.
     """
 
     def __init__(self, limits: MotionLimits, timeout: float) -> None:
@@ -47,7 +48,7 @@ class Feedback:
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
         self._places: list[int] = []
-        self._broken = ""
+        self.broken = ""
         self._stamp = 0.0
         self._frozen = False
         self.position: Array | None = None
@@ -67,7 +68,7 @@ class Feedback:
             if len(missing) == len(self._limits.joint_names):
                 return
             if missing:
-                self._broken = f"joint states lack {', '.join(missing)}"
+                self.broken = f"joint states lack {', '.join(missing)}"
                 return
             self._names, self._places = list(names), [known[name] for name in self._limits.joint_names]
         self._frozen = stamp != 0.0 and stamp == self._stamp
@@ -75,12 +76,12 @@ class Feedback:
             return
         self._stamp = stamp
         if len(positions) != len(names):
-            self._broken = f"joint states have {len(names)} names but {len(positions)} positions"
+            self.broken = f"joint states have {len(names)} names but {len(positions)} positions"
             return
         position = np.array([positions[place] for place in self._places])
-        self._broken = ""
+        self.broken = ""
         for j in np.flatnonzero(~np.isfinite(position)):
-            self._broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]}"
+            self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]}"
             return
         self.position, self.at = position, now
         # controllers fill in NaN where a joint has no velocity sensor
@@ -89,8 +90,8 @@ class Feedback:
 
     def silence(self, steady: float) -> str:
         """Why the joint states cannot be relied on now; empty if they can."""
-        if self._broken:
-            return self._broken
+        if self.broken:
+            return self.broken
         if self.position is None:
             return "no joint states yet: is the robot's joint state broadcaster running?"
         silent = steady - self.at.steady

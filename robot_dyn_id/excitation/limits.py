@@ -146,8 +146,8 @@ class MotionLimits:
             peak = np.abs(values).max(axis=1)
             for j in np.flatnonzero(peak > limit * (1.0 + ROUNDING)):
                 raise MotionError(
-                    f"joint {self.joint_names[j]}: the motion needs a {word} of {peak[j]:.4g} {self.unit(j)}{per}, "
-                    f"more than its limit {limit[j]:.4g}"
+                    f"joint {self.joint_names[j]}: the {word} of the motion reaches {peak[j]:.4g} "
+                    f"{self.unit(j)}{per}, more than its limit {limit[j]:.4g}"
                 )
 
     def largest_amplitude(self, reach: Array, peaks: tuple[Array, Array, Array]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -17,6 +18,9 @@ from robot_dyn_id.excitation.transfer import Braking, Entered, enter
 
 GRACE = 1.0
 """How much longer than commanded a robot may take to be measured at rest [s]."""
+
+OVERSLEPT = 0.05
+"""A tick that is this late [s] tells that the process was held up."""
 
 
 class Phase(IntEnum):
@@ -88,6 +92,7 @@ class Supervisor:
         self.excitation, self._limits, self._tracking = excitation, limits, tracking
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
+        self._ticked, self._overslept = -math.inf, False
 
     # --- what happens --------------------------------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class Supervisor:
         """Take joint states, see `Feedback.receive`; broken ones are a fault at once."""
         self.feedback.receive(now, stamp, names, positions, velocities)
         if self.phase in UNDER_WAY:
-            self._watch(now, self.feedback.silence(now.steady))
+            self._watch(now, self.feedback.broken)
 
     def tick(self, now: Moment, obstacle: str) -> None:
         """Look at the clock and the robot, often.
@@ -107,7 +112,10 @@ class Supervisor:
             obstacle: why the robot cannot be commanded, such as no controller; empty if it can.
         """
         self._progress(now)
-        problem = self.feedback.silence(now.steady) or obstacle
+        # Who overslept hears nobody: what was said meanwhile is read before the next tick, and silence judged then.
+        self._overslept = now.steady - self._ticked > OVERSLEPT and not self._overslept
+        self._ticked = now.steady
+        problem = obstacle if self._overslept else self.feedback.silence(now.steady) or obstacle
         if self.phase in (Phase.WAITING, Phase.READY):
             if problem:
                 self.phase, self.reason = Phase.WAITING, problem

@@ -1,0 +1,428 @@
+"""The node, with a robot behind a trajectory controller, over real DDS: moves when asked, and stops when in doubt."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from follower import Follower
+from rclpy.node import Node
+from robot_dyn_id.msg import ExcitationStatus as Status
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.errors import ModelError, MotionError, UsageError
+from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.robot import RobotModel
+
+ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
+NAMES = [f"joint{i}" for i in range(1, 8)]
+START = np.full(7, 0.1)
+ACCELERATION = 10.0
+QUICK = {"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3}
+VELOCITY = RobotModel.from_urdf(ARM).limits.velocity
+MODES = pytest.mark.parametrize("mode", ["trajectory", "streaming"])
+
+
+def ros_arguments(parameters):
+    return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
+
+
+class Cell:
+    """A follower and the node, and what the node tells."""
+
+    def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
+        self.world, self.prefix = world, f"{namespace}/" if namespace else ""
+        self.follower = None
+        if follower:
+            self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
+        arguments = ros_arguments({"urdf": urdf, **QUICK, **parameters})
+        self.node = world.add(ExcitationPublisher, *arguments, namespace=namespace)
+        self.told = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
+
+    @property
+    def state(self):
+        return self.told[-1].state if self.told else None
+
+    @property
+    def reason(self):
+        return self.told[-1].reason if self.told else ""
+
+    def until(self, state, timeout=20.0):
+        self.world.until(lambda: self.state == state, timeout, f"state {state}: {self.state}, {self.reason}")
+        return self
+
+    def call(self, name, request=None):
+        kind = Trigger if request is None else SetBool
+        return self.world.call(kind, f"{self.prefix}excitation_publisher/{name}", request)
+
+    def running(self, progress=0.3):
+        self.world.until(lambda: self.state in (Status.READY, Status.DONE))
+        answer = self.call("start")
+        assert (answer.success, answer.message) == (True, "")
+        self.world.until(lambda: self.state == Status.RUNNING and self.told[-1].elapsed > progress)
+        return self
+
+
+def ready(world, **options):
+    return Cell(world, **options).until(Status.READY)
+
+
+# --- what it is there for ----------------------------------------------------------------------------------------
+
+
+@MODES
+def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, mode):
+    cell = ready(world, mode=mode, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
+    begin = time.monotonic()
+    world.until(lambda: time.monotonic() > begin + 0.5)
+    assert cell.follower.received == []
+    cell.running().until(Status.DONE)
+    world.until(cell.follower.at_rest)
+    told = [status.state for status in cell.told]
+    assert told == sorted(told, key=[0, 1, 2, 3, 6].index)
+    assert (cell.told[-1].elapsed, cell.told[-1].duration, list(cell.told[-1].joint_names)) == (2.0, 2.0, NAMES)
+    moved = np.ptp([q for _, q, _ in cell.follower.history], axis=0)
+    assert np.all(moved > 0.05)
+    speed = np.abs([dq for _, _, dq in cell.follower.history]).max(axis=0)
+    assert np.all(speed <= VELOCITY * 1.001)
+    assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
+
+
+def test_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
+    cell = ready(world).running()
+    ((_, message),) = cell.follower.received
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
+    times = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points]
+    assert times[0] > 0.0
+    assert np.diff(times).max() < 0.0101
+    for point in message.points:
+        assert len(point.positions) == len(point.velocities) == len(point.accelerations) == 7
+    last = message.points[-1]
+    assert not any(last.velocities) and not any(last.accelerations)
+
+
+def test_streaming_leaves_a_robot_at_rest_when_the_node_dies(world):
+    cell = ready(world, mode="streaming").running()
+    messages = len(cell.follower.received)
+    world.remove(cell.node)
+    world.until(cell.follower.at_rest, 0.1 + VELOCITY.max() / ACCELERATION + 0.5)
+    assert messages > 30
+    _, message = cell.follower.received[-1]
+    assert message.header.stamp.sec > 0
+    assert list(message.points[0].accelerations) and not list(message.points[-1].accelerations)
+
+
+def test_sequential_sines_move_one_joint_after_the_other(world):
+    cell = ready(world, form="sequential_sine", period=0.3, periods=1, amplitude_share=0.2)
+    cell.running(progress=0.0).until(Status.DONE)
+    approach = len([None for status in cell.told if status.state == Status.APPROACHING])
+    assert approach
+    begin = next(t for t, _, dq in cell.follower.history if np.count_nonzero(np.abs(dq) > 1e-6) == 1)
+    moving = [np.abs(dq) > 1e-6 for t, _, dq in cell.follower.history if t > begin]
+    assert max(np.count_nonzero(row) for row in moving) == 1
+    order = [int(np.flatnonzero(row)[0]) for row in moving if row.any()]
+    assert sorted(set(order)) == list(range(7))
+    assert order == sorted(order, reverse=True)
+
+
+@MODES
+def test_stop_brakes_and_a_new_start_begins_anew(world, mode):
+    cell = ready(world, mode=mode).running()
+    assert cell.call("stop").success
+    cell.until(Status.READY)
+    assert cell.reason == "stopped as asked"
+    world.until(cell.follower.at_rest, 1.0)
+    cell.running(progress=0.0).until(Status.DONE)
+
+
+@MODES
+def test_a_pause_brakes_and_goes_on_from_where_it_was(world, mode):
+    cell = ready(world, mode=mode).running()
+    assert not cell.call("start").success
+    assert cell.call("pause", SetBool.Request(data=True)).success
+    cell.until(Status.PAUSED)
+    elapsed = cell.told[-1].elapsed
+    assert 0.3 < elapsed < 1.5
+    world.until(cell.follower.at_rest, 1.0)
+    refused = cell.call("start")
+    assert not refused.success and "paused" in refused.message
+    assert cell.call("pause", SetBool.Request(data=False)).success
+    cell.until(Status.RUNNING)
+    assert cell.told[-1].elapsed >= elapsed
+    cell.until(Status.DONE)
+    assert not cell.call("pause", SetBool.Request(data=False)).success
+
+
+# --- when in doubt -----------------------------------------------------------------------------------------------
+
+
+def silent(cell):
+    cell.follower.speak = False
+
+
+def disturbed(change):
+    def fault(cell):
+        def disturb(message):
+            change(message)
+            return message
+
+        cell.follower.disturb = disturb
+
+    return fault
+
+
+def not_a_number(message):
+    message.position[2] = math.nan
+
+
+def far(message):
+    message.position[4] += 0.6
+
+
+def lacking(message):
+    message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
+
+
+def shorter(message):
+    message.position = message.position[1:]
+
+
+def frozen(message):
+    message.header.stamp.sec, message.header.stamp.nanosec = 5, 0
+
+
+FAULTS = {
+    "silence": (silent, "no joint states for 0.1"),
+    "frozen stamps": (disturbed(frozen), "stamps of the joint states stand still"),
+    "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
+    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2"),
+    "a joint is missing": (disturbed(lacking), "joint states lack joint1"),
+    "lengths": (disturbed(shorter), "joint states have 7 names but 6 positions"),
+}
+
+
+@MODES
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, mode, fault):
+    cell = ready(world, mode=mode)
+    inject, words = FAULTS[fault]
+    cell.running()
+    began, before = time.monotonic(), len(cell.follower.received)
+    inject(cell)
+    cell.until(Status.FAULT, 5.0)
+    assert words in cell.reason
+    world.until(cell.follower.at_rest, 1.0)
+    braking = [t for t, message in cell.follower.received[before:] if not len(message.points[0].accelerations)]
+    assert braking[0] - began <= 0.2
+    speeds = [(t, np.abs(dq)) for t, _, dq in cell.follower.history]
+    speed = max(dq.max() for t, dq in speeds if began <= t <= braking[0] + 0.01)
+    rest = next(t for t, dq in speeds if t > braking[0] and not dq.any())
+    assert rest - braking[0] <= speed / ACCELERATION + 0.03  # one point, one joint state, one turn of the executor
+    count, again = len(cell.follower.received), time.monotonic()
+    cell.follower.speak, cell.follower.disturb = True, lambda message: message
+    world.until(lambda: time.monotonic() > again + 0.3)
+    assert (cell.state, len(cell.follower.received)) == (Status.FAULT, count)  # nothing moves by itself
+    answer = cell.call("start")
+    assert answer.success, answer.message
+
+
+def test_the_loss_of_the_controller_is_told_and_without_one_nothing_starts(world):
+    cell = ready(world).running()
+    states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    position = cell.follower.q
+
+    def go_on():  # the robot's own joint states survive its controller
+        message = JointState(name=NAMES, position=cell.node._supervisor.command.state(cell.node._now().motion)[0])
+        message.header.stamp = world.probe.get_clock().now().to_msg()
+        states.publish(message)
+
+    world.probe.create_timer(0.005, go_on)
+    assert len(position) == 7
+    world.remove(cell.follower)
+    went = time.monotonic()
+    cell.until(Status.FAULT, 5.0)
+    assert cell.reason.startswith("no controller: nobody subscribes to /joint_trajectory_controller")
+    assert time.monotonic() - went < 0.5  # the slice of the executor and the discovery included
+    world.until(lambda: cell.node._supervisor.at_rest(cell.node._now()), 3.0)
+    refused = cell.call("start")
+    assert not refused.success and "no controller" in refused.message
+
+
+def test_a_second_commander_is_refused(world):
+    cell = ready(world)
+    other = world.probe.create_publisher(JointTrajectory, "joint_trajectory_controller/joint_trajectory", RELIABLE)
+    cell.until(Status.WAITING)
+    assert "another node publishes to /joint_trajectory_controller/joint_trajectory" in cell.reason
+    assert not cell.call("start").success
+    world.probe.destroy_publisher(other)
+    cell.until(Status.READY)
+
+
+def test_without_joint_states_it_waits_and_says_so(world):
+    cell = ready(world)
+    cell.follower.speak = False
+    cell.until(Status.WAITING)
+    assert "no joint states for" in cell.reason
+    assert not cell.call("start").success
+    cell.follower.speak = True
+    cell.until(Status.READY)
+
+
+def test_a_robot_outside_its_limits_is_not_moved(world):
+    cell = ready(world)
+    cell.follower.q = np.array([0.1, 2.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+    world.until(lambda: cell.node._supervisor.feedback.position[1] == 2.5)
+    answer = cell.call("start")
+    assert answer.message == "joint joint2: the robot is at 2.5 rad, outside its limits -1.9 to 1.9"
+    assert cell.follower.received == []
+
+
+# --- time --------------------------------------------------------------------------------------------------------
+
+
+class SimulatedClock(Node):
+    """`/clock` at twice the speed of the wall, until it is halted."""
+
+    def __init__(self, **options):
+        super().__init__("clock", **options)
+        self.topic, self.message, self.time = self.create_publisher(Clock, "/clock", 10), Clock(), 10.0
+        self.halted = False
+        self.create_timer(0.005, self.tick)
+
+    def tick(self):
+        if not self.halted:
+            self.time += 0.01
+            self.message.clock.sec, self.message.clock.nanosec = divmod(round(self.time * 1e9), 1_000_000_000)
+            self.topic.publish(self.message)
+
+
+@MODES
+def test_simulated_time_is_followed_and_its_halt_is_silence(world, mode):
+    cell = Cell(world, follower=False, mode=mode, use_sim_time="true")
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), "-p", "use_sim_time:=true")
+    world.until(lambda: "nobody publishes /clock" in cell.reason or "no joint states" in cell.reason)
+    assert not cell.call("start").success
+    clock = world.add(SimulatedClock)
+    begin = time.monotonic()
+    cell.running(progress=0.5).until(Status.DONE)
+    assert cell.told[-1].header.stamp.sec < 100
+    assert time.monotonic() - begin < 2.5  # 0.5 s of approach and 2 s of motion take half as long, or little more
+    cell.running(progress=0.5)
+    clock.halted = True
+    halted = time.monotonic()
+    cell.until(Status.FAULT, 2.0)
+    assert time.monotonic() - halted < 0.45
+    clock.halted = False
+    world.until(cell.follower.at_rest, 2.0)
+
+
+# --- robots ------------------------------------------------------------------------------------------------------
+
+
+def test_the_robot_description_may_come_late_broken_and_again(world):
+    cell = Cell(world, urdf="", joints="[joint1, joint2, joint3, joint4, joint5, joint6, joint7]")
+    world.until(lambda: "waiting for /robot_description" in cell.reason)
+    refused = cell.call("start")
+    assert not refused.success and "waiting for /robot_description" in refused.message
+    topic = world.probe.create_publisher(String, "robot_description", LATCHED)
+    for broken, words in (
+        ("no URDF", "broken XML"),
+        ("<robot", "broken XML"),
+        (ARM.read_text().replace("joint7", "wrist"), "joint joint7 is not a moving joint of the robot"),
+        (ARM.read_text().replace('velocity="2.0"', 'velocity="0"'), "joint joint1: its limits of position or velocity"),
+    ):
+        topic.publish(String(data=broken))
+        world.until(lambda words=words: words in cell.reason, 10.0, words)
+        assert cell.state == Status.WAITING
+    topic.publish(String(data=ARM.read_text()))
+    cell.until(Status.READY).running().until(Status.DONE)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"joints": "[joint1, elbow]"}, ModelError, "joint elbow is not a moving joint of the robot; its joints are"),
+        ({"urdf": "/nowhere.urdf"}, ModelError, "/nowhere.urdf: cannot read the robot description"),
+        ({"form": "zigzag"}, UsageError, "form must be one of fourier, sequential_sine"),
+        ({"acceleration": "[1.0, 2.0]"}, UsageError, "acceleration has 2 values, expected 1 or one for each of joint1"),
+        ({"acceleration": "[-1.0]"}, UsageError, "acceleration must be at least 0.001"),
+        (
+            {"posture": "[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]"},
+            MotionError,
+            "joint joint2: the posture asked for is at 3",
+        ),
+        ({"rate": 5.0}, UsageError, r"rate must be within 20 and 1000 \[Hz\], not 5.0"),
+    ],
+)
+def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, words):
+    with pytest.raises(error, match=words):
+        Cell(world, follower=False, **parameters)
+
+
+def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given(world):
+    node = Cell(world, follower=False, joints="[joint3, joint1]", acceleration="[3.0, 1.0]").node
+    assert node._limits.joint_names == ("joint1", "joint3")
+    assert list(node._limits.acceleration) == [1.0, 3.0]
+
+
+def test_two_robots_in_two_namespaces_do_not_meet(world):
+    left, right = (Cell(world, namespace=name) for name in ("left", "right"))
+    right.until(Status.READY)
+    left.running().until(Status.DONE)
+    assert right.follower.received == []
+    assert {status.state for status in right.told} <= {Status.WAITING, Status.READY}
+    right.running()
+    right.follower.speak = False
+    right.until(Status.FAULT)
+    assert left.state == Status.DONE
+
+
+# --- Ctrl-C ------------------------------------------------------------------------------------------------------
+
+MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("phase", ["no robot", "ready", "approaching", "running", "paused", "fault"])
+def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
+    parameters = QUICK | {"period": 4.0, "posture": "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]", "amplitude_share": 0.8}
+    if phase != "no robot":
+        parameters["urdf"] = str(ARM)
+    arguments = ros_arguments(parameters)
+    follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    told = world.heard(Status, "excitation_status", LATCHED)
+
+    def state():
+        return told[-1].state if told else None
+
+    process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ),
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    try:
+        world.until(lambda: state() == (Status.WAITING if phase == "no robot" else Status.READY), 30.0)
+        if phase not in ("no robot", "ready"):
+            assert world.call(Trigger, "excitation_publisher/start").success
+            world.until(lambda: np.abs(follower.dq).max() > 0.3)
+        if phase not in ("no robot", "ready", "approaching"):
+            world.until(lambda: state() == Status.RUNNING and told[-1].elapsed > 0.5)
+        if phase == "paused":
+            assert world.call(SetBool, "excitation_publisher/pause", SetBool.Request(data=True)).success
+            world.until(lambda: state() == Status.PAUSED)
+        if phase == "fault":
+            follower.speak = False
+            world.until(lambda: state() == Status.FAULT)
+        process.send_signal(signal.SIGINT)
+        world.until(lambda: process.poll() is not None, 5.0, "the end of the process")
+        assert process.returncode == 0, process.stderr.read()
+        assert follower.at_rest()
+    finally:
+        process.kill()
+        process.communicate()

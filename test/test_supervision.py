@@ -1,0 +1,344 @@
+"""The states of an execution: every transition, every fault, by both clocks."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from simulated import ARM
+
+from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.feedback import Moment
+from robot_dyn_id.excitation.supervision import Phase, Supervisor
+from robot_dyn_id.excitation.transfer import Braking, Entered
+from robot_dyn_id.robot import RobotModel
+
+NAMES = ["shoulder", "elbow", "wrist"]
+LIMITS = MotionLimits.of(RobotModel.from_urdf(ARM), (4.0,), margin=0.02)
+EXCITATION = make_excitation("fourier", LIMITS, Demand(period=4.0, periods=1))
+TIMEOUT, TRACKING, STEP = 0.1, 0.2, 0.01
+
+
+class Cell:
+    """A supervisor with a robot that follows, and two clocks, 10 ms at a time."""
+
+    def __init__(self):
+        self.supervisor = Supervisor(EXCITATION, LIMITS, np.full(3, TRACKING), TIMEOUT)
+        self.t = self.steady = 100.0
+        self.q = LIMITS.around()[0] + 0.1
+        self.obstacle, self.speak, self.halted = "", True, False
+        self.offset, self.names, self.velocity = np.zeros(3), NAMES, None
+
+    @property
+    def now(self):
+        return Moment(self.steady, self.t)
+
+    def step(self, count=1):
+        for _ in range(count):
+            self.steady += STEP
+            self.t += 0.0 if self.halted else STEP
+            velocity = np.zeros(3)
+            if self.supervisor.command is not None:
+                self.q, velocity = self.supervisor.command.state(self.t)
+            if self.speak:
+                order = [NAMES.index(name) for name in self.names if name in NAMES]
+                q, dq = (self.q + self.offset)[order], (velocity if self.velocity is None else self.velocity)[order]
+                self.supervisor.receive(self.now, self.t, self.names, q.tolist(), dq.tolist())
+            self.supervisor.tick(self.now, self.obstacle)
+        return self.supervisor.phase
+
+    def until(self, phase, limit=2000):
+        for _ in range(limit):
+            if self.step() == phase:
+                return self
+        raise AssertionError(f"{self.supervisor.phase!r}: {self.supervisor.reason}, not {phase!r}")
+
+    def start(self):
+        return self.supervisor.start(self.now, self.obstacle)
+
+    def brought_to(self, phase):
+        """The shortest way to every phase."""
+        if phase == Phase.WAITING:
+            return self
+        self.until(Phase.READY)
+        if phase == Phase.READY:
+            return self
+        assert self.start() == ""
+        if phase == Phase.APPROACHING:
+            self.step(10)
+            return self
+        self.until(Phase.RUNNING)
+        if phase == Phase.DONE:
+            return self.until(Phase.DONE)
+        self.step(70)
+        if phase in (Phase.STOPPING, Phase.PAUSED):
+            assert self.supervisor.pause(self.now) == ""
+            self.step()
+        if phase == Phase.PAUSED:
+            self.until(Phase.PAUSED)
+        if phase == Phase.FAULT:
+            self.offset = np.array([0.0, 0.3, 0.0])
+            self.step()
+            self.offset = np.zeros(3)
+        assert self.supervisor.phase == phase
+        return self
+
+
+def test_the_phases_are_those_of_the_message():
+    from robot_dyn_id.msg import ExcitationStatus
+
+    assert {phase.name: phase.value for phase in Phase} == {
+        name: getattr(ExcitationStatus, name) for name in Phase.__members__
+    }
+
+
+W, R, A, N, P, S, D, F = Phase
+TABLE = {
+    #          start, stop, pause, resume: the phase after it, and a word of the refusal
+    W: ((W, "no joint states yet"), (W, ""), (W, "nothing is under way"), (W, "not paused")),
+    R: ((A, ""), (R, ""), (R, "nothing is under way"), (R, "not paused")),
+    A: ((A, "still moving"), (S, ""), (S, ""), (A, "not paused")),
+    N: ((N, "still moving"), (S, ""), (S, ""), (N, "not paused")),
+    P: ((P, "paused: end the pause"), (R, ""), (P, ""), (A, "")),
+    S: ((S, "still moving"), (S, ""), (S, ""), (S, "not paused")),
+    D: ((A, ""), (D, ""), (D, "nothing is under way"), (D, "not paused")),
+    F: ((F, "still moving"), (F, ""), (F, "nothing is under way"), (F, "not paused")),
+}
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("asked", range(4), ids=["start", "stop", "pause", "resume"])
+def test_every_request_in_every_phase(phase, asked):
+    cell = Cell().brought_to(phase)
+    supervisor, before = cell.supervisor, cell.supervisor.command
+    answer = [
+        lambda: supervisor.start(cell.now, ""),
+        lambda: supervisor.stop(cell.now),
+        lambda: supervisor.pause(cell.now),
+        lambda: supervisor.resume(cell.now, ""),
+    ][asked]()
+    after, words = TABLE[phase][asked]
+    assert supervisor.phase == after
+    assert words in answer
+    assert (answer == "") == (words == "")
+    assert (supervisor.command is before) == (after in (phase, R))
+
+
+def test_it_never_moves_before_it_is_asked():
+    cell = Cell()
+    cell.step(300)
+    assert cell.supervisor.phase == Phase.READY
+    assert cell.supervisor.command is None
+
+
+def test_start_to_done_and_again():
+    cell = Cell().until(Phase.READY)
+    for _ in range(2):
+        assert cell.start() == ""
+        cell.until(Phase.RUNNING)
+        assert cell.supervisor.elapsed(cell.now) == pytest.approx(0.0, abs=0.011)
+        cell.step(100)
+        assert cell.supervisor.elapsed(cell.now) == pytest.approx(1.0, abs=0.021)
+        cell.until(Phase.DONE)
+        assert cell.supervisor.elapsed(cell.now) == EXCITATION.duration
+        assert cell.supervisor.reason == ""
+        assert cell.supervisor.at_rest(cell.now)
+
+
+@pytest.mark.parametrize("phase", [Phase.APPROACHING, Phase.RUNNING])
+def test_a_pause_goes_on_from_where_it_was(phase):
+    cell = Cell().brought_to(phase)
+    elapsed = cell.supervisor.elapsed(cell.now)
+    assert cell.supervisor.pause(cell.now) == ""
+    cell.until(Phase.PAUSED)
+    cell.step(50)
+    assert cell.supervisor.elapsed(cell.now) == pytest.approx(elapsed)
+    assert cell.supervisor.resume(cell.now, "") == ""
+    motion = cell.supervisor.command.trajectory
+    assert isinstance(motion, Entered)
+    assert motion.since == pytest.approx(elapsed)
+    assert np.array_equal(motion.lead.start, cell.q)
+    cell.until(Phase.DONE)
+
+
+def test_stop_ends_a_pause_also_while_it_brakes():
+    cell = Cell().brought_to(Phase.STOPPING)
+    cell.supervisor.stop(cell.now)
+    cell.until(Phase.READY)
+    assert cell.supervisor.reason == "stopped as asked"
+    assert cell.start() == ""
+
+
+def silent(cell):
+    cell.speak = False
+
+
+def halted(cell):
+    """The simulated clock stands still, and the stamps with it, while messages go on arriving."""
+    cell.halted = True
+
+
+def not_a_number(cell):
+    cell.offset = np.array([0.0, math.nan, 0.0])
+
+
+def missing(cell):
+    cell.names = ["shoulder", "wrist"]
+
+
+def far(cell):
+    cell.offset = np.array([0.0, 0.0, -3 * TRACKING])
+
+
+def outside(cell):
+    cell.supervisor._tracking = np.full(3, 100.0)  # so that only the position counts
+    cell.offset = np.array([0.0, 10.0, 0.0])
+
+
+def deserted(cell):
+    cell.obstacle = "no controller: nobody subscribes to commands"
+
+
+FAULTS = {
+    silent: r"no joint states for 0\.1\d s, more than 0.1 s",
+    halted: r"the stamps of the joint states stand still for 0\.1\d s, more than 0.1 s",
+    not_a_number: "joint elbow: its measured position is nan",
+    missing: "joint states lack elbow",
+    far: r"joint wrist is 0\.6 rad away from its command, more than 0.2",
+    outside: r"joint elbow is at .* rad, outside its limits -2 to 3",
+    deserted: "no controller: nobody subscribes to commands",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("phase", [Phase.APPROACHING, Phase.RUNNING, Phase.STOPPING])
+def test_every_fault_brakes_within_200_ms_and_rests_within_v_over_a(fault, phase):
+    cell = Cell().brought_to(phase)
+    before, speed = cell.supervisor.command, LIMITS.velocity.max()
+    began = cell.steady
+    fault(cell)
+    cell.until(Phase.FAULT, 20)
+    assert cell.steady - began <= 0.15
+    assert re.match(FAULTS[fault], cell.supervisor.reason), cell.supervisor.reason
+    if phase == Phase.STOPPING:
+        assert cell.supervisor.command is before  # nothing brakes harder
+        return
+    braking = cell.supervisor.command.trajectory
+    assert isinstance(braking, Braking)
+    q, dq = before.state(cell.t)
+    assert np.array_equal(braking.position, q)
+    assert np.array_equal(braking.velocity, dq)
+    assert braking.duration <= speed / LIMITS.acceleration.min()
+
+
+def test_who_was_held_up_listens_before_it_judges_but_only_once():
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.steady += 0.4  # nothing ran: joint states wait to be read, and the tick comes first
+    cell.t += 0.4
+    cell.supervisor.tick(cell.now, "")
+    assert cell.step() == Phase.RUNNING
+    cell.speak = False
+    for late in (0.4, 0.8):
+        assert cell.supervisor.phase == Phase.RUNNING, late
+        cell.steady += 0.4
+        cell.supervisor.tick(cell.now, "")
+    assert cell.supervisor.phase == Phase.FAULT
+
+
+@pytest.mark.parametrize("fault", [silent, not_a_number, missing, deserted], ids=lambda fault: fault.__name__)
+def test_what_is_a_fault_under_way_is_a_reason_to_wait_at_rest(fault):
+    cell = Cell().brought_to(Phase.READY)
+    fault(cell)
+    cell.until(Phase.WAITING, 20)
+    assert cell.supervisor.reason == cell.start() != ""
+    cell.speak, cell.offset, cell.names, cell.obstacle = True, np.zeros(3), NAMES, ""
+    cell.until(Phase.READY, 5)
+    assert cell.supervisor.reason == ""
+
+
+def test_after_a_fault_only_a_new_request_moves_and_only_once_it_is_over():
+    cell = Cell().brought_to(Phase.FAULT)
+    command = cell.supervisor.command
+    cell.step(300)
+    assert (cell.supervisor.phase, cell.supervisor.command) == (Phase.FAULT, command)
+    cell.speak = False
+    cell.step(20)
+    assert "no joint states for" in cell.start()
+    cell.speak = True
+    cell.step()
+    assert cell.start() == ""
+    cell.until(Phase.DONE)
+
+
+def test_a_robot_outside_its_limits_or_in_motion_is_not_started():
+    cell = Cell().brought_to(Phase.READY)
+    cell.offset = np.array([3.0, 0.0, 0.0])
+    cell.step()
+    assert cell.start() == "joint shoulder: the robot is at 3.6 rad, outside its limits -2 to 3"
+    cell.offset, cell.velocity = np.zeros(3), np.array([0.0, 0.0, -0.2])
+    cell.step()
+    assert cell.start() == "joint wrist moves at -0.2 rad/s"
+    assert cell.supervisor.command is None
+
+
+@pytest.mark.parametrize("names", [["wrist", "elbow", "shoulder"], ["elbow", "gripper", "shoulder", "wrist"]])
+def test_joints_are_known_by_name_whatever_order_and_neighbours(names):
+    cell = Cell()
+    q = {"shoulder": 0.1, "elbow": 0.2, "wrist": 0.3, "gripper": math.nan}
+    feedback = cell.supervisor.feedback
+    for t in (1.0, 1.1):
+        feedback.receive(Moment(t, t), t, names, [q[name] for name in names], [])
+        assert np.array_equal(feedback.position, [0.1, 0.2, 0.3])
+        assert feedback.silence(t) == ""
+
+
+def test_joint_states_of_another_device_are_left_alone():
+    cell = Cell().brought_to(Phase.RUNNING)
+    for _ in range(5):
+        cell.step()
+        cell.supervisor.receive(cell.now, 0.0, ["finger"], [math.nan], [])
+    assert cell.supervisor.phase == Phase.RUNNING
+
+
+def test_wrong_lengths_are_told_and_velocities_that_are_no_numbers_are_done_without():
+    feedback = Cell().supervisor.feedback
+    feedback.receive(Moment(1.0, 1.0), 1.0, NAMES, [0.0, 0.0], [])
+    assert feedback.silence(1.0) == "joint states have 3 names but 2 positions"
+    feedback.receive(Moment(1.1, 1.1), 1.1, NAMES, [0.0] * 3, [math.nan] * 3)
+    assert feedback.silence(1.1) == ""
+    assert feedback.moving() == ""
+
+
+def test_joint_states_without_stamps_are_news_every_time():
+    feedback = Cell().supervisor.feedback
+    for t in np.arange(1.0, 2.0, 0.05):
+        feedback.receive(Moment(t, t), 0.0, NAMES, [0.0] * 3, [])
+        assert feedback.silence(t + 0.05) == ""
+
+
+def test_whole_turns_of_a_continuous_joint_are_no_error():
+    text = ARM.replace('name="wrist" type="revolute"', 'name="wrist" type="continuous"')
+    limits = MotionLimits.of(RobotModel.from_urdf(text), (4.0,))
+    assert not np.isfinite(limits.upper[2])
+    feedback = Supervisor(EXCITATION, limits, np.full(3, 0.2), 0.1).feedback
+    feedback.receive(Moment(0.0, 0.0), 0.0, NAMES, [0.0, 0.0, 3.1], [])
+    assert np.allclose(feedback.error(np.array([0.0, 0.0, -3.1])), [0.0, 0.0, 6.2 - 2 * np.pi])
+
+
+def test_who_ends_waits_for_the_measured_rest_but_not_for_ever():
+    cell = Cell().brought_to(Phase.RUNNING)
+    assert not cell.supervisor.at_rest(cell.now)
+    cell.supervisor.stop(cell.now)
+    assert not cell.supervisor.at_rest(cell.now)
+    cell.velocity = np.full(3, 0.3)  # the robot lags behind
+    cell.until(Phase.READY)
+    assert not cell.supervisor.at_rest(cell.now)
+    cell.velocity = None
+    cell.step()
+    assert cell.supervisor.at_rest(cell.now)
+    lost = Cell().brought_to(Phase.RUNNING)
+    lost.speak = False
+    lost.halted = True
+    lost.until(Phase.FAULT, 20)
+    lost.step(150)
+    assert lost.supervisor.at_rest(lost.now)
