@@ -42,7 +42,8 @@ class Follower(Node):
     """The robot.
 
     Attributes:
-        received: steady time of arrival and message of every trajectory, copied.
+        received: steady time of arrival and message of every trajectory.
+        speeds: speed of every joint at those arrivals.
         history: steady time, position and velocity of every joint state, whether it was published or not.
         speak: set to False for silence of the joint states.
         disturb: takes and returns a JointState before it is published.
@@ -55,20 +56,30 @@ class Follower(Node):
         self.dq = np.zeros_like(self.q)
         self.ddq = np.zeros_like(self.q)
         self.points, self.updated = [], None
-        self.received, self.history = [], []
+        self.received, self.speeds, self.history = [], [], []
         self.speak, self.disturb = True, lambda message: message
         self.states = self.create_publisher(JointState, "joint_states", RELIABLE)
-        self.create_subscription(JointTrajectory, topic, self.follow, RELIABLE)
+        self.topic = topic
+        self.come()
         self.create_timer(0.005, self.tick)
+
+    def come(self):
+        """Begin to listen to commands."""
+        self.commands = self.create_subscription(JointTrajectory, self.topic, self.follow, RELIABLE)
+
+    def leave(self):
+        """Listen no more, as when the controller is unloaded; the joint states go on."""
+        self.destroy_subscription(self.commands)
 
     def now(self):
         return self.get_clock().now().nanoseconds * 1e-9
 
     def follow(self, message):
-        self.received.append((time.monotonic(), message))
-        assert list(message.joint_names) == self.names
         now = self.now()
         self.move(now)
+        self.received.append((time.monotonic(), message))
+        self.speeds.append(np.abs(self.dq))
+        assert list(message.joint_names) == self.names
         stamp = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
         begin = stamp or now
         points = []

@@ -28,7 +28,7 @@ ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 NAMES = [f"joint{i}" for i in range(1, 8)]
 START = np.full(7, 0.1)
 ACCELERATION = 10.0
-QUICK = {"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3}
+QUICK = {"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5}
 VELOCITY = RobotModel.from_urdf(ARM).limits.velocity
 MODES = pytest.mark.parametrize("mode", ["trajectory", "streaming"])
 
@@ -123,7 +123,7 @@ def test_streaming_leaves_a_robot_at_rest_when_the_node_dies(world):
 
 
 def test_sequential_sines_move_one_joint_after_the_other(world):
-    cell = ready(world, form="sequential_sine", period=0.3, periods=1, amplitude_share=0.2)
+    cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2)
     cell.running(progress=0.0).until(Status.DONE)
     approach = len([None for status in cell.told if status.state == Status.APPROACHING])
     assert approach
@@ -214,7 +214,7 @@ FAULTS = {
 @MODES
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, mode, fault):
-    cell = ready(world, mode=mode)
+    cell = ready(world, mode=mode, timeout=0.1)
     inject, words = FAULTS[fault]
     cell.running()
     began, before = time.monotonic(), len(cell.follower.received)
@@ -321,7 +321,7 @@ def test_simulated_time_is_followed_and_its_halt_is_silence(world, mode):
     clock.halted = True
     halted = time.monotonic()
     cell.until(Status.FAULT, 2.0)
-    assert time.monotonic() - halted < 0.45
+    assert time.monotonic() - halted < 1.0
     clock.halted = False
     world.until(cell.follower.at_rest, 2.0)
 

@@ -66,14 +66,14 @@ def look_ahead(command: Command, now: float, step: float, ahead: float, limits: 
     motion = command.trajectory
     begin = command.time(now)
     if isinstance(motion, Braking):
-        times = _braking_times(motion, step)
+        times = _braking_times(motion, np.inf)
         times = np.concatenate([[begin], times[times > begin + SAME]])
         q, dq, ddq, _ = motion.evaluate(times)
         return Points(times - begin, q.T, dq.T, ddq.T, 0)
     times = begin + _times(min(ahead, motion.duration - begin), step)
     q, dq, ddq, _ = motion.evaluate(times)
     stop = Braking(q[:, -1], dq[:, -1], limits.acceleration)
-    after = _braking_times(stop, step)[1:]
+    after = _braking_times(stop, np.inf)[1:]  # cubics need no more points
     more_q, more_dq, more_ddq, _ = stop.evaluate(after)
     return Points(
         np.concatenate([times - begin, times[-1] - begin + after]),

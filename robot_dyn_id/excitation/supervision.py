@@ -22,6 +22,9 @@ GRACE = 1.0
 OVERSLEPT = 0.05
 """A tick that is this late [s] tells that the process was held up."""
 
+LISTENING = 0.03
+"""After that it listens so long before it judges [s]."""
+
 
 class Phase(IntEnum):
     """As in ExcitationStatus.msg."""
@@ -92,7 +95,7 @@ class Supervisor:
         self.excitation, self._limits, self._tracking = excitation, limits, tracking
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
-        self._ticked, self._overslept = -math.inf, False
+        self._ticked = self._woke = -math.inf
 
     # --- what happens --------------------------------------------------------------------------------------------
 
@@ -112,10 +115,12 @@ class Supervisor:
             obstacle: why the robot cannot be commanded, such as no controller; empty if it can.
         """
         self._progress(now)
-        # Who overslept hears nobody: what was said meanwhile is read before the next tick, and silence judged then.
-        self._overslept = now.steady - self._ticked > OVERSLEPT and not self._overslept
+        if now.steady - self._ticked > OVERSLEPT and self.feedback.at.steady > self._woke:
+            self._woke = now.steady
         self._ticked = now.steady
-        problem = obstacle if self._overslept else self.feedback.silence(now.steady) or obstacle
+        # Who overslept has not listened: what was said meanwhile is read first, once, before silence is judged.
+        problem = "" if now.steady - self._woke < LISTENING else self.feedback.silence(now.steady)
+        problem = problem or obstacle
         if self.phase in (Phase.WAITING, Phase.READY):
             if problem:
                 self.phase, self.reason = Phase.WAITING, problem
