@@ -14,7 +14,6 @@ from follower import Follower
 from rclpy.node import Node
 from robot_dyn_id.msg import ExcitationStatus as Status
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -73,6 +72,13 @@ class Cell:
         return self
 
 
+def vanish(world, node):
+    """End a node without warning."""
+    world.executor.remove_node(node)
+    world._nodes.remove(node)
+    node.destroy_node()
+
+
 def ready(world, **options):
     return Cell(world, **options).until(Status.READY)
 
@@ -114,7 +120,7 @@ def test_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
 def test_streaming_leaves_a_robot_at_rest_when_the_node_dies(world):
     cell = ready(world, mode="streaming").running()
     messages = len(cell.follower.received)
-    world.remove(cell.node)
+    vanish(world, cell.node)
     world.until(cell.follower.at_rest, 0.1 + VELOCITY.max() / ACCELERATION + 0.5)
     assert messages > 30
     _, message = cell.follower.received[-1]
@@ -133,6 +139,26 @@ def test_sequential_sines_move_one_joint_after_the_other(world):
     order = [int(np.flatnonzero(row)[0]) for row in moving if row.any()]
     assert sorted(set(order)) == list(range(7))
     assert order == sorted(order, reverse=True)
+
+
+def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
+    cell = Cell(world, follower=False, start="true", periods=1)
+    cell.until(Status.WAITING)
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    cell.until(Status.DONE)
+    count, again = len(cell.follower.received), time.monotonic()
+    world.until(lambda: time.monotonic() > again + 0.3)
+    assert (count, len(cell.follower.received)) == (1, 1)
+
+
+def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
+    cell = Cell(world, follower=False, start="true")
+    cell.until(Status.WAITING).call("stop")
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    cell.until(Status.READY)
+    again = time.monotonic()
+    world.until(lambda: time.monotonic() > again + 0.3)
+    assert cell.state == Status.READY
 
 
 @MODES
@@ -238,24 +264,16 @@ def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, mode, 
 
 def test_the_loss_of_the_controller_is_told_and_without_one_nothing_starts(world):
     cell = ready(world).running()
-    states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
-    position = cell.follower.q
-
-    def go_on():  # the robot's own joint states survive its controller
-        message = JointState(name=NAMES, position=cell.node._supervisor.command.state(cell.node._now().motion)[0])
-        message.header.stamp = world.probe.get_clock().now().to_msg()
-        states.publish(message)
-
-    world.probe.create_timer(0.005, go_on)
-    assert len(position) == 7
-    world.remove(cell.follower)
-    went = time.monotonic()
+    cell.follower.leave()  # its joint states go on
+    gone = time.monotonic()
     cell.until(Status.FAULT, 5.0)
+    assert time.monotonic() - gone < 0.3  # 0.1 s of it pass between two looks of the test
     assert cell.reason.startswith("no controller: nobody subscribes to /joint_trajectory_controller")
-    assert time.monotonic() - went < 0.5  # the slice of the executor and the discovery included
-    world.until(lambda: cell.node._supervisor.at_rest(cell.node._now()), 3.0)
+    world.until(lambda: cell.follower.at_rest())
     refused = cell.call("start")
     assert not refused.success and "no controller" in refused.message
+    cell.follower.come()
+    world.until(lambda: cell.call("start").success)
 
 
 def test_a_second_commander_is_refused(world):

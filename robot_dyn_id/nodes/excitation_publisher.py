@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,19 @@ from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import look_ahead, sample
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
-from robot_dyn_id.nodes.contract import LATCHED, PUBLISHES, RELIABLE, SENSOR, SERVES, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.contract import (
+    LATCHED,
+    PUBLISHES,
+    RELIABLE,
+    SENSOR,
+    SERVES,
+    SUBSCRIBES,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
 from robot_dyn_id.nodes.excitation_settings import COMMANDS, STREAMING, ExcitationSettings, supervisor_of
+from robot_dyn_id.nodes.excitation_status import StatusTopic
 from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.nodes.trajectory_messages import TrajectoryMessage
@@ -24,9 +34,6 @@ from robot_dyn_id.robot import RobotModel
 
 TICK = 0.01
 """Time between two looks at the robot [s]."""
-
-STATUS_PERIOD = 0.2
-"""Time between two messages of an unchanged status [s]."""
 
 AHEAD = 0.1
 """How much of the motion a message of streaming holds before it brakes [s]."""
@@ -57,13 +64,10 @@ class ExcitationPublisher(RobotNode):
         super().__init__(**options)
         settings: ExcitationSettings = self.settings
         self._supervisor: Supervisor | None = None
-        self._ending = False
+        self._ending, self._start_pending = False, settings.start
         self._sent: Any = None
-        self._told: tuple[Phase, str] | None = None
-        self._told_at = 0.0
         self._begun = self.get_clock().now().nanoseconds
-        self._status = ExcitationStatus()
-        self._status_topic = self.publisher("excitation_status")
+        self._status = StatusTopic(self, self.publisher("excitation_status"))
         self._commands = self.create_publisher(JointTrajectory, settings.command_topic, RELIABLE)
         self.service("~/start", self._start)
         self.service("~/stop", self._stop)
@@ -77,12 +81,12 @@ class ExcitationPublisher(RobotNode):
     def _take_robot(self, model: RobotModel) -> None:
         self._limits, supervisor = supervisor_of(model, self.settings)
         self._message = TrajectoryMessage(model.joint_names)
-        self._status.joint_names = list(model.joint_names)
-        self._status.duration = supervisor.excitation.duration
+        self._status.describe(model.joint_names, supervisor.excitation.duration)
         self._supervisor = supervisor
         self.get_logger().info(
             f"{self.settings.form} of {supervisor.excitation.duration:g} s for {model.name}: "
-            f"{', '.join(model.joint_names)}; moves when ~/start is called"
+            f"{', '.join(model.joint_names)}; moves "
+            + ("when all is ready" if self._start_pending else "when ~/start is called")
         )
 
     # --- time and topics -----------------------------------------------------------------------------------------
@@ -118,7 +122,15 @@ class ExcitationPublisher(RobotNode):
         now = self._now()
         if self._supervisor is not None:
             self._supervisor.tick(now, self._obstacle())
+            if self._start_pending and self._supervisor.phase == Phase.READY:
+                self._start_by_itself(self._supervisor, now)
         self._follow(now)
+
+    def _start_by_itself(self, supervisor: Supervisor, now: Moment) -> None:
+        refusal = supervisor.start(now, self._obstacle())
+        self._start_pending = bool(refusal)
+        if refusal:  # a robot that has just been switched on may still settle
+            self.get_logger().warning(f"cannot start yet: {refusal}", throttle_duration_sec=1.0)
 
     def _follow(self, now: Moment) -> None:
         """Send the command if it is new, tell the state if it is."""
@@ -133,7 +145,7 @@ class ExcitationPublisher(RobotNode):
                 self._stream()
             else:
                 self._commands.publish(whole)
-        self._tell(now)
+        self._status.tell(now, supervisor, self._source.problem)
 
     def _stream(self) -> None:
         """Send what follows from now on, until the motion is over."""
@@ -141,26 +153,6 @@ class ExcitationPublisher(RobotNode):
         if command is not None and not command.over(self._motion_time(clock)):
             points = look_ahead(command, self._motion_time(clock), 1.0 / self.settings.rate, AHEAD, self._limits)
             self._commands.publish(self._message.fill(points, clock))
-
-    def _tell(self, now: Moment) -> None:
-        supervisor, status = self._supervisor, self._status
-        state = (Phase.WAITING, self._source.problem) if supervisor is None else (supervisor.phase, supervisor.reason)
-        if state == self._told and now.steady - self._told_at < STATUS_PERIOD:
-            return
-        if state != self._told:
-            log = self.get_logger()
-            text = state[0].name + (f": {state[1]}" if state[1] else "")
-            if state[0] == Phase.FAULT:
-                log.error(text)
-            else:
-                log.info(text)
-        self._told, self._told_at = state, now.steady
-        status.state, status.reason = int(state[0]), state[1]
-        status.header.stamp = self.get_clock().now().to_msg()
-        if supervisor is not None:
-            status.elapsed = supervisor.elapsed(now)
-            status.tracking_error = array.array("d", supervisor.tracking_error().tobytes())
-        self._status_topic.publish(status)
 
     # --- what is asked -------------------------------------------------------------------------------------------
 
@@ -177,12 +169,17 @@ class ExcitationPublisher(RobotNode):
         return self._request(answer, lambda supervisor, now: supervisor.start(now, self._obstacle()))
 
     def _stop(self, request: Any, answer: Any) -> Any:
+        self._start_pending = False
         return self._request(answer, lambda supervisor, now: supervisor.stop(now))
 
     def _pause(self, request: Any, answer: Any) -> Any:
         if request.data:
             return self._request(answer, lambda supervisor, now: supervisor.pause(now))
         return self._request(answer, lambda supervisor, now: supervisor.resume(now, self._obstacle()))
+
+    def diagnosis(self) -> Diagnosis:
+        """The phase, and how far it is."""
+        return self._status.diagnosis()
 
     def stop(self) -> bool:
         """Brake; True once the robot is at rest."""

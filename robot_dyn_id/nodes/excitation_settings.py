@@ -53,6 +53,7 @@ class ExcitationSettings:
     )
     rate: float = ros_parameter(100.0, "Points per second, and messages per second of streaming", unit="Hz",
                                 minimum=20.0, maximum=1000.0)  # fmt: skip
+    start: bool = ros_parameter(False, "Start by itself, once, when all is ready; otherwise ~/start is waited for")
     command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from std_msgs.msg import String
@@ -49,7 +50,7 @@ class RobotSource:
         self._text = ""
         self.problem = ""
         if urdf:
-            self._read(urdf)
+            self._read(Path(urdf).expanduser())
             return
         RobotModel.from_urdf(ANY_ROBOT)  # what loads libraries and takes long must not happen in a callback
         topic = node.resolve_topic_name(DESCRIPTION.name)
@@ -57,7 +58,7 @@ class RobotSource:
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
         self._reminder: Any = node.create_timer(REMINDER, self._remind, clock=node.steady)
 
-    def _read(self, source: str) -> None:
+    def _read(self, source: str | Path) -> None:
         self._ready(RobotModel.from_urdf(source, self._joints, **self._options))
         self.problem = ""
 

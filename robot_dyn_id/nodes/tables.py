@@ -9,11 +9,12 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from robot_dyn_id.nodes.contract import DIAGNOSTICS, Interface, RobotNode
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.ros_parameters import Row, table
 
-NODES: tuple[type[RobotNode], ...] = (Recorder, Identifier)
+NODES: tuple[type[RobotNode], ...] = (ExcitationPublisher, Recorder, Identifier)
 """All nodes, in the order in which data pass them."""
 
 HEAD = """# The nodes
