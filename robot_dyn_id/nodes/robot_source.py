@@ -47,7 +47,7 @@ class RobotSource:
             ModelError: the file is broken, or has no such joint.
         """
         self._node, self._joints, self._ready, self._options = node, tuple(joints) or None, ready, options
-        self._text = ""
+        self._text: str | None = None
         self.problem = ""
         if urdf:
             self._read(Path(urdf).expanduser())
