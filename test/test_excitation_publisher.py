@@ -382,6 +382,12 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
             MotionError,
             "joint joint2: the posture asked for is at 3",
         ),
+        (
+            {"period": 0.4},
+            UsageError,
+            "gives 8 points per period of the highest harmonic, fewer than 10: make it at least",
+        ),
+        ({"periods": 2000}, UsageError, "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower"),
         ({"rate": 5.0}, UsageError, r"rate must be within 20 and 1000 \[Hz\], not 5.0"),
     ],
 )

@@ -12,7 +12,7 @@ from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import look_ahead, sample
 from robot_dyn_id.excitation.sequential import sequential_within
 from robot_dyn_id.excitation.supervision import Command
-from robot_dyn_id.excitation.trajectory import check_limits, grid
+from robot_dyn_id.excitation.trajectory import check_limits
 from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint, approach, enter
 from robot_dyn_id.robot import RobotModel
 
@@ -23,6 +23,10 @@ LIMITS = {"panda": PANDA, "panda, acceleration counts": SLOW, "lift": ELEVATOR}
 
 every_form = pytest.mark.parametrize("form", FORMS)
 every_robot = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+
+
+def grid(trajectory, step):
+    return np.linspace(0.0, trajectory.duration, 2 + int(trajectory.duration / step))
 
 
 def margins(trajectory, limits, step=2e-4):

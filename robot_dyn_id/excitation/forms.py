@@ -56,5 +56,5 @@ def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Trajecto
         MotionError: it does not fit into the limits.
     """
     excitation = FORMS[form](limits, demand)
-    check_limits(excitation, limits)
+    check_limits(excitation.cycle if isinstance(excitation, Repeated) else excitation, limits)
     return excitation

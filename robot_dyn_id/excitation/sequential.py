@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Sample, grid, smooth_step
+from robot_dyn_id.excitation.trajectory import Sample, smooth_step
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def sequential_within(
     centre, reach = limits.around(posture)
     n = len(centre)
     one = SequentialSine(period, periods, np.zeros(1), np.ones(1), (0,))
-    q, dq, ddq, _ = one.evaluate(grid(one, period / 1000))
+    q, dq, ddq, _ = one.evaluate(np.linspace(0.0, one.duration, 1000 * (periods + 2) + 1))
     # The fade mirrors the rise. A grid of h misses a smooth peak by h^2 / 8 times its curvature: 1e-4 is beyond that.
     peaks = [np.full(n, np.abs(value).max() * (1.0 + 1e-4)) for value in (q, dq, ddq)]
     amplitude = share * limits.largest_amplitude(reach, (peaks[0], peaks[1], peaks[2]))

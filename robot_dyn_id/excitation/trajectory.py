@@ -13,6 +13,9 @@ from robot_dyn_id.excitation.limits import MotionLimits
 FINE = 1e-3
 """Grid on which a motion is compared with its limits [s]."""
 
+BLOCK = 10_000
+"""Samples that are compared at a time: memory does not grow with the length of a motion."""
+
 Sample = tuple[Array, Array, Array, Array]
 """Position, velocity, acceleration and jerk, shape (n, N) each."""
 
@@ -68,17 +71,20 @@ class Repeated:
         return self.cycle.evaluate(t)
 
 
-def grid(trajectory: Trajectory, step: float = FINE) -> Array:
-    """Times from 0 to the duration, both included, at most `step` apart."""
-    return np.linspace(0.0, trajectory.duration, 1 + int(np.ceil(trajectory.duration / step)))
+def check_limits(trajectory: Trajectory, limits: MotionLimits, span: tuple[float, float] | None = None) -> None:
+    """Compare a motion with the limits, on a fine grid.
 
-
-def check_limits(trajectory: Trajectory, limits: MotionLimits) -> None:
-    """Compare a whole motion with the limits, on a fine grid.
+    Args:
+        trajectory: the motion.
+        limits: of the joints.
+        span: part of it [s]; all of it by default.
 
     Raises:
         MotionError: names the first joint that leaves its limits, and by how much.
     """
-    q, dq, ddq, _ = trajectory.evaluate(grid(trajectory))
-    limits.check_positions(q)
-    limits.check_rates(dq, ddq)
+    begin, end = span or (0.0, trajectory.duration)
+    times = np.linspace(begin, end, 2 + int((end - begin) / FINE))
+    for block in np.array_split(times, -(-len(times) // BLOCK)):
+        q, dq, ddq, _ = trajectory.evaluate(block)
+        limits.check_positions(q)
+        limits.check_rates(dq, ddq)

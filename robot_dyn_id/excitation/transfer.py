@@ -172,9 +172,9 @@ def enter(excitation: Trajectory, since: float, start: Array, limits: MotionLimi
     run_up = SHORTEST_RUN_UP
     while True:
         motion = replace(motion, run_up=run_up)
+        begin = motion.lead.duration
         try:
-            # without the approach, which is within its limits though it may begin in the margin
-            check_limits(replace(motion, lead=PointToPoint(goal, goal, SHORTEST_APPROACH)), limits)
+            check_limits(motion, limits, (begin, min(begin + run_up, motion.duration)))
             return motion
         except MotionError:
             run_up *= 2.0

@@ -16,6 +16,12 @@ from robot_dyn_id.robot import RobotModel
 TRAJECTORY, STREAMING = "trajectory", "streaming"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
 
+MOST_POINTS = 100_000
+"""Of one message: 20 MB for seven joints."""
+
+FEWEST_POINTS = 10
+"""For each period of the highest harmonic, so that interpolation between them is the motion."""
+
 
 @dataclass(frozen=True)
 class ExcitationSettings:
@@ -78,8 +84,25 @@ def supervisor_of(model: RobotModel, settings: ExcitationSettings) -> tuple[Moti
         settings.amplitude_share,
         posture,
     )
+    _check_points(settings)
     excitation = make_excitation(settings.form, limits, demand)
+    count = excitation.duration * settings.rate
+    if settings.mode == TRAJECTORY and count > MOST_POINTS:
+        raise UsageError(
+            f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
+            f"{MOST_POINTS}: lower rate or periods, or set mode to streaming"
+        )
     return limits, Supervisor(excitation, limits, np.array(tracking), settings.timeout)
+
+
+def _check_points(settings: ExcitationSettings) -> None:
+    waves = settings.harmonics if settings.form == "fourier" else 1
+    points = settings.rate * settings.period / waves
+    if points < FEWEST_POINTS:
+        raise UsageError(
+            f"parameter rate gives {points:.3g} points per period of the highest harmonic, fewer than {FEWEST_POINTS}: "
+            f"make it at least {FEWEST_POINTS * waves / settings.period:g} Hz, or the period longer"
+        )
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
