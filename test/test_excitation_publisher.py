@@ -240,8 +240,19 @@ FAULTS = {
 }
 
 
-@MODES
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("fault", "mode"),
+    [
+        ("silence", "trajectory"),
+        ("silence", "streaming"),
+        ("frozen stamps", "streaming"),
+        ("NaN", "trajectory"),
+        ("tracking error x 3", "trajectory"),
+        ("tracking error x 3", "streaming"),
+        ("a joint is missing", "trajectory"),
+        ("lengths", "streaming"),
+    ],
+)
 def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, mode, fault):
     cell = ready(world, mode=mode, timeout=0.1 if fault in ("silence", "frozen stamps") else 0.5)
     inject, words = FAULTS[fault]
