@@ -2,8 +2,8 @@
 
 The robot is the follower of the tests, all nodes are in one process. Half of the runs command whole trajectories, half
 stream. For every run: the time from the fault to the arrival of the braking motion at the controller, and the time from
-there to rest beyond the v / a of the slowest joint, v being what the joints do at that arrival. A run that is stopped
-before its fault, because the machine was held up, is repeated, and counted.
+there to the rest in which that motion ends, beyond the v / a of the slowest joint, v being what the joints do at that
+arrival. A run that is stopped before its fault, because the machine was held up, is repeated, and counted.
 """
 
 from __future__ import annotations
@@ -118,12 +118,15 @@ class Cell:
         fault(follower)
         self.world.until(lambda: self.told[-1][1] == self.state.FAULT)
         self.world.until(follower.at_rest, 5.0)
-        arrivals = zip(follower.received[before:], follower.speeds[before:], strict=True)
-        arrival, speed = next((t, v) for (t, message), v in arrivals if not len(message.points[0].accelerations))
-        rest = next(t for t, _, dq in follower.history if t > arrival and not dq.any())
+        trajectories = zip(follower.received, follower.speeds, follower.ends, strict=True)
+        arrival, speed, rest = next(
+            (t, v, end)
+            for (t, message), v, end in list(trajectories)[before:]
+            if not len(message.points[0].accelerations)
+        )
         follower.speak, follower.disturb = True, lambda message: message
         turns = [t for t, _, _ in follower.history if began - 0.1 <= t <= arrival + 0.1]
-        return arrival - began, rest - arrival - speed.max() / ACCELERATION, float(np.diff(turns).max())
+        return arrival - began, rest - speed.max() / ACCELERATION, float(np.diff(turns).max())
 
     def deserted(self) -> float:
         """Seconds from the loss of the controller to the report."""

@@ -44,6 +44,7 @@ class Follower(Node):
     Attributes:
         received: steady time of arrival and message of every trajectory.
         speeds: speed of every joint at those arrivals.
+        ends: seconds from each of them to the rest in which the trajectory ends.
         history: steady time, position and velocity of every joint state, whether it was published or not.
         speak: set to False for silence of the joint states.
         disturb: takes and returns a JointState before it is published.
@@ -56,7 +57,7 @@ class Follower(Node):
         self.dq = np.zeros_like(self.q)
         self.ddq = np.zeros_like(self.q)
         self.points, self.updated = [], None
-        self.received, self.speeds, self.history = [], [], []
+        self.received, self.speeds, self.ends, self.history = [], [], [], []
         self.speak, self.disturb = True, lambda message: message
         self.states = self.create_publisher(JointState, "joint_states", RELIABLE)
         self.topic = topic
@@ -88,6 +89,7 @@ class Follower(Node):
             assert not points or t > points[-1][0], "times must grow"
             acceleration = np.array(point.accelerations) if len(point.accelerations) else None
             points.append((t, np.array(point.positions), np.array(point.velocities), acceleration))
+        self.ends.append(points[-1][0] - now)
         assert not points[-1][2].any(), "the controller refuses a trajectory that does not end at rest"
         self.points = [(now, self.q, self.dq, self.ddq), *points] if points[0][0] > now else points
 
