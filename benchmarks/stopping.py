@@ -97,8 +97,8 @@ class Cell:
 
         self.world.until(lambda: self.told and self.told[-1][1] in (self.state.READY, self.state.FAULT))
         self.world.until(lambda: self.follower.at_rest() and not self.node._obstacle())
-        answer = self.world.call(Trigger, f"{self.mode}/excitation_publisher/start")
-        assert answer.success, answer.message
+        name = f"{self.mode}/excitation_publisher/start"
+        self.world.until(lambda: self.world.call(Trigger, name).success)  # refused while the machine is held up
         begun, fault = len(self.told), self.state.FAULT
 
         def there() -> bool:
