@@ -178,7 +178,7 @@ class Dynamics:
         )
 
     @cached_property
-    def _parameters(self) -> Array:
+    def parameters(self) -> Array:
         """The representative: values of all columns, shape (c,)."""
         parameters = np.zeros(len(self.regressor.names))
         parameters[self.columns] = self.values
@@ -187,7 +187,7 @@ class Dynamics:
     @cached_property
     def _terms(self) -> tuple[_ValuedTerms, ...]:
         """The terms with their values; groups whose parameters are all zero are left out."""
-        values = self._parameters[10 * len(self.regressor.model.body_names) :]
+        values = self.parameters[10 * len(self.regressor.model.body_names) :]
         return tuple(
             _ValuedTerms(group, values[group.numbers], _depends_on_acceleration(group.term))
             for group in self.regressor.term_groups
@@ -209,7 +209,7 @@ class Dynamics:
             tree.axis,
             model.prismatic.astype(np.float64),
             tree.gravity,
-            self._parameters[: 10 * bodies].reshape(bodies, 10),
+            self.parameters[: 10 * bodies].reshape(bodies, 10),
         )
 
     def _terms_torque(self, q: Array, dq: Array, ddq: Array) -> Array:

@@ -37,18 +37,31 @@ class Sensors:
     block: float = 1.0
 
 
-def coloured_noise(sigma: Array, samples: int, rate: float, correlation_time: float, rng: np.random.Generator) -> Array:
+def coloured_noise(
+    sigma: Array,
+    samples: int,
+    rate: float,
+    correlation_time: float,
+    rng: np.random.Generator,
+    before: Array | None = None,
+) -> Array:
     """First-order autoregressive noise of standard deviation `sigma`, shape (n, samples).
 
-    Its autocorrelation falls to 1/e after `correlation_time` [s]; 0 is white noise.
+    Its autocorrelation falls to 1/e after `correlation_time` [s]; 0 is white noise. It goes on from the values
+    `before`, shape (n,), or begins stationary.
     """
-    white = rng.normal(size=(len(sigma), samples))
+    white = sigma[:, None] * rng.normal(size=(len(sigma), samples))
     if correlation_time == 0.0:
-        return np.asarray(sigma[:, None] * white)
+        return white
     keep = np.exp(-1.0 / (rate * correlation_time))
     driven = np.sqrt(1.0 - keep**2) * white
-    driven[:, 0] = white[:, 0]  # stationary from the first sample on
-    return np.asarray(sigma[:, None] * lfilter([1.0], [1.0, -keep], driven, axis=1))
+    driven[:, 0] = white[:, 0] if before is None else driven[:, 0] + keep * before
+    return np.asarray(lfilter([1.0], [1.0, -keep], driven, axis=1))
+
+
+def encoded(q: Array, resolution: float) -> Array:
+    """Positions as an encoder of that resolution reads them; 0 is none."""
+    return np.asarray(resolution * np.round(q / resolution)) if resolution > 0.0 else q
 
 
 def resampled_noise(residuals: Array, samples: int, block: int, rng: np.random.Generator) -> Array:
@@ -100,9 +113,7 @@ def simulated_recording(
     q, dq, ddq, _ = motion.evaluate(t)
     tau = regressor.torque(Motion(q, dq, ddq), parameters)
     tau = tau + coloured_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
-    measured = q + sensors.position * rng.normal(size=q.shape)
-    if sensors.resolution > 0.0:
-        measured = sensors.resolution * np.round(measured / sensors.resolution)
+    measured = encoded(q + sensors.position * rng.normal(size=q.shape), sensors.resolution)
     velocity = None if sensors.velocity is None else (dq + sensors.velocity * rng.normal(size=q.shape)).T
     if sensors.residuals is not None:  # last, so that a seed's other noise does not depend on them
         tau = tau + resampled_noise(sensors.residuals, count, round(sensors.block * rate), rng)

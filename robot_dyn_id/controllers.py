@@ -1,0 +1,98 @@
+"""Control laws that use a model: gravity compensation and computed torque (Siciliano et al., Robotics, 2009, 8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.plant import CompiledDynamics
+from robot_dyn_id.trajectory_tracking import Setpoint
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Feedback of position errors, in accelerations: the same for every joint, as the model takes care of inertia.
+
+    Attributes:
+        proportional: [1/s^2].
+        derivative: [1/s].
+        integral: [1/s^3].
+    """
+
+    proportional: float
+    derivative: float
+    integral: float = 0.0
+
+    @staticmethod
+    def of_bandwidth(bandwidth: float, integral: bool = False) -> Gains:
+        """All poles of the error at -bandwidth [rad/s]; two without integral, three with it."""
+        if integral:
+            return Gains(3.0 * bandwidth**2, 3.0 * bandwidth, bandwidth**3)
+        return Gains(bandwidth**2, 2.0 * bandwidth)
+
+
+def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+    """Acceleration that brings the joints to the setpoint [rad/s^2 or m/s^2], shape (n,); no integral."""
+    return setpoint.ddq + gains.derivative * (setpoint.dq - dq) + gains.proportional * (setpoint.q - q)
+
+
+def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+    """M(q) (ddq_d + Kd e' + Kp e) + h(q, dq), with the friction of the setpoint's velocity [N m or N], shape (n,).
+
+    Friction of the measured velocity would be positive feedback of its noise where Coulomb friction is steep.
+    """
+    torque = dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, gains))
+    return np.asarray(torque - dynamics.friction(q, dq) + dynamics.friction(q, setpoint.dq))
+
+
+def usable_dynamics(parameters: ParameterSet, urdf: str, joint_names: Collection[str]) -> Dynamics:
+    """The dynamics of a parameter set for a robot that is to be moved by it.
+
+    Args:
+        parameters: the set.
+        urdf: text of the robot's URDF.
+        joint_names: joints that the robot has.
+
+    Raises:
+        InputError: the set is of another URDF, its verdict is bad, or it has joints that the robot has not.
+    """
+    if parameters.urdf_sha256 != urdf_hash(urdf):
+        raise InputError(
+            f"the parameters are those of another URDF ({parameters.robot_name}, hash "
+            f"{parameters.urdf_sha256[:12]}...; this robot's is {urdf_hash(urdf)[:12]}...): identify this robot"
+        )
+    if parameters.verdict == "bad":
+        raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+    missing = [name for name in parameters.joint_names if name not in joint_names]
+    if missing:
+        raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")
+    return Dynamics.of(parameters)
+
+
+class PositionServo:
+    """The stiff position controller of a position-controlled robot: with integral action, and an exact model."""
+
+    def __init__(self, dynamics: CompiledDynamics, bandwidth: float, period: float) -> None:
+        """Make it.
+
+        Args:
+            dynamics: of the plant.
+            bandwidth: of the error [rad/s].
+            period: time between two calls of `effort` [s].
+        """
+        self._dynamics, self._period = dynamics, period
+        self._gains = Gains.of_bandwidth(bandwidth, integral=True)
+        self._sum = np.zeros(len(dynamics.model.joint_names))
+
+    def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
+        """Torque for the next period [N m or N]; joints at their effort limits do not wind up. Shape (n,) all."""
+        acceleration = wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
+        torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq)
+        self._sum += np.where(np.abs(torque) < limit, self._period * (setpoint.q - q), 0.0)
+        return torque

@@ -1,0 +1,186 @@
+"""How well an identified model predicts the torque of a robot while it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.regressor import Motion, Regressor, regressor_of
+
+MOVING = 0.05
+"""A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to
+its breakaway, and no model could know which."""
+
+ENOUGH = 2.0
+"""Motion from which a joint is judged on [s]."""
+
+
+class CausalFilter:
+    """Second-order low-pass with both poles at -w, and the derivative of its output, for samples at any times.
+
+    A state-variable filter: input u, output y with y'' + 2 w y' + w^2 y = w^2 u, where u is a straight line between two
+    samples, solved exactly. Position, velocity, torque and (by y') acceleration go through the same filter, so they are
+    late by the same time and fit together, which a derivative filter on the velocity alone would spoil.
+    """
+
+    def __init__(self, cutoff: float) -> None:
+        """Make it for a cut-off [Hz]: w = 2 pi cutoff."""
+        self._w = 2 * np.pi * cutoff
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget: the next sample begins anew, as if its value had always been."""
+        self._t, self._since = -np.inf, np.inf
+
+    @property
+    def settled(self) -> bool:
+        """Whether the beginning is forgotten, to 0.3 %."""
+        return self._t - self._since >= 8.0 / self._w
+
+    def add(self, t: float, u: Array) -> tuple[Array, Array]:
+        """Take up a sample.
+
+        Args:
+            t: its time, later than the one before [s].
+            u: its values, any shape.
+
+        Returns:
+            Output and its derivative.
+        """
+        if not np.isfinite(self._t):
+            self._t, self._since, self._u = t, t, u
+            self._y, self._dy = u, np.zeros_like(u)
+            return self._y, self._dy
+        w, h = self._w, t - self._t
+        slope = (u - self._u) / h
+        # the straight line is followed with a lag of 2 / w; what differs from that at the start decays
+        first = self._y - (self._u - 2.0 * slope / w)
+        second = self._dy - slope + w * first
+        decay = np.exp(-w * h)
+        self._y = u - 2.0 * slope / w + (first + second * h) * decay
+        self._dy = slope + (second - w * (first + second * h)) * decay
+        self._t, self._u = t, u
+        return self._y, self._dy
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Torque of one moment, shape (n,) each [N m or N].
+
+    Attributes:
+        measured: low-passed.
+        predicted: by the model.
+        standard_deviation: of `predicted`; infinite where it takes a parameter that the data could not tell.
+        velocity: low-passed [rad/s or m/s].
+    """
+
+    measured: Array
+    predicted: Array
+    standard_deviation: Array
+    velocity: Array
+
+    @property
+    def difference(self) -> Array:
+        """Measured - predicted."""
+        return self.measured - self.predicted
+
+
+class ResidualMonitor:
+    """Residuals of a parameter set along joint states, and how large they are where the joints move.
+
+    Attributes:
+        parameters: the set.
+        longest_gap: silence after which the filter begins anew [s].
+    """
+
+    def __init__(self, parameters: ParameterSet, cutoff: float, window: float, longest_gap: float = 0.1) -> None:
+        """Begin.
+
+        Args:
+            parameters: the set.
+            cutoff: of the filter [Hz].
+            window: motion that the mean squares go over [s], with exponential forgetting.
+            longest_gap: see above.
+
+        Raises:
+            InputError: a set that this version cannot read.
+        """
+        self.parameters, self.longest_gap = parameters, longest_gap
+        self._regressor: Regressor = regressor_of(parameters)
+        self._columns = parameters.independent_columns.astype(np.int64)
+        self._filter, self._window = CausalFilter(cutoff), window
+        joints = len(parameters.joint_names)
+        self._last, self._evaluated = -np.inf, -np.inf
+        self._moved, self._squares = np.zeros(joints), np.zeros((2, joints))
+
+    def add(self, t: float, q: Array, dq: Array, tau: Array) -> bool:
+        """Take up a joint state, shape (n,) each; states that are not later than the one before are left out.
+
+        Returns:
+            Whether the filter has settled, so that `residual` means something.
+        """
+        if t <= self._last:
+            if t < self._last - self.longest_gap:  # time has been set back: a bag begins anew
+                self._filter.reset()
+                self._last = self._evaluated = -np.inf
+            else:
+                return False
+        if t > self._last + self.longest_gap:
+            self._filter.reset()
+        self._last = t
+        self._smooth, self._slope = self._filter.add(t, np.array((q, dq, tau)))
+        return self._filter.settled
+
+    def residual(self) -> Residual:
+        """The residual at the state that was added last; it is taken up in the mean squares."""
+        q, dq, tau = self._smooth
+        motion = Motion(q[:, None], dq[:, None], self._slope[1][:, None])
+        columns = self._regressor.dense(motion)[self._columns, :, 0]  # (p, n)
+        residual = Residual(tau, self.parameters.values @ columns, self._deviation(columns), dq)
+        passed = min(self._last - self._evaluated, self.longest_gap)
+        self._evaluated = self._last
+        moving = np.abs(dq) > MOVING * self.parameters.dq_max
+        squares = np.array((residual.difference, tau)) ** 2
+        self._moved += np.where(moving, passed, 0.0)
+        share = np.where(moving, passed / np.clip(self._moved, passed, self._window), 0.0)
+        self._squares += share * (squares - self._squares)
+        return residual
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Which joints have moved enough to be judged, shape (n,)."""
+        return self._moved >= ENOUGH
+
+    @property
+    def rms(self) -> Array:
+        """RMS residual while moving [N m or N], shape (n,)."""
+        return np.asarray(np.sqrt(self._squares[0]))
+
+    @property
+    def nrmse(self) -> Array:
+        """RMS residual over RMS torque while moving, shape (n,)."""
+        return np.asarray(self.rms / np.sqrt(np.maximum(self._squares[1], 1e-300)))
+
+    def worse(self, factor: float, floor: float) -> tuple[str, ...]:
+        """Names of the judged joints whose NRMSE is above `factor` times that on held-out data, and above `floor`."""
+        allowed = np.maximum(factor * self.parameters.held_out_nrmse, floor)
+        flags = self.judged & (self.nrmse > allowed)
+        return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
+
+    @cached_property
+    def _unknown(self) -> NDArray[np.bool_]:
+        """Parameters without a finite variance."""
+        return np.asarray(~np.isfinite(np.diag(self.parameters.covariance)))
+
+    def _deviation(self, columns: Array) -> Array:
+        """Standard deviation of the predicted torque, shape (n,)."""
+        known = ~self._unknown
+        covariance = self.parameters.covariance[np.ix_(known, known)]
+        variance = np.einsum("pn,pq,qn->n", columns[known], covariance, columns[known], optimize=True)
+        unsure = np.any(columns[self._unknown] != 0.0, axis=0)
+        return np.where(unsure, np.inf, np.sqrt(np.maximum(variance, 0.0)))

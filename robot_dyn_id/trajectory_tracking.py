@@ -1,0 +1,211 @@
+"""Setpoints along a joint trajectory, as a joint trajectory controller of ros2_control follows one."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
+
+STOPPING = 0.1
+"""Time in which a moving setpoint comes to rest when it is told to hold [s]."""
+
+JUMP = 0.1
+"""Farthest distance [rad or m] at which a trajectory may begin from the setpoint of the moment."""
+
+
+class Setpoint(NamedTuple):
+    """Where the joints should be: position, velocity and acceleration, shape (n,) each."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+
+
+@dataclass(frozen=True)
+class Waypoints:
+    """k points of a trajectory of n joints.
+
+    Attributes:
+        t: times from its start [s], ascending, shape (k,).
+        q: positions [rad or m], shape (k, n).
+        dq: velocities, or None: straight lines between the points.
+        ddq: accelerations, or None: cubic polynomials; with them, quintic ones.
+    """
+
+    t: Array
+    q: Array
+    dq: Array | None = None
+    ddq: Array | None = None
+
+    @staticmethod
+    def of(
+        joint_names: Sequence[str],
+        given_names: Sequence[str],
+        t: Sequence[float],
+        q: Sequence[Sequence[float]],
+        dq: Sequence[Sequence[float]],
+        ddq: Sequence[Sequence[float]],
+    ) -> Waypoints:
+        """Check a trajectory, one row per point, in any order of the joints, and bring it into that of the robot.
+
+        Velocities or accelerations may be empty in all points. Accelerations without velocities are not used.
+
+        Raises:
+            InputError: not exactly the robot's joints, rows of other lengths, NaN, times that do not ascend.
+        """
+        for name in given_names:
+            if name not in joint_names:
+                raise InputError(f"joint {name} is not one of {', '.join(joint_names)}")
+        if len(set(given_names)) != len(given_names):
+            raise InputError("a joint is named twice")
+        missing = [name for name in joint_names if name not in given_names]
+        if missing:
+            raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
+        order = [list(given_names).index(name) for name in joint_names]
+        channels: list[Array | None] = []
+        for what, rows in (("positions", q), ("velocities", dq), ("accelerations", ddq)):
+            if what != "positions" and not any(len(row) for row in rows):
+                channels.append(None)
+                continue
+            for number, row in enumerate(rows):
+                if len(row) != len(joint_names):
+                    raise InputError(f"point {number} has {len(row)} {what}, expected {len(joint_names)}")
+            channel = np.array(rows, dtype=np.float64)[:, order]
+            bad = np.argwhere(~np.isfinite(channel))
+            if len(bad):
+                raise InputError(f"point {bad[0, 0]}: {what} of joint {joint_names[bad[0, 1]]} is not finite")
+            channels.append(channel)
+        times = np.array(t, dtype=np.float64)
+        late = np.flatnonzero(np.diff(times) <= 0.0)
+        if len(late):
+            raise InputError(f"point {late[0] + 1} is not later than the one before it")
+        if times[0] < 0.0:
+            raise InputError("point 0 is before the start of the trajectory")
+        assert channels[0] is not None
+        return Waypoints(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
+
+    def check_limits(self, joint_names: Sequence[str], lower: Array, upper: Array) -> None:
+        """Compare the points with position limits, shape (n,) each.
+
+        Raises:
+            InputError: a point beyond them.
+        """
+        beyond = np.argwhere((self.q < lower) | (self.q > upper))
+        if len(beyond):
+            point, joint = beyond[0]
+            raise InputError(
+                f"point {point}: joint {joint_names[joint]} at {self.q[point, joint]:.4g} is beyond its limits "
+                f"{lower[joint]:.4g} to {upper[joint]:.4g}"
+            )
+
+
+def polynomial(duration: float, start: Sequence[Array], end: Sequence[Array]) -> Array:
+    """Coefficients of the polynomial with given derivatives at both ends, lowest power first, shape (6, n).
+
+    Args:
+        duration: [s].
+        start: position, and as many derivatives as there are, shape (n,) each.
+        end: the same at the end.
+    """
+    order, n = len(start), len(start[0])
+    coefficients = np.zeros((6, n))
+    for power, value in enumerate(start):
+        coefficients[power] = value / (1, 1, 2)[power]
+    powers = np.arange(order, 2 * order)
+    rows, right = np.zeros((order, order)), np.zeros((order, n))
+    for derivative, value in enumerate(end):
+        rows[derivative] = _falling(powers, derivative)  # on a unit interval
+        known = _falling(np.arange(order), derivative) * duration ** np.arange(order)
+        right[derivative] = value * duration**derivative - known @ coefficients[:order]
+    coefficients[powers] = np.linalg.solve(rows, right) / duration ** powers[:, None]
+    return coefficients
+
+
+def _falling(powers: np.ndarray, derivative: int) -> Array:
+    """Factors that differentiation brings down: p (p - 1) ..."""
+    factors = np.ones(len(powers))
+    for k in range(derivative):
+        factors *= powers - k
+    return factors
+
+
+def evaluate(coefficients: Array, s: float) -> Setpoint:
+    """Value and two derivatives of a polynomial, coefficients as `polynomial` gives them, at time `s` [s]."""
+    powers = (1.0, s, s * s, s**3, s**4, s**5)
+    first = [k * powers[k - 1] if k else 0.0 for k in range(6)]
+    second = [k * (k - 1) * powers[k - 2] if k > 1 else 0.0 for k in range(6)]
+    return Setpoint(*(np.array((powers, first, second)) @ coefficients))
+
+
+class TrajectoryTracker:
+    """The setpoint of n joints: at rest, or along the trajectory that was given last."""
+
+    def __init__(self, q: Array) -> None:
+        """Hold the positions `q`, shape (n,)."""
+        self._times: list[float] = []
+        self._knots: list[list[Array]] = []
+        self._segment, self._coefficients = -1, np.zeros((6, len(q)))
+        self._end = np.array(q, dtype=np.float64)
+
+    def setpoint(self, now: float) -> Setpoint:
+        """The setpoint at a time [s]."""
+        segment = bisect_right(self._times, now) - 1
+        if not 0 <= segment < len(self._times) - 1:
+            return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
+        if segment != self._segment:
+            duration = self._times[segment + 1] - self._times[segment]
+            self._coefficients = polynomial(duration, self._knots[segment], self._knots[segment + 1])
+            self._segment = segment
+        return evaluate(self._coefficients, now - self._times[segment])
+
+    def resting(self, now: float) -> bool:
+        """Whether the trajectory has come to its end."""
+        return not self._times or now >= self._times[-1]
+
+    def hold(self, now: float) -> None:
+        """Come to rest within `STOPPING`, where a constant deceleration ends."""
+        q, dq, ddq = self.setpoint(now)
+        rest, end = np.zeros_like(q), q + 0.5 * STOPPING * dq
+        self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]])
+
+    def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
+        """Leave what was followed for a new trajectory, from its time `now` on; it ends at rest.
+
+        Before its first point the way leads there from the setpoint of the moment.
+
+        Args:
+            waypoints: the trajectory.
+            start: when it starts [s].
+            now: the time [s].
+
+        Raises:
+            InputError: it is over already, or at `now` it is farther than `JUMP` from the setpoint.
+        """
+        times = (start + waypoints.t).tolist()
+        channels = [x for x in (waypoints.q, waypoints.dq, waypoints.ddq) if x is not None]
+        knots = [[x[number] for x in channels] for number in range(len(times))]
+        here = self.setpoint(now)
+        if times[0] > now:
+            times.insert(0, now)
+            knots.insert(0, list(here[: len(channels)]))
+        elif times[-1] < now:
+            raise InputError(f"its last point is {now - times[-1]:.3g} s in the past")
+        new = TrajectoryTracker(knots[-1][0])
+        new._replace(times, knots)
+        distance = np.abs(new.setpoint(now).q - here.q)
+        if distance.max() > JUMP:
+            joint = int(np.argmax(distance))
+            raise InputError(
+                f"it begins {distance[joint]:.3g} (rad or m) away from where joint number {joint + 1} is: "
+                "let its first point be where the robot stands, or give it time to get there"
+            )
+        self._replace(times, knots)
+
+    def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
+        self._times, self._knots, self._segment, self._end = times, knots, -1, knots[-1][0]

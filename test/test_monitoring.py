@@ -1,0 +1,119 @@
+"""The causal filter against exact solutions; residuals of a model on its own motion, and on another."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.signal import lsim, lti
+from simulated import ARM, TERMS, Simulated
+
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.monitoring import CausalFilter, ResidualMonitor
+from robot_dyn_id.pipeline import identify
+from robot_dyn_id.regressor import Motion
+from robot_dyn_id.settings import Settings
+
+
+def test_the_filter_is_the_exact_second_order_low_pass_at_any_sample_times():
+    rng = np.random.default_rng(1)
+    t = np.concatenate([[0.0], np.cumsum(rng.uniform(1e-4, 0.05, 200))])
+    u = np.sin(3 * t) + 0.3 * rng.normal(size=len(t))
+    u[0] = 0.0
+    w = 2 * np.pi * 5.0
+    made = CausalFilter(5.0)
+    y, dy = np.array([made.add(time, np.array([value])) for time, value in zip(t, u, strict=True)])[..., 0].T
+    fine = np.linspace(0, t[-1], 100_001)
+    truth = lsim(lti([w**2], [1, 2 * w, w**2]), np.interp(fine, t, u), fine)[1]
+    assert np.abs(y - np.interp(t, fine, truth)).max() < 1e-4
+    slope = np.gradient(truth, fine)
+    assert np.abs(dy - np.interp(t, fine, slope)).max() < 1e-2
+
+
+def test_filtered_acceleration_fits_filtered_velocity_and_position_without_lag_between_them():
+    made, t = CausalFilter(10.0), np.arange(0, 3, 1e-3)
+    pairs = np.array([made.add(s, np.array([np.sin(s), np.cos(s)])) for s in t])[1000:]
+    (q, dq), (dq_again, ddq) = pairs.transpose(1, 2, 0)
+    assert np.allclose(dq, dq_again, atol=1e-6)
+    assert np.allclose(ddq, -q, atol=1e-6)
+    assert made.settled
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return Simulated(ARM)
+
+
+@pytest.fixture(scope="module")
+def parameters(arm):
+    noise = {"noise": 0.05, "duration": 20.0}
+    return identify(
+        [arm.record(1, **noise)], [arm.record(2, **noise)], arm.model, Settings(terms=TERMS), "t"
+    ).parameters
+
+
+def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0):
+    """A monitor that has seen a motion of the arm, whose efforts are `factor` times as large."""
+    motion, t = random_fourier(arm.model, 7), np.arange(round(duration * rate)) / rate
+    q, dq, ddq, _ = motion.evaluate(t)
+    tau = factor * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
+    tau = tau + noise * np.random.default_rng(4).normal(size=tau.shape)
+    monitor, residuals = ResidualMonitor(parameters, 10.0, 10.0), []
+    for k in range(len(t)):
+        if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and k % 10 == 0:
+            residuals.append(monitor.residual())
+    return monitor, residuals
+
+
+def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
+    """White noise of 0.05 N m through the low-pass keeps a share sqrt(w / (2 rate)) of it... plus friction's corners."""
+    monitor, residuals = watch(arm, parameters)
+    assert monitor.judged.all()
+    assert monitor.worse(3.0, 0.1) == ()
+    quiet = 0.05 * np.sqrt(2 * np.pi * 10.0 / (4 * 500.0))
+    difference = np.array([residual.difference for residual in residuals])
+    assert np.all(np.median(np.abs(difference), axis=0) < 3 * quiet)
+    assert np.all(monitor.nrmse < 0.05)
+
+
+def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
+    """Y C Y' by another way: predictions of parameters drawn from their distribution."""
+    _, residuals = watch(arm, parameters, duration=2.0)
+    drawn = np.random.default_rng(0).multivariate_normal(parameters.values, parameters.covariance, 200)
+    predictions = []
+    for values in drawn:
+        guessed = replace(parameters, values=values)
+        predictions.append(watch(arm, guessed, duration=0.5, rate=200.0)[1][-1].predicted)
+    again = watch(arm, parameters, duration=0.5, rate=200.0)[1][-1].standard_deviation
+    assert np.allclose(np.std(predictions, axis=0), again, rtol=0.2)
+    assert all((residual.standard_deviation > 0).all() for residual in residuals)
+
+
+def test_another_load_is_seen(arm, parameters):
+    monitor, _ = watch(arm, parameters, factor=1.3)
+    assert monitor.worse(3.0, 0.1) == parameters.joint_names
+
+
+def test_parameters_that_nobody_knows_make_an_infinite_deviation(arm, parameters):
+    covariance = parameters.covariance.copy()
+    covariance[-1], covariance[:, -1] = np.inf, np.inf  # the offset of the last joint
+    _, residuals = watch(arm, replace(parameters, covariance=covariance), duration=1.0)
+    assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
+
+
+def test_an_arm_at_rest_is_not_judged(arm, parameters):
+    monitor = ResidualMonitor(parameters, 10.0, 10.0)
+    for k in range(2000):
+        if monitor.add(k * 1e-3, np.zeros(3), np.zeros(3), np.full(3, 5.0)):
+            monitor.residual()
+    assert not monitor.judged.any()
+    assert monitor.worse(1.0, 0.0) == ()
+
+
+def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
+    monitor = ResidualMonitor(parameters, 10.0, 10.0)
+    rest = np.zeros(3)
+    assert [monitor.add(k * 0.01, rest, rest, rest) for k in range(50)][-1]
+    assert not monitor.add(0.49, rest, rest, rest), "the same stamp again"
+    assert not monitor.add(1.0, rest, rest, rest), "a gap"
+    assert [monitor.add(1.0 + k * 0.01, rest, rest, rest) for k in range(1, 50)][-1]
+    assert not monitor.add(0.0, rest, rest, rest), "set back"
