@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import array
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.msg import IdentificationReport
@@ -14,6 +16,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.parameter_io import MATRICES
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import Identification
+from robot_dyn_id.trajectory_tracking import Waypoints
 
 
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
@@ -73,3 +76,20 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     message.data_sources = list(parameters.data_sources)
     message.folder = str(folder)
     return message
+
+
+def waypoints(message: JointTrajectory, joint_names: Sequence[str]) -> Waypoints:
+    """The points of a joint trajectory in the robot's order of joints.
+
+    Raises:
+        InputError: a trajectory that no robot with these joints can follow.
+    """
+    points = message.points
+    return Waypoints.of(
+        joint_names,
+        message.joint_names,
+        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
+        [point.positions for point in points],
+        [point.velocities for point in points],
+        [point.accelerations for point in points],
+    )

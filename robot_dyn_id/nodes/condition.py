@@ -1,0 +1,45 @@
+"""How a node is, and what it has refused: logged when it changes, told on `diagnostics`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from robot_dyn_id.nodes.contract import OK, Diagnosis
+
+AGAIN = 1.0
+"""Time after which the same refusal is logged again [s]: bad messages come in streams."""
+
+
+class Condition:
+    """The diagnosis of a node.
+
+    Attributes:
+        diagnosis: what the node answers when it is asked how it is.
+    """
+
+    def __init__(self, log: Any) -> None:
+        """Begin; `log` is the logger of the node."""
+        self._log, self.diagnosis = log, Diagnosis(OK, "starting")
+        self._refused, self._refusal, self._told = 0, "none", -math.inf
+
+    def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
+        """Say how the node is; other words than before are logged."""
+        old = self.diagnosis
+        counted = {**(values or {}), "refused inputs": self._refused, "last refused": self._refusal}
+        self.diagnosis = Diagnosis(level, message, counted)
+        if (old.level, old.message) == (level, message):
+            return
+        if level == OK:
+            self._log.info(message)
+        else:
+            self._log.warning(message)
+
+    def refuse(self, what: str) -> None:
+        """Log an input that is not used, and why."""
+        self._refused += 1
+        if what != self._refusal or time.monotonic() > self._told + AGAIN:
+            self._log.warning(f"refused: {what}")
+            self._refusal, self._told = what, time.monotonic()

@@ -1,0 +1,55 @@
+"""Joint states of some joints of a robot, in their own order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
+
+CHANNELS = ("position", "velocity", "effort")
+
+
+def seconds(stamp: Any) -> float:
+    """A time stamp [s]."""
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
+
+
+class JointOrder:
+    """Picks some joints out of messages that may hold more, in any order."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        """Pick these joints."""
+        self._wanted = tuple(joint_names)
+        self._seen: list[str] | None = None
+        self._places: list[int] = []
+
+    def concerns(self, message: Any) -> bool:
+        """Whether a JointState has any of the joints: a gripper may have a driver of its own on the same topic."""
+        return message.name == self._seen or not set(self._wanted).isdisjoint(message.name)
+
+    def read(self, message: Any, channels: Sequence[str] = CHANNELS) -> list[Array]:
+        """The channels of a JointState, shape (n,) each.
+
+        Raises:
+            InputError: a joint or channel is missing, a channel has another length, NaN.
+        """
+        if message.name != self._seen:
+            missing = [name for name in self._wanted if name not in message.name]
+            if missing:
+                raise InputError(f"joint {missing[0]} is not in it; its joints are {', '.join(message.name) or 'none'}")
+            self._seen = list(message.name)
+            self._places = [message.name.index(name) for name in self._wanted]
+        values = []
+        for channel in channels:
+            given = getattr(message, channel)
+            if len(given) != len(message.name):
+                raise InputError(f"it has {len(given)} values of {channel} for {len(message.name)} joints")
+            values.append(np.array(given)[self._places])
+            bad = np.flatnonzero(~np.isfinite(values[-1]))
+            if len(bad):
+                raise InputError(f"{channel} of joint {self._wanted[bad[0]]} is not finite")
+        return values

@@ -1,0 +1,140 @@
+"""Node `monitor`: torque residual of the identified model on live joint states, and what it says about the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.monitoring import ResidualMonitor
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.msg import TorqueResidual
+from robot_dyn_id.nodes.condition import Condition
+from robot_dyn_id.nodes.contract import (
+    LATCHED,
+    OK,
+    PUBLISHES,
+    SENSOR,
+    STALE,
+    STREAM,
+    SUBSCRIBES,
+    WARN,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
+from robot_dyn_id.nodes.conversions import parameter_set
+from robot_dyn_id.nodes.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.running import run
+from robot_dyn_id.plant import warm_up
+
+LOOK = 0.2
+"""Time between two looks at the state of things [s]."""
+
+
+@dataclass(frozen=True)
+class MonitorSettings:
+    """ROS parameters of the monitor."""
+
+    rate: float = ros_parameter(100.0, "Greatest number of residuals per second", "Hz", 0.1, 1000.0)
+    cutoff: float = ros_parameter(
+        10.0, "Cut-off of the causal low-pass on positions, velocities and efforts", "Hz", 0.1, 200.0
+    )
+    window: float = ros_parameter(10.0, "Motion that the RMS residual goes over", "s", 0.1)
+    warn_factor: float = ros_parameter(3.0, "Residual, over that on held-out data, from which on it warns", "", 1.0)
+    warn_floor: float = ros_parameter(0.1, "Normalised residual below which it never warns", "", 0.0)
+    timeout: float = ros_parameter(0.5, "Silence after which joint states are stale", "s", 0.01)
+
+
+class Monitor(RobotNode):
+    """Compares what the motors do with what the model says they should."""
+
+    NAME = "monitor"
+    PURPOSE = "publishes the torque residual of the identified model, and whether the model still fits"
+    SETTINGS = MonitorSettings
+    INTERFACES = (
+        Interface(PUBLISHES, "torque_residual", TorqueResidual, "Measured, low-passed, less predicted torque", SENSOR),
+        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", STREAM),
+        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
+    )
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node."""
+        super().__init__(**options)
+        self._residuals = self.publisher("torque_residual")
+        self._condition = Condition(self.get_logger())
+        self._monitor: ResidualMonitor | None = None
+        self._heard, self._published = -np.inf, -np.inf
+        warm_up()
+        self.subscription("identified_parameters", self._take_parameters)
+        self.subscription("joint_states", self._take_state)
+        self.create_timer(LOOK, self._look, clock=self.steady)
+        self._look()
+
+    def _take_parameters(self, message: Any) -> None:
+        try:
+            parameters = parameter_set(message)
+            self._monitor = ResidualMonitor(parameters, self.settings.cutoff, self.settings.window)
+        except InputError as error:
+            self._condition.refuse(f"identified_parameters: {error}")
+            return
+        self._order = JointOrder(parameters.joint_names)
+        self._message = TorqueResidual(joint_names=list(parameters.joint_names))
+        self.get_logger().info(f"{parameters.robot_name}: a model with {len(parameters.names)} base parameters")
+
+    def _take_state(self, message: Any) -> None:
+        if self._monitor is None or not self._order.concerns(message):
+            return
+        t = seconds(message.header.stamp)
+        try:
+            settled = self._monitor.add(t, *self._order.read(message))
+        except InputError as error:
+            self._condition.refuse(f"joint state: {error}")
+            return
+        self._heard = self._seconds()
+        if not settled or 0.0 <= t - self._published < 0.999 / self.settings.rate:
+            return
+        self._published = t
+        residual = self._monitor.residual()
+        out = self._message
+        out.header.stamp = message.header.stamp
+        out.measured, out.predicted = residual.measured.tolist(), residual.predicted.tolist()
+        out.residual, out.standard_deviation = residual.difference.tolist(), residual.standard_deviation.tolist()
+        self._residuals.publish(out)
+
+    def _seconds(self) -> float:
+        return 1e-9 * float(self.steady.now().nanoseconds)
+
+    def _look(self) -> None:
+        monitor, settings = self._monitor, self.settings
+        if monitor is None:
+            self._condition.report(STALE, "waiting for identified_parameters")
+            return
+        names = monitor.parameters.joint_names
+        values = {f"{name}: RMS residual": f"{rms:.4g}" for name, rms in zip(names, monitor.rms, strict=True)}
+        pairs = zip(names, monitor.nrmse, monitor.parameters.held_out_nrmse, strict=True)
+        values |= {f"{name}: NRMSE (held-out)": f"{now:.2%} ({then:.2%})" for name, now, then in pairs}
+        worse = monitor.worse(settings.warn_factor, settings.warn_floor)
+        still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
+        if self._seconds() - self._heard > settings.timeout:
+            publishers = self.count_publishers("joint_states")
+            self._condition.report(STALE, f"no joint states; joint_states has {publishers} publishers", values)
+        elif worse:
+            self._condition.report(WARN, f"the model does not fit any more: {', '.join(worse)}", values)
+        elif still:
+            self._condition.report(OK, f"too little motion to judge: {', '.join(still)}", values)
+        else:
+            self._condition.report(OK, "the model fits", values)
+
+    def diagnosis(self) -> Diagnosis:
+        """The condition that was reported last."""
+        return self._condition.diagnosis
+
+
+def main() -> int:
+    """Run the node."""
+    return run(Monitor)

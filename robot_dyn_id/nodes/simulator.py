@@ -1,0 +1,221 @@
+"""Node `simulator`: a robot with friction and sensors, commanded by trajectories or efforts."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.controllers import usable_dynamics
+from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.nodes.condition import Condition
+from robot_dyn_id.nodes.contract import (
+    LATCHED,
+    OK,
+    PUBLISHES,
+    RELIABLE,
+    SENSOR,
+    STALE,
+    SUBSCRIBES,
+    WARN,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
+from robot_dyn_id.nodes.conversions import parameter_set, waypoints
+from robot_dyn_id.nodes.running import run
+from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
+from robot_dyn_id.plant import warm_up
+from robot_dyn_id.simulated_robot import EFFORT, POSITION, Pace, SimulatedRobot
+from robot_dyn_id.urdf import urdf_text
+
+BATCH = 0.005
+"""Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
+
+SHORTEST = 1e-3
+"""Shortest period of the timer [s]: faster robots do several ticks each time."""
+
+REPORTS = 10
+"""Looks at the state of the robot per second of its own time."""
+
+
+class Simulator(RobotNode):
+    """Does what a robot and its driver do, tick by tick."""
+
+    NAME = "simulator"
+    PURPOSE = "simulates a robot with friction and sensors from a URDF or from an identified ParameterSet"
+    SETTINGS = SimulatorSettings
+    INTERFACES = (
+        Interface(PUBLISHES, "joint_states", JointState, "What the sensors show", RELIABLE),
+        Interface(PUBLISHES, "robot_description", String, "The URDF, unless it came from this topic", LATCHED),
+        Interface(PUBLISHES, "/clock", Clock, "Simulated time, if asked for", RELIABLE),
+        Interface(SUBSCRIBES, "robot_description", String, "The URDF, if it is given in no other way", LATCHED),
+        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model, if it is to be simulated", LATCHED),
+        Interface(
+            SUBSCRIBES,
+            "joint_trajectory_controller/joint_trajectory",
+            JointTrajectory,
+            "Followed in position control from now on; without points: hold",
+            RELIABLE,
+        ),
+        Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Followed in effort control", SENSOR),
+    )
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node, and begin as soon as the robot is known.
+
+        Raises:
+            RobotDynIdError: wrong parameters, or a robot that cannot be simulated.
+        """
+        super().__init__(**options)
+        settings: SimulatorSettings = self.settings
+        self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
+        self._pace = Pace(self._nanoseconds, settings.factor)
+        self._condition = Condition(self.get_logger())
+        self._states = self.publisher("joint_states")
+        self._clock_publisher = self.publisher("/clock") if settings.clock else None
+        self._robot: SimulatedRobot | None = None
+        self._lost = 0
+        warm_up()
+        self.subscription("joint_trajectory_controller/joint_trajectory", self._follow)
+        self.subscription("effort_command", self._take_effort)
+        if settings.model == PARAMETERS:
+            self._condition.report(STALE, "waiting for identified_parameters")
+            self.subscription("identified_parameters", self._take_parameters)
+        elif settings.urdf:
+            self._begin(settings.nominal(settings.urdf), publish=True)
+        else:
+            self._condition.report(STALE, "waiting for robot_description")
+            self.subscription("robot_description", self._take_description)
+
+    # --- which robot
+
+    def _take_description(self, message: Any) -> None:
+        if self._robot is None:
+            try:
+                self._begin(self.settings.nominal(message.data), publish=False)
+            except InputError as error:
+                self._condition.refuse(f"robot_description: {error}")
+
+    def _take_parameters(self, message: Any) -> None:
+        if self._robot is None:
+            try:
+                parameters = parameter_set(message)
+                urdf = urdf_text(self.settings.urdf)[0] if self.settings.urdf else parameters.urdf
+                self._begin(usable_dynamics(parameters, urdf, parameters.joint_names), publish=True)
+            except InputError as error:
+                self._condition.refuse(f"identified_parameters: {error}")
+
+    def _begin(self, dynamics: Dynamics, publish: bool) -> None:
+        """Place the robot, make what each tick needs, and start the timer."""
+        model = dynamics.regressor.model
+        joints = len(model.joint_names)
+        self._sensors, robot = self.settings.sensors(joints), self.settings.robot(dynamics)
+        message = JointState(name=list(model.joint_names))
+        message.position = message.velocity = message.effort = [0.0] * joints
+        # the same memory: no array is made in a tick
+        self._views = [np.frombuffer(channel) for channel in (message.position, message.velocity, message.effort)]
+        self._message = message
+        if publish:
+            self._description = self.publisher("robot_description")
+            self._description.publish(String(data=model.urdf))
+        self._robot = robot
+        self._report()
+        factor = self.settings.factor
+        period = max(SHORTEST, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST
+        self._timer = self.create_timer(period, self._run, clock=self.steady)
+
+    # --- time
+
+    def _run(self) -> None:
+        """Do the ticks that are due, and leave the executor time for messages after a long row of them."""
+        begin = time.monotonic()
+        if self.settings.factor == 0.0:
+            while time.monotonic() < begin + BATCH:
+                self._tick()
+        else:
+            now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
+            for _ in range(self._pace.due(now) if now else 0):  # 0: the clock of others has not begun
+                self._tick()
+        if time.monotonic() > begin + BATCH:
+            self._timer.reset()  # a timer that is always late would leave nothing else a turn
+
+    def _tick(self) -> None:
+        robot = self._robot
+        assert robot is not None
+        number, stamp = robot.ticks, self._begun + robot.ticks * self._nanoseconds
+        state = robot.tick()
+        if number % self._every == 0:
+            time_of_state = self._message.header.stamp
+            time_of_state.sec, time_of_state.nanosec = divmod(stamp, 1_000_000_000)
+            if self._clock_publisher:
+                self._clock_publisher.publish(Clock(clock=time_of_state))
+            for view, values in zip(self._views, self._sensors.measure(*state), strict=True):
+                view[:] = values
+            self._states.publish(self._message)
+        if number % max(1, round(self.settings.rate / REPORTS)) == 0:
+            self._report()
+
+    @property
+    def _begun(self) -> int:
+        """Stamp of tick 0 [ns]."""
+        return 0 if self._clock_publisher else self._pace.start
+
+    def _report(self) -> None:
+        """Say how the robot is."""
+        robot = self._robot
+        assert robot is not None
+        beyond, lost, self._lost = robot.plant.beyond_stops(), self._pace.lost - self._lost, self._pace.lost
+        values = {"ticks": robot.ticks, "time left out [ms]": self._pace.lost // 1_000_000}
+        if beyond:
+            self._condition.report(WARN, f"beyond the position limits: {', '.join(beyond)}", values)
+        elif lost:
+            self._condition.report(WARN, "the computer is too slow for this rate: time was left out", values)
+        else:
+            self._condition.report(OK, robot.doing, values)
+
+    # --- commands
+
+    def _follow(self, message: Any) -> None:
+        robot = self._robot
+        try:
+            if robot is None or self.settings.control != POSITION:
+                raise InputError("there is no robot yet" if robot is None else "the parameter control is effort")
+            if not message.points:
+                robot.tracker.hold(robot.time)
+                return
+            stamp = message.header.stamp
+            start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun)
+            begins_now = stamp.sec == 0 and stamp.nanosec == 0
+            model = robot.plant.dynamics.model
+            points = waypoints(message, model.joint_names)
+            points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
+            robot.tracker.follow(points, robot.time if begins_now else start, robot.time)
+        except InputError as error:
+            self._condition.refuse(f"joint trajectory: {error}")
+
+    def _take_effort(self, message: Any) -> None:
+        try:
+            if self._robot is None or self.settings.control != EFFORT:
+                raise InputError(
+                    "there is no robot yet" if self._robot is None else "the parameter control is position"
+                )
+            self._robot.command_effort(np.array(message.data))
+        except InputError as error:
+            self._condition.refuse(f"effort command: {error}")
+
+    def diagnosis(self) -> Diagnosis:
+        """The condition that was reported last."""
+        return self._condition.diagnosis
+
+
+def main() -> int:
+    """Run the node."""
+    return run(Simulator)

@@ -1,0 +1,112 @@
+"""ROS parameters of the simulator, and the robot and sensors that they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.nodes.ros_parameters import ros_parameter
+from robot_dyn_id.plant import nominal_dynamics, per_joint
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.simulated_robot import BANDWIDTH, MODES, POSITION, SensorStream, SimulatedRobot
+from robot_dyn_id.simulation import Sensors
+
+URDF, PARAMETERS = "urdf", "parameters"
+MODELS = (URDF, PARAMETERS)
+"""What is simulated: the URDF with the friction of the settings, or an identified parameter set."""
+
+
+@dataclass(frozen=True)
+class SimulatorSettings:
+    """ROS parameters of the simulator."""
+
+    urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description or the parameters")
+    model: str = ros_parameter(
+        "urdf", "Masses and friction: of the URDF and these parameters, or identified_parameters", choices=MODELS
+    )
+    joints: tuple[str, ...] = ros_parameter((), "Joints that move; empty: all")
+    gravity: tuple[float, ...] = ros_parameter(STANDARD_GRAVITY, "Gravity in the base frame", "m/s^2")
+    viscous: tuple[float, ...] = ros_parameter((), "Viscous friction of all joints or of each", "N m s or N s/m", 0.0)
+    coulomb: tuple[float, ...] = ros_parameter((), "Coulomb friction of all joints or of each", "N m or N", 0.0)
+    smoothing_width: float = ros_parameter(0.01, "Velocity within which Coulomb friction is smoothed", "rad/s", 0.0)
+    initial_position: tuple[float, ...] = ros_parameter(
+        (), "Where the joints stand at first; empty: at 0, or as near as their limits allow", "rad or m"
+    )
+    control: str = ros_parameter(POSITION, "What is followed: joint trajectories, or effort commands", choices=MODES)
+    bandwidth: float = ros_parameter(BANDWIDTH, "Of the position controller", "rad/s", 1.0, 200.0)
+    limit_effort: bool = ros_parameter(True, "Whether the motors have the effort limits of the URDF")
+    effort_timeout: float = ros_parameter(0.1, "Age at which an effort command gives way to zero", "s", 0.001)
+    rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, 10_000.0)
+    publish_rate: float = ros_parameter(1000.0, "Joint states per second, a whole fraction of the rate", "Hz", 1.0)
+    effort_noise: tuple[float, ...] = ros_parameter((), "Standard deviation of all joints or each", "N m or N", 0.0)
+    effort_correlation_time: float = ros_parameter(0.0, "Correlation time of the effort noise", "s", 0.0)
+    position_noise: float = ros_parameter(0.0, "Standard deviation of positions", "rad or m", 0.0)
+    velocity_noise: float = ros_parameter(0.0, "Standard deviation of velocities", "rad/s or m/s", 0.0)
+    resolution: float = ros_parameter(0.0, "Step of the position encoders; 0 is none", "rad or m", 0.0)
+    delay: float = ros_parameter(0.0, "Time by which all sensors are late", "s", 0.0, 1.0)
+    seed: int = ros_parameter(0, "Of the noise")
+    clock: bool = ros_parameter(False, "Publish /clock, with time that begins at 0, for nodes with use_sim_time")
+    real_time_factor: float = ros_parameter(1.0, "Speed of that clock; 0: as fast as possible", "", 0.0)
+
+    @property
+    def ticks_per_message(self) -> int:
+        """Ticks from one message of joint states to the next.
+
+        Raises:
+            UsageError: not a whole number of them.
+        """
+        ratio = self.rate / self.publish_rate
+        if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6:
+            raise UsageError(f"publish_rate {self.publish_rate:g} must be rate {self.rate:g} over a whole number")
+        return round(ratio)
+
+    @property
+    def factor(self) -> float:
+        """How much faster than the clock of the computer it runs; 0: as fast as possible.
+
+        Raises:
+            UsageError: another speed, but no clock that would tell anybody.
+        """
+        if self.real_time_factor != 1.0 and not self.clock:
+            raise UsageError("real_time_factor needs clock to be true: other nodes must be told the time")
+        return self.real_time_factor
+
+    def nominal(self, urdf: str) -> Dynamics:
+        """The dynamics of a URDF with the friction of the settings.
+
+        Raises:
+            RobotDynIdError: a URDF that cannot be read, unknown joints, friction for another number of joints.
+        """
+        model = RobotModel.from_urdf(urdf, self.joints or None, gravity=self.gravity)
+        joints = len(model.joint_names)
+        viscous, coulomb = per_joint(self.viscous, joints, "viscous"), per_joint(self.coulomb, joints, "coulomb")
+        return nominal_dynamics(model, viscous, coulomb, self.smoothing_width)
+
+    def robot(self, dynamics: Dynamics) -> SimulatedRobot:
+        """The robot at its place.
+
+        Raises:
+            RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated.
+        """
+        limits = dynamics.regressor.model.limits
+        start = per_joint(self.initial_position, len(limits.lower), "initial_position")
+        if not self.initial_position:
+            start = np.clip(start, limits.lower, limits.upper)
+        return SimulatedRobot(
+            dynamics, start, 1.0 / self.rate, self.control, self.limit_effort, self.effort_timeout, self.bandwidth
+        )
+
+    def sensors(self, joints: int) -> SensorStream:
+        """The sensors of so many joints.
+
+        Raises:
+            UsageError: noise for another number of joints.
+        """
+        effort = per_joint(self.effort_noise, joints, "effort_noise")
+        errors = Sensors(
+            effort, self.position_noise, self.velocity_noise, self.effort_correlation_time, self.resolution
+        )
+        return SensorStream(errors, self.publish_rate, self.delay, self.seed)

@@ -1,0 +1,199 @@
+"""The controller and the monitor beside the simulator, over real DDS, with the parameters identified from that plant."""
+
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from model_nodes import COULOMB, VISCOUS, identified, message
+from rcl_interfaces.msg import Log
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.msg import TorqueResidual
+from sensor_msgs.msg import JointState
+from simulated import ARM
+from std_msgs.msg import Float64MultiArray, String
+from test_simulator import DEEP, RELIABLE, Commander, given, trajectory
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.nodes.contract import LATCHED, SENSOR, STREAM
+from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.monitor import Monitor
+from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.robot import RobotModel
+
+FRICTION = {"viscous": f"[{VISCOUS}]", "coulomb": f"[{COULOMB}]", "smoothing_width": "0.02"}
+
+
+class Scene(Commander):
+    """A simulated arm, a publisher of parameter sets, and what is said."""
+
+    def __init__(self, world, tmp_path, **parameters):
+        urdf = tmp_path / "arm.urdf"
+        urdf.write_text(ARM)
+        super().__init__(world, urdf, **{**FRICTION, **parameters})
+        self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+        self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
+
+    def level(self, node):
+        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"]
+        return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
+
+    def values(self, node):
+        (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]
+        return {pair.key: pair.value for pair in status.values}
+
+
+def other_robot():
+    urdf = ARM.replace('name="small"', 'name="other"')
+    return message(replace(identified(), urdf=urdf, urdf_sha256=urdf_hash(urdf), robot_name="other"))
+
+
+def test_gravity_compensation_floats_the_arm(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort")
+    scene.parameters.publish(message())
+    world.add(Controller)
+    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+    scene.passes(1.0)
+    begin = scene.position
+    scene.passes(0.5)
+    assert np.abs(scene.position - begin).max() < 2e-3
+    expected = Dynamics.of(identified()).gravity(scene.position)
+    assert np.allclose(scene.efforts_heard[-1].data, expected, atol=0.02 * np.abs(expected).max())
+
+
+def test_computed_torque_follows_a_trajectory(world, tmp_path):
+    """With long timeouts: a pause of a busy machine ends the trajectory otherwise, as it should."""
+    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
+    world.add(Controller, *given(law="computed_torque", timeout="1.0"))
+    scene.parameters.publish(message())
+    world.until(lambda: scene.told("commands efforts by computed_torque"), what="controller")
+    publisher = world.probe.create_publisher(JointTrajectory, "controller/joint_trajectory", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
+    scene.passes(0.3)
+    target = scene.position + np.array([0.4, -0.3, 0.5])
+    publisher.publish(trajectory(["x", "y", "z"], target))
+    world.until(lambda: scene.told("refused: joint trajectory: joint x is not one of"), what="refusal")
+    publisher.publish(trajectory(scene.names, target))
+    world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
+    scene.passes(0.5)
+    assert np.abs(scene.position - target).max() < 0.02
+
+
+def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort")
+    world.add(Controller)
+    world.until(lambda: scene.told("waiting for identified_parameters"), what="waiting")
+    scene.parameters.publish(other_robot())
+    world.until(lambda: scene.told("parameters refused: the parameters are those of another URDF (other"), what="URDF")
+    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
+    scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
+    world.until(lambda: scene.told("the verdict on the parameters is bad (nonsense)"), what="verdict")
+    broken = message()
+    broken.covariance = broken.covariance[:-1]
+    scene.parameters.publish(broken)
+    world.until(lambda: scene.told("covariance has"), what="broken set")
+    assert not scene.efforts_heard
+    scene.parameters.publish(message())
+    world.until(lambda: scene.efforts_heard, what="efforts")
+    scene.parameters.publish(other_robot())
+    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.ERROR, what="refused again")
+    heard = len(scene.efforts_heard)
+    scene.passes(0.3)
+    assert len(scene.efforts_heard) <= heard + 5
+
+
+def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path):
+    log = world.heard(Log, "/rosout", DEEP)
+    efforts = world.heard(Float64MultiArray, "effort_command", SENSOR)
+    states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    for topic, kind, content in (
+        ("robot_description", String, String(data=ARM)),
+        ("identified_parameters", ParameterSetMsg, message()),
+    ):
+        world.probe.create_publisher(kind, topic, LATCHED).publish(content)
+    world.add(Controller)
+    names = list(identified().joint_names)
+    good = JointState(name=names, position=[0.1] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
+    bad = JointState(name=names, position=[np.nan] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
+
+    def told(words):
+        return any(words in line.msg for line in log)
+
+    timer = world.probe.create_timer(0.005, lambda: states.publish(good))
+    world.until(lambda: len(efforts) > 3 and np.any(efforts[-1].data), what="efforts")
+    timer.cancel()
+    world.until(lambda: not np.any(efforts[-1].data), 2.0, "zero effort")
+    world.until(lambda: told("no joint states: no effort; joint_states has 1 publishers"), what="log")
+    heard = len(efforts)
+    states.publish(bad)
+    world.until(lambda: told("position of joint shoulder is not finite"), what="NaN")
+    assert len(efforts) == heard
+    timer.reset()
+    world.until(lambda: np.any(efforts[-1].data), what="efforts again")
+
+
+def test_the_simulator_simulates_identified_parameters(world, tmp_path):
+    log, states = world.heard(Log, "/rosout", DEEP), world.heard(JointState, "joint_states", DEEP)
+    publisher = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(ARM)
+    node = world.add(Simulator, *given(model="parameters", urdf=urdf))
+    world.until(lambda: any("waiting for identified_parameters" in line.msg for line in log))
+    publisher.publish(other_robot())
+    world.until(lambda: any("refused: identified_parameters: the parameters are those of" in line.msg for line in log))
+    assert not states
+    publisher.publish(message())
+    world.until(lambda: states, what="joint states")
+    assert tuple(states[0].name) == identified().joint_names
+    descriptions = world.heard(String, "robot_description", LATCHED)
+    world.until(lambda: descriptions, what="description")
+    assert descriptions[0].data == ARM
+    world.remove(node)
+
+
+def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
+    scene = Scene(world, tmp_path, effort_noise="[0.05]")
+    residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
+    world.add(Monitor)
+    world.until(lambda: scene.level("monitor")[1] == "waiting for identified_parameters", what="waiting")
+    assert scene.level("monitor")[0] == DiagnosticStatus.STALE
+    scene.parameters.publish(message())
+    world.until(lambda: "too little motion" in scene.level("monitor")[1], what="at rest")
+    motion = random_fourier(RobotModel.from_urdf(ARM), 5, period=4.0)
+    t = np.arange(0.0, 4.0, 0.05)
+    q, dq, ddq, _ = motion.evaluate(t)
+    points = trajectory(scene.names, q[:, 0], 1.0)
+    for k, time in enumerate(t + 1.5):
+        points.points += trajectory(scene.names, q[:, k], time, velocities=dq[:, k], accelerations=ddq[:, k]).points
+    scene.trajectories.publish(points)
+    world.until(lambda: scene.level("monitor")[1] == "the model fits", 30.0, "verdict")
+    assert scene.level("monitor")[0] == DiagnosticStatus.OK
+    ratios = [value for key, value in scene.values("monitor").items() if "NRMSE" in key]
+    assert len(ratios) == 3
+    assert all(float(ratio.split("%")[0]) < 5.0 for ratio in ratios), ratios
+    quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
+    assert np.all(quiet < 0.1), "the noise is 0.05 N m"
+    assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
+    wrong = replace(identified(), values=0.5 * identified().values)
+    scene.parameters.publish(message(wrong))
+    scene.trajectories.publish(points)
+    world.until(lambda: "does not fit any more" in scene.level("monitor")[1], 30.0, "warning")
+    scene.parameters.publish(message())
+    world.remove(scene.node)
+    world.until(lambda: scene.level("monitor")[0] == DiagnosticStatus.STALE, what="stale")
+    assert "no joint states; joint_states has 0 publishers" in scene.level("monitor")[1]
+
+
+def test_control_c_ends_both_with_0():
+    for module in ("controller", "monitor"):
+        code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"
+        with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+            assert "waiting for" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (0, "")
