@@ -92,8 +92,8 @@ class Identifier(RobotNode):
         self._configuration: Configuration = read_configuration(settings.config or None)
         name = settings.folder or f"runs/identifier-{datetime.now():%Y%m%d-%H%M%S}"
         self._folder = output_folder(Path(name).expanduser())
-        self._parameters = self.publisher("identified_parameters")
-        self._report = self.publisher("identification_report")
+        self._latched = self.publisher("identified_parameters")
+        self._reports = self.publisher("identification_report")
         self._robot: str | Path | None = Path(settings.urdf).expanduser() if settings.urdf else None
         self._work: threading.Thread | None = None
         self._outcome: Identification | RobotDynIdError | None = None
@@ -216,7 +216,7 @@ class Identifier(RobotNode):
         outcome = self._outcome
         assert outcome is not None
         self._work = None
-        self._report.publish(self._stamped(identification_report(outcome, self._folder)))
+        self._reports.publish(self._stamped(identification_report(outcome, self._folder)))
         if isinstance(outcome, RobotDynIdError):
             self.get_logger().error(f"nothing was identified: {outcome}")
         elif isinstance(outcome, Identification):
@@ -257,7 +257,7 @@ class Identifier(RobotNode):
     def _publish(self, parameters: Any) -> None:
         if parameters.verdict == "bad":
             raise InputError(f"{self.settings.parameters}: its verdict is bad, it is not published")
-        self._parameters.publish(self._stamped(parameter_set_message(parameters)))
+        self._latched.publish(self._stamped(parameter_set_message(parameters)))
 
     def _stamped(self, message: Any) -> Any:
         message.header.stamp = self.get_clock().now().to_msg()
