@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from arms import NOISE, true_parameters
 
-from robot_dyn_id.cli.demo import NOISE, true_parameters
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag

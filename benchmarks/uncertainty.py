@@ -27,12 +27,12 @@ from typing import NamedTuple
 
 import arms
 import numpy as np
+from arms import NOISE
 from scipy.interpolate import CubicSpline
 from scipy.stats import chi2
 
 from robot_dyn_id import __version__
 from robot_dyn_id.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.cli.demo import NOISE
 from robot_dyn_id.dataset import Array, ArrayRecording
 from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors

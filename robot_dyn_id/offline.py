@@ -101,6 +101,13 @@ def write_results(folder: Path, summary: dict[str, Any], evaluation: Evaluation,
     write_atomically(folder / REPORT, json.dumps(summary, indent=1, allow_nan=False) + "\n")
 
 
+def write_report(folder: Path, **more: Any) -> dict[str, Any]:
+    """Add entries to a folder's `report.json`; returns the whole."""
+    summary = {**json.loads((folder / REPORT).read_text(encoding="utf-8")), **more}
+    write_atomically(folder / REPORT, json.dumps(summary, indent=1, allow_nan=False) + "\n")
+    return summary
+
+
 def robot_for(robot: str | Path, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
     """The robot with the joints that the recordings hold, all others standing still.
 

@@ -448,7 +448,7 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
         try:
             world.until(condition, timeout)
         except DeadlineError as error:
-            raise AssertionError(f"{error}: {told}") from None
+            raise AssertionError(f"{error}: {told[-3:]}") from None
 
     process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ),
                                stderr=subprocess.PIPE, text=True)  # fmt: skip

@@ -1,37 +1,41 @@
-"""`robot-dyn-id demo`: a simulated arm is recorded into real bags, identified, and judged."""
+"""`robot-dyn-id demo`: a simulated arm, excited, recorded and identified by the real nodes over DDS, in one process."""
 
 from __future__ import annotations
 
 import argparse
 import time
+import xml.etree.ElementTree as ET
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
-from robot_dyn_id import __version__
 from robot_dyn_id.cli import progress
-from robot_dyn_id.cli.answers import print_evaluation
 from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.dataset import Array, Recording
-from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.offline import output_folder, write_results
-from robot_dyn_id.parameter_io import write_parameters
-from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.pipeline import identify
+from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.errors import DeadlineError
+from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, output_folder, write_report
+from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
-from robot_dyn_id.regressor import Motion, Regressor, regressor_of, terms_on_joints
-from robot_dyn_id.report.summary import identification_summary
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.settings import Settings
-from robot_dyn_id.simulation import Sensors, simulated_recording
+from robot_dyn_id.signals.filtering import LowPass, derivative
 
-RATE = 200.0
-DURATION = 40.0
-NOISE = np.array([0.3, 0.6, 0.4, 0.4, 0.1, 0.1, 0.05])
-"""Standard deviation of the efforts [N m]: that of a joint-torque-sensor arm, correlated over 0.1 s."""
+TRIALS: dict[str, tuple[int, dict[str, Any]]] = {
+    "training": (0, {}),
+    "held_out": (1000, {"period": 10.0, "harmonics": 5, "amplitude_share": 0.6}),
+    "twin": (2000, {"period": 6.0, "harmonics": 5, "amplitude_share": 0.5}),
+}
+"""Folder of each bag; what is added to the seed of its excitation, and what else differs from the configuration."""
+
+GRID, CUTOFF = 200.0, 5.0
+"""Rate of the comparison with the twin, and of the low-pass on both [Hz]."""
+
+TOPIC = "joint_trajectory_controller/joint_trajectory"
+
+PATIENCE = 120.0
+"""Longest time that an excitation or the identification may take [s]; both need a fraction of it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,58 +45,163 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Simulate, record, identify, judge."""
-    start = time.monotonic()
+    """Excite, record, identify, judge, compare with the truth."""
+    from robot_dyn_id.nodes.composition import Composition, keep_to_this_host
+
+    begin = time.monotonic()
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
-    settings = Settings()
-    model = RobotModel.from_urdf(shared_file("urdf/arm7.urdf"))
-    regressor = Regressor(model, terms_on_joints(model, settings.terms))
-    truth = true_parameters(model)
-    progress(f"recording {2 * DURATION:g} s of {model.name} at {RATE:g} Hz into {folder}")
-    motions = random_fourier(model, arguments.seed), random_fourier(model, arguments.seed + 1000, share=0.7)
-    training = _record(folder / "training", regressor, truth, motions[0], arguments.seed)
-    held_out = _record(folder / "held_out", regressor, truth, motions[1], arguments.seed + 1000)
-    result = identify([training], [held_out], model, settings, __version__, progress)
-    file = folder / "parameters.yaml"
-    error = _true_error(result.parameters, regressor, truth, motions[1])
-    seconds = time.monotonic() - start
-    summary = {
-        **identification_summary(result, str(file)),
-        "noise_free_nrmse": error,
-        "seconds": seconds,
-        "run_folder": str(folder),
-    }
-    write_results(folder, summary, result.evaluation, result.parameters)
-    write_parameters(file, result.parameters)
+    plant = folder / "plant.urdf"
+    plant.write_text(heavier(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8")), encoding="utf-8")
+    keep_to_this_host()
+    with Composition() as ros:
+        truth, motion = _identify(ros, folder, plant, arguments.seed)
+    summary = _with_truth(folder, truth, motion, time.monotonic() - begin)
     if not arguments.json:
-        print_evaluation(result.evaluation)
-        print(f"error against the noise-free torque: {error:.2%}")
-        print(f"{seconds:.1f} s; bags, parameters.yaml and report.html in {folder}")
-    return int(result.evaluation.verdict.word == "bad"), summary
+        _print(folder, summary)
+    return int(summary["verdict"] == "bad"), summary
 
 
-def true_parameters(model: RobotModel) -> Array:
-    """The URDF's inertias, made 5 to 15 % heavier joint by joint, with friction and sensor offsets."""
-    heavier = np.repeat(np.linspace(1.15, 1.05, len(model.body_names)), 10)
-    size = np.linspace(1.0, 0.2, len(model.joint_names))
-    return np.concatenate([heavier * model.inertial_parameters, 3.0 * size, 2.5 * size, 0.2 * size])
+def heavier(urdf: str) -> str:
+    """The robot as it really is: every link 5 to 15 % heavier than its description says."""
+    root = ET.fromstring(urdf)
+    inertials = list(root.iter("inertial"))
+    for share, inertial in zip(np.linspace(1.15, 1.05, len(inertials)), inertials, strict=True):
+        for part, names in (("mass", ("value",)), ("inertia", ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))):
+            element = inertial.find(part)
+            for name in names if element is not None else ():
+                element.set(name, repr(float(share) * float(element.get(name, "0"))))  # type: ignore[union-attr]
+    return ET.tostring(root, encoding="unicode")
 
 
-def _record(folder: Path, regressor: Regressor, truth: Array, motion: FourierSeries, seed: int) -> Recording:
-    samples = simulated_recording(
-        regressor, truth, motion, DURATION, RATE, Sensors(effort=NOISE, correlation_time=0.1), seed
-    ).samples
-    stamps = 1_700_000_000_000_000_000 + np.round(samples.t * 1e9).astype(np.int64)
-    names = regressor.model.joint_names
-    write_joint_state_bag(folder, "/joint_states", names, stamps, samples.q, samples.dq, samples.tau)
-    return open_recording(folder)
+def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics, Any]:
+    """All nodes, until the twin has followed the robot; the true dynamics and the held-out excitation."""
+    from sensor_msgs.msg import JointState
+
+    from robot_dyn_id.msg import IdentificationReport
+    from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+    from robot_dyn_id.nodes.contract import LATCHED, SENSOR
+    from robot_dyn_id.nodes.excitation_settings import supervisor_of
+    from robot_dyn_id.nodes.identifier import Identifier
+    from robot_dyn_id.nodes.monitor import Monitor
+    from robot_dyn_id.nodes.simulator import Simulator
+
+    config, urdf = (shared_file("config/arm7.yaml"),), str(shared_file("urdf/arm7.urdf"))
+
+    def record(trial: str, topics: tuple[str, ...] = ("joint_states",)) -> Any:
+        offset, differs = TRIALS[trial]
+        excitation = {"urdf": urdf, "seed": seed + offset, "start": True, **differs}
+        return _record(ros, {"folder": str(folder / trial), "topics": topics}, excitation, config)
+
+    simulator = ros.add(Simulator, {"urdf": str(plant), "seed": seed}, config)
+    progress(f"simulating {plant} at {simulator.settings.rate:g} Hz, sensors at {simulator.settings.publish_rate:g} Hz")
+    record("training")
+    held_out = record("held_out")
+    ros.add(Monitor, {}, config)
+    reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
+    published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
+    bags = {"data": [str(folder / "training")], "validation": [str(folder / "held_out")]}
+    ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags}, config)
+    ros.until(lambda: len(reports) > 0, PATIENCE, "the identification")
+    if reports[0].verdict == "failed":
+        raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
+    if reports[0].verdict != "bad":
+        ros.until(lambda: len(published) > 0, PATIENCE, "the identified parameters")
+        states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
+        ros.until(lambda: len(states) > 0, PATIENCE, "joint states")
+        twin = {"model": "parameters", "initial_position": list(states[-1].position)}
+        names = [f"{name}:=/{name}" for name in ("identified_parameters", TOPIC)]
+        ros.add(Simulator, twin, arguments=tuple(word for name in names for word in ("-r", name)), namespace="twin")
+        ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, PATIENCE, "the twin")
+        record("twin", ("joint_states", "twin/joint_states"))
+    return simulator.settings.nominal(str(plant)), supervisor_of(RobotModel.from_urdf(urdf), held_out)[1].excitation
 
 
-def _true_error(parameters: ParameterSet, regressor: Regressor, truth: Array, motion: FourierSeries) -> float:
-    """All-joint error of the identified torque against the noise-free one, along the held-out motion."""
-    q, dq, ddq, _ = motion.evaluate(np.arange(0.0, motion.period, 0.01))
-    states = Motion(q, dq, ddq)
-    exact = regressor.torque(states, truth)
-    full = np.zeros(len(parameters.column_names))
-    full[parameters.independent_columns] = parameters.values
-    return float(np.linalg.norm(regressor_of(parameters).torque(states, full) - exact) / np.linalg.norm(exact))
+def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: tuple[Path, ...]) -> Any:
+    """One excitation into one bag; the settings of the excitation."""
+    from std_srvs.srv import Trigger
+
+    from robot_dyn_id.msg import ExcitationStatus
+    from robot_dyn_id.nodes.contract import LATCHED
+    from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+    from robot_dyn_id.nodes.recorder import Recorder
+
+    recorder = ros.add(Recorder, bag, config)
+    publisher = ros.add(ExcitationPublisher, excitation, config)
+    told = ros.heard(ExcitationStatus, "excitation_status", LATCHED)
+    ends = (ExcitationStatus.DONE, ExcitationStatus.FAULT)
+
+    def ended() -> bool:
+        return bool(told) and told[-1].state in ends
+
+    shown = -1
+    deadline = time.monotonic() + PATIENCE
+    while not ended() and time.monotonic() < deadline:
+        ros.wait(0.5)
+        if told and told[-1].state == ExcitationStatus.RUNNING and int(told[-1].elapsed) // 5 > shown:
+            shown = int(told[-1].elapsed) // 5
+            progress(f"recording {bag['folder']}: {told[-1].elapsed:.0f} of {told[-1].duration:.0f} s")
+    if not ended() or told[-1].state == ExcitationStatus.FAULT:
+        raise DeadlineError(f"the excitation came to no end: {told[-1].reason if told else 'no status was heard'}")
+    answer = ros.call(Trigger, "recorder/stop")
+    if not answer.success:
+        raise DeadlineError(f"the recorder: {answer.message}")
+    settings = publisher.settings
+    for node in (publisher, recorder):
+        ros.remove(node)
+    return settings
+
+
+def _with_truth(folder: Path, truth: Dynamics, motion: Any, seconds: float) -> dict[str, Any]:
+    """The report with what only a simulation can tell: the error against the true torque, and the twin's motion."""
+    model = Dynamics.of(read_parameters(folder / PARAMETERS))
+    q, dq, ddq = (x.T for x in motion.evaluate(np.arange(0.0, motion.duration, 0.01))[:3])
+    tau = truth.inverse_dynamics(q, dq, ddq)
+    return write_report(
+        folder,
+        noise_free_nrmse=float(np.linalg.norm(model.inverse_dynamics(q, dq, ddq) - tau) / np.linalg.norm(tau)),
+        twin=twin_agreement(folder / "twin") if (folder / "twin").exists() else None,
+        seconds=seconds,
+        run_folder=str(folder),
+    )
+
+
+def twin_agreement(bag: Path) -> dict[str, list[float]]:
+    """Correlation of accelerations and of efforts of the robot and its twin, which followed the same trajectory.
+
+    Accelerations are derivatives of the recorded velocities, all low-passed alike.
+    """
+    recordings = [open_recording(bag, topic) for topic in ("/joint_states", "/twin/joint_states")]
+    series, epoch = [], recordings[0].epoch
+    for recording in recordings:
+        names = sorted(recording.joint_names)
+        chunks = list(recording.chunks(names))
+        t, dq, tau = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("t", "dq", "tau"))
+        keep = np.diff(t, prepend=-np.inf) > 0.0
+        series.append((t[keep] + (recording.epoch - epoch) * 1e-9, dq[keep], tau[keep]))
+    grid = np.arange(max(t[0] for t, _, _ in series), min(t[-1] for t, _, _ in series), 1.0 / GRID)
+    robot, twin = (
+        [LowPass(CUTOFF).apply(CubicSpline(t, values)(grid).T, GRID) for values in channels] for t, *channels in series
+    )
+    robot[0], twin[0] = derivative(robot[0], GRID), derivative(twin[0], GRID)
+    return {
+        name: [float(np.corrcoef(a, b)[0, 1]) for a, b in zip(robot[i], twin[i], strict=True)]
+        for i, name in enumerate(("acceleration", "effort"))
+    }
+
+
+def _print(folder: Path, summary: dict[str, Any]) -> None:
+    """The table, and where everything is."""
+    held_out, check, twin = summary["held_out"], summary["cross_check"], summary["twin"]
+    print("\n                 held out        twin against robot, correlation of\n"
+          f"{'joint':<10} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}")  # fmt: skip
+    for number, joint in enumerate(held_out["joints"]):
+        agreement = "" if twin is None else f"{twin['acceleration'][number]:>15.5f} {twin['effort'][number]:>8.4f}"
+        print(f"{joint['name']:<10} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
+    print(f"all joints {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
+          f"against noisy sensors; against the true torque {summary['noise_free_nrmse']:.2%}")  # fmt: skip
+    print(f"cross-check: largest difference {check['max_difference']:.1e}, rank {check['rank_ours']} ours, "
+          f"{check['rank_pinocchio']} Pinocchio's")  # fmt: skip
+    for warning in summary["warnings"]:
+        print(f"  ! {warning}")
+    print(f"verdict: {summary['verdict']}")
+    print(f"{summary['seconds']:.1f} s; bags, {PARAMETERS}, {REPORT} and {folder / PAGE}: open it")
