@@ -100,7 +100,7 @@ class Identifier(RobotNode):
         self._bag: BackgroundWriter | None = None
         self._parts: list[BackgroundWriter] = []  # ended bags of the stream so far
         self._forgotten: list[BackgroundWriter] = []
-        self._received, self._excited = 0, False
+        self._received, self._excited, self._ending = 0, False, False
         if self._robot is None:
             self.subscription("robot_description", self._describe)
         if settings.parameters:
@@ -131,6 +131,8 @@ class Identifier(RobotNode):
         self._excited = status.state == ExcitationStatus.RUNNING
 
     def _write(self, message: bytes) -> None:
+        if self._ending:
+            return
         if self._bag is None:
             free = next(n for n in count(1) if not (self._folder / f"stream_{n}").exists())
             self._bag = BackgroundWriter(self._folder / f"stream_{free}")
@@ -265,6 +267,7 @@ class Identifier(RobotNode):
 
     def stop(self) -> bool:
         """Finish the bag; an identification that is going on is given up, its files are written whole or not at all."""
+        self._ending = True
         self._close_bag()
         return all(bag.ended() for bag in (*self._parts, *self._forgotten))
 
