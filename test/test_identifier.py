@@ -161,7 +161,7 @@ def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(wor
     _folder, _ = from_file
     ears = Ears(world)
     node = world.add(Identifier, "-p", f"folder:={tmp_path}")
-    assert "no robot description yet" in world.call(Trigger, "identifier/identify").message
+    assert "waiting for /robot_description" in world.call(Trigger, "identifier/identify").message
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM))
     answer = world.call(Trigger, "identifier/identify")
     world.until(lambda: node._robot is not None)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.configuration import Configuration, read_configuration
@@ -34,6 +33,7 @@ from robot_dyn_id.nodes.contract import (
 from robot_dyn_id.nodes.conversions import identification_report, parameter_set_message
 from robot_dyn_id.nodes.message_types import definition
 from robot_dyn_id.nodes.raw_stream import RawStream
+from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.offline import identify_recordings, open_all, output_folder
@@ -42,6 +42,7 @@ from robot_dyn_id.pipeline import Identification
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
 from robot_dyn_id.recordings.rosbag2 import open_parts
+from robot_dyn_id.robot import RobotModel
 
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
@@ -71,7 +72,7 @@ class Identifier(RobotNode):
     SETTINGS = IdentifierSettings
     INTERFACES = (
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability"),
-        Interface(SUBSCRIBES, "robot_description", String, "The URDF, if no file is given", LATCHED),
+        DESCRIPTION,
         Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Tells when the excitation is done", LATCHED),
         Interface(
             PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
@@ -94,15 +95,14 @@ class Identifier(RobotNode):
         self._folder = output_folder(Path(name).expanduser())
         self._latched = self.publisher("identified_parameters")
         self._reports = self.publisher("identification_report")
-        self._robot: str | Path | None = Path(settings.urdf).expanduser() if settings.urdf else None
+        self._robot: str | None = None
         self._work: threading.Thread | None = None
         self._outcome: Identification | RobotDynIdError | None = None
         self._bag: BackgroundWriter | None = None
         self._parts: list[BackgroundWriter] = []  # ended bags of the stream so far
         self._forgotten: list[BackgroundWriter] = []
         self._received, self._excited, self._ending = 0, False, False
-        if self._robot is None:
-            self.subscription("robot_description", self._describe)
+        self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
         self._held_out = open_all(settings.validation, self._configuration.topic)
@@ -117,8 +117,8 @@ class Identifier(RobotNode):
 
     # --- what comes in
 
-    def _describe(self, message: Any) -> None:
-        self._robot = message.data
+    def _take_robot(self, model: RobotModel) -> None:
+        self._robot = model.urdf
 
     def _follow(self, status: Any) -> None:
         """Begin when an excitation that was seen running is done; one that was done before is not ours."""
@@ -176,7 +176,7 @@ class Identifier(RobotNode):
         if self._work is not None:
             raise InputError("an identification is going on; its report comes on identification_report")
         if self._robot is None:
-            raise InputError("no robot description yet: give the parameter urdf, or publish robot_description")
+            raise InputError(self._source.problem)
         self._close_bag()  # what arrives from now on goes into another: all walks over the data must see the same
         if not self._data and not self._parts:
             publishers = self.count_publishers("joint_states")
@@ -187,7 +187,7 @@ class Identifier(RobotNode):
         sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in self._parts]
         return f"identifying from {', '.join(sources)}"
 
-    def _run(self, parts: Sequence[BackgroundWriter], robot: str | Path) -> None:
+    def _run(self, parts: Sequence[BackgroundWriter], robot: str) -> None:
         try:
             for bag in parts:
                 bag.ended(DISK)
@@ -253,7 +253,7 @@ class Identifier(RobotNode):
             word = self._outcome.evaluation.verdict.word
             return Diagnosis({"good": OK, "suspect": WARN}.get(word, ERROR), f"identified, verdict {word}", values)
         if self._robot is None:
-            return Diagnosis(WARN, "no robot description yet", values)
+            return Diagnosis(WARN, self._source.problem, values)
         return Diagnosis(OK, "listening", values)
 
     def _publish(self, parameters: Any) -> None:
