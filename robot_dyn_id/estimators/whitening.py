@@ -40,13 +40,7 @@ class Whitening:
 
     def tiles(self, problem: LinearProblem) -> Iterator[Tile]:
         """Walk the problem with columns and torques filtered; the first `order` rows of a segment are lost."""
-        past: dict[int, tuple[int, Array]] = {}
-        for tile in problem.tiles():
-            segment, before = past.get(tile.joint, (-1, tile.block[:, :0]))
-            if segment != tile.segment:
-                before = tile.block[:, :0]
-            joined = np.concatenate([before, tile.block], axis=1)
-            past[tile.joint] = (tile.segment, joined[:, max(0, joined.shape[1] - self.order) :].copy())
+        for tile, joined, _ in _with_past(problem, self.order):
             if joined.shape[1] > self.order:
                 filtered = lfilter(self.filters[tile.joint], [1.0], joined, axis=1)[:, self.order :]
                 yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
@@ -87,18 +81,12 @@ class LaggedGrams:
         """Walk the problem once."""
         sizes = [len(support) + 1 for support in problem.supports]
         sums, counts = [np.zeros((order + 1, size, size)) for size in sizes], np.zeros(len(sizes))
-        past: dict[int, tuple[int, Array]] = {}
-        for tile in problem.tiles():
-            segment, before = past.get(tile.joint, (-1, tile.block[:, :0]))
-            if segment != tile.segment:
-                before = tile.block[:, :0]
-            joined = np.concatenate([before, tile.block], axis=1)
-            rows, start = joined.shape[1], before.shape[1]
+        for tile, joined, start in _with_past(problem, order):
+            rows = joined.shape[1]
             for lag in range(min(order + 1, rows)):
                 first = max(start, lag)
                 sums[tile.joint][lag] += joined[:, first:] @ joined[:, first - lag : rows - lag].T
             counts[tile.joint] += rows - start
-            past[tile.joint] = (tile.segment, joined[:, max(0, rows - order) :])
         means = tuple(total / max(count, 1.0) for total, count in zip(sums, counts, strict=True))
         return LaggedGrams(means, problem.supports, counts)
 
@@ -124,6 +112,18 @@ class LaggedGrams:
                 for product, support in zip(self.products, self.supports, strict=True)
             ]
         )
+
+
+def _with_past(problem: LinearProblem, order: int) -> Iterator[tuple[Tile, Array, int]]:
+    """Walk the problem with the rows of each tile behind up to `order` rows of its segment, and how many those are."""
+    past: dict[int, tuple[int, Array]] = {}
+    for tile in problem.tiles():
+        segment, before = past.get(tile.joint, (-1, tile.block[:, :0]))
+        if segment != tile.segment:
+            before = tile.block[:, :0]
+        joined = np.concatenate([before, tile.block], axis=1)
+        past[tile.joint] = (tile.segment, joined[:, max(0, joined.shape[1] - order) :].copy())
+        yield tile, joined, before.shape[1]
 
 
 def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whitening:
