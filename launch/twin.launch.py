@@ -9,7 +9,7 @@ def generate_launch_description():
     return LaunchDescription(
         [
             *arguments("robot", "config", "namespace", "use_sim_time", "parameters", "folder", "controller"),
-            node("identifier", ["parameters", "folder"]),
+            node("identifier", ["parameters", "folder"], listen=False),
             node(
                 "simulator",
                 inside="twin",

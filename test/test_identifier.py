@@ -218,6 +218,22 @@ def test_it_identifies_by_itself_when_an_excitation_that_it_saw_is_done(world, m
     assert ears.report().held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
 
 
+def test_it_may_publish_only_and_hear_nothing(world, messages, from_file, tmp_path):
+    folder, expected = from_file
+    ears = Ears(world)
+    write_parameters(tmp_path / "earlier.yaml", expected)
+    given = {
+        "urdf": folder / "arm.urdf",
+        "parameters": tmp_path / "earlier.yaml",
+        "folder": tmp_path,
+        "listen": "false",
+    }
+    world.add(Identifier, *(word for name, value in given.items() for word in ("-p", f"{name}:={value}")))
+    world.until(lambda: len(ears.parameters) == 1, what="the earlier set")
+    assert world.probe.count_subscribers("joint_states") == 0
+    assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
+
+
 def test_what_cannot_be_identified_is_reported_and_not_published(world, messages, from_file, tmp_path):
     folder, _ = from_file
     ears = Ears(world)

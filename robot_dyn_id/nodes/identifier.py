@@ -60,6 +60,7 @@ class IdentifierSettings:
     folder: str = ros_parameter("", "Folder for the stream and the results; empty: runs/identifier-<date and time>")
     data: tuple[str, ...] = ros_parameter((), "Recordings to identify from at once, instead of listening")
     validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
+    listen: bool = ros_parameter(True, "Keep the joint states; false: only publish what is given")
     after_excitation: bool = ros_parameter(True, "Identify by itself when the excitation is done")
     parameters: str = ros_parameter("", "File of an earlier parameter set, published until there is a new one")
 
@@ -107,7 +108,8 @@ class Identifier(RobotNode):
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
         self._held_out = open_all(settings.validation, self._configuration.topic)
         self._data = open_all(settings.data, self._configuration.topic)
-        if not self._data:
+        self._stream: RawStream | None = None
+        if settings.listen and not self._data:
             self._stream = RawStream(self, JointState, "joint_states", self._write)
             if settings.after_excitation:
                 self.subscription("excitation_status", self._follow)
@@ -242,7 +244,7 @@ class Identifier(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """What was received, and what became of it."""
-        values = {"messages": self._received, "lost": 0 if self._data else self._stream.lost}
+        values = {"messages": self._received, "lost": self._stream.lost if self._stream else 0}
         if self._bag is not None and self._bag.failure:
             return Diagnosis(ERROR, self._bag.failure, values)
         if isinstance(self._outcome, RobotDynIdError):
