@@ -65,10 +65,16 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
 
 @pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
-def test_a_launch_file_is_read_by_the_genuine_launch(path):
+def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
     from launch import LaunchContext
+    from launch.actions import DeclareLaunchArgument
     from launch.launch_description_sources import get_launch_description_from_python_launch_file
 
     description = get_launch_description_from_python_launch_file(str(path))
     assert all(argument.description for argument in description.get_launch_arguments())
-    assert LaunchContext() is not None
+    context, started = LaunchContext(), []
+    for entity in description.entities:
+        made = entity.visit(context) or []
+        if not isinstance(entity, DeclareLaunchArgument):
+            started += [action.node_executable for action in made]
+    assert started == [call.args[0].value for call in calls(path, "node")]
