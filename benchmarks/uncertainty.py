@@ -46,7 +46,6 @@ from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, walker
 from robot_dyn_id.simulation import Sensors, simulated_recording
-from robot_dyn_id.validation import predict
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
 NORMAL = 1.96
@@ -132,7 +131,7 @@ def measured_residuals() -> Array | str:
     for piece in walker(training, model.joint_names, {}, plan)():
         assert piece.tau is not None
         left.append(
-            piece.tau[:, piece.own] - predict(regressor, columns, found.estimate.values, piece.motion.take(piece.own))
+            piece.tau[:, piece.own] - regressor.torque(piece.motion.take(piece.own), found.estimate.values, columns)
         )
     residuals = np.concatenate(left, axis=1)
     t = np.arange(residuals.shape[1]) / plan.rate
@@ -191,7 +190,7 @@ def bound(kind: str, draws: int = 2000) -> float:
 def _run(values: Array, sigmas: Array, covariance: Array) -> Run:
     known = study()
     errors = values - known.truth
-    wrong = predict(known.regressor, known.base.independent, values, known.other) - known.torque
+    wrong = known.regressor.torque(known.other, values, known.base.independent) - known.torque
     square = float(errors @ np.linalg.solve(covariance, errors))
     return Run(errors, sigmas, float(np.linalg.norm(wrong) / np.linalg.norm(known.torque)), square)
 

@@ -214,7 +214,7 @@ class Remembered:
     def __init__(self, recording: Recording, limit: int = REMEMBERED) -> None:
         """Wrap a recording; `limit` is in bytes."""
         self._recording, self._limit = recording, limit
-        self._kept: dict[tuple[str, ...], tuple[Chunk, ...]] = {}
+        self._kept: dict[tuple[str, ...], tuple[Chunk, ...] | None] = {}  # None: too large
         self.source, self.joint_names, self.epoch = recording.source, recording.joint_names, recording.epoch
         self.effort_is_torque = recording.effort_is_torque
 
@@ -224,14 +224,14 @@ class Remembered:
         if kept is not None:
             yield from kept
             return
-        seen: list[Chunk] | None = []
+        seen: list[Chunk] | None = None if tuple(joints) in self._kept else []
         size = 0
         for chunk in self._recording.chunks(joints):
             size += chunk.nbytes
+            if size > self._limit:
+                seen, self._kept[tuple(joints)] = None, None
             if seen is not None:
                 seen.append(chunk)
-            if size > self._limit:
-                seen = None
             yield chunk
         if seen is not None:
             self._kept[tuple(joints)] = tuple(seen)

@@ -140,4 +140,6 @@ def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whi
             column[0] *= 1.0 + 1e-9
             filters[joint, 1 : order + 1] = -solve_toeplitz(column, row[1 : order + 1])
             variance[joint] = filters[joint, : order + 1] @ row[: order + 1]
+            if not 0.0 < variance[joint] <= row[0]:  # rounding, no autocovariance: such a filter may be unstable
+                filters[joint, 1:], variance[joint] = 0.0, row[0]
     return Whitening(filters, np.sqrt(np.maximum(variance, 0.0)))
