@@ -14,6 +14,9 @@ from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.plant import CompiledDynamics
 from robot_dyn_id.trajectory_tracking import Setpoint
 
+POSES = 200
+"""Poses within the trained positions in which a mass matrix is looked at."""
+
 
 @dataclass(frozen=True)
 class Gains:
@@ -51,16 +54,21 @@ def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array,
     return np.asarray(torque - dynamics.friction(q, dq) + dynamics.friction(q, setpoint.dq))
 
 
-def usable_dynamics(parameters: ParameterSet, urdf: str, joint_names: Collection[str]) -> Dynamics:
+def usable_dynamics(
+    parameters: ParameterSet, urdf: str, joint_names: Collection[str], needs_mass_matrix: bool
+) -> Dynamics:
     """The dynamics of a parameter set for a robot that is to be moved by it.
 
     Args:
         parameters: the set.
         urdf: text of the robot's URDF.
         joint_names: joints that the robot has.
+        needs_mass_matrix: whether it is used for more than torques. Feedback through a mass matrix that is not positive
+            definite drives a joint away from where it should be.
 
     Raises:
-        InputError: the set is of another URDF, its verdict is bad, or it has joints that the robot has not.
+        InputError: the set is of another URDF, its verdict is bad, it has joints that the robot has not, or its mass
+            matrix is needed and not positive definite somewhere within the trained positions.
     """
     if parameters.urdf_sha256 != urdf_hash(urdf):
         raise InputError(
@@ -72,7 +80,16 @@ def usable_dynamics(parameters: ParameterSet, urdf: str, joint_names: Collection
     missing = [name for name in parameters.joint_names if name not in joint_names]
     if missing:
         raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")
-    return Dynamics.of(parameters)
+    dynamics = Dynamics.of(parameters)
+    if needs_mass_matrix:
+        poses = np.random.default_rng(0).uniform(parameters.q_min, parameters.q_max, (POSES, len(parameters.q_min)))
+        share = 1.0 - float(dynamics.is_positive_definite(poses).mean())
+        if share:
+            raise InputError(
+                f"the identified mass matrix is not positive definite in {share:.0%} of the trained poses: the model "
+                f"is good for torques (gravity compensation) only; excite faster or longer"
+            )
+    return dynamics
 
 
 class PositionServo:

@@ -113,7 +113,9 @@ class Controller(RobotNode):
         self._refused = ""
         try:
             parameters = parameter_set(self._offered)
-            self._dynamics = usable_dynamics(parameters, self._urdf, self._joints)
+            self._dynamics = usable_dynamics(
+                parameters, self._urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
+            )
             self._order = JointOrder(parameters.joint_names)
         except InputError as error:
             self._refused = f"parameters refused: {error}"

@@ -109,7 +109,9 @@ class Simulator(RobotNode):
             try:
                 parameters = parameter_set(message)
                 urdf = urdf_text(self.settings.urdf)[0] if self.settings.urdf else parameters.urdf
-                self._begin(usable_dynamics(parameters, urdf, parameters.joint_names), publish=True)
+                self._begin(
+                    usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True), publish=True
+                )
             except InputError as error:
                 self._condition.refuse(f"identified_parameters: {error}")
 
