@@ -21,6 +21,7 @@ def test_the_demo_shows_what_it_promises(tmp_path):
     assert answer["noise_free_nrmse"] <= 0.01
     assert min(answer["twin"]["acceleration"]) >= 0.99
     assert min(answer["twin"]["effort"]) >= 0.9
+    assert abs(answer["twin"]["lag"]) < 0.05
     assert answer["cross_check"]["passed"]
     assert answer["cross_check"]["rank_ours"] == answer["cross_check"]["rank_pinocchio"] == 43
     assert answer["run_folder"] == str(folder)

@@ -29,8 +29,11 @@ TRIALS: dict[str, tuple[int, dict[str, Any]]] = {
 }
 """Folder of each bag; what is added to the seed of its excitation, and what else differs from the configuration."""
 
-GRID, CUTOFF = 200.0, 5.0
-"""Rate of the comparison with the twin, and of the low-pass on both [Hz]."""
+SIMULATED_TIME = {"use_sim_time": True}
+"""Of all nodes beside the simulator: where the process halts, as nodes that start make it do, time halts for all."""
+
+GRID, CUTOFF, LAG = 200.0, 5.0, 0.1
+"""Rate of the comparison with the twin [Hz], low-pass on both [Hz], and the most that one may be behind [s]."""
 
 TOPIC = "joint_trajectory_controller/joint_trajectory"
 
@@ -89,18 +92,18 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
 
     def record(trial: str, topics: tuple[str, ...] = ("joint_states",)) -> Any:
         offset, differs = TRIALS[trial]
-        excitation = {"urdf": urdf, "seed": seed + offset, "start": True, **differs}
-        return _record(ros, {"folder": str(folder / trial), "topics": topics}, excitation, config)
+        excitation = {"urdf": urdf, "seed": seed + offset, "start": True, **differs, **SIMULATED_TIME}
+        return _record(ros, {"folder": str(folder / trial), "topics": topics, **SIMULATED_TIME}, excitation, config)
 
-    simulator = ros.add(Simulator, {"urdf": str(plant), "seed": seed}, config)
+    simulator = ros.add(Simulator, {"urdf": str(plant), "seed": seed, "clock": True}, config)
     progress(f"simulating {plant} at {simulator.settings.rate:g} Hz, sensors at {simulator.settings.publish_rate:g} Hz")
     record("training")
     held_out = record("held_out")
-    ros.add(Monitor, {}, config)
+    ros.add(Monitor, SIMULATED_TIME, config)
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     bags = {"data": [str(folder / "training")], "validation": [str(folder / "held_out")]}
-    ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags}, config)
+    ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags, **SIMULATED_TIME}, config)
     ros.until(lambda: len(reports) > 0, PATIENCE, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
@@ -108,7 +111,7 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
         ros.until(lambda: len(published) > 0, PATIENCE, "the identified parameters")
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
         ros.until(lambda: len(states) > 0, PATIENCE, "joint states")
-        twin = {"model": "parameters", "initial_position": list(states[-1].position)}
+        twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
         names = [f"{name}:=/{name}" for name in ("identified_parameters", TOPIC)]
         ros.add(Simulator, twin, arguments=tuple(word for name in names for word in ("-r", name)), namespace="twin")
         ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, PATIENCE, "the twin")
@@ -165,10 +168,12 @@ def _with_truth(folder: Path, truth: Dynamics, motion: Any, seconds: float) -> d
     )
 
 
-def twin_agreement(bag: Path) -> dict[str, list[float]]:
+def twin_agreement(bag: Path) -> dict[str, Any]:
     """Correlation of accelerations and of efforts of the robot and its twin, which followed the same trajectory.
 
-    Accelerations are derivatives of the recorded velocities, all low-passed alike.
+    Accelerations are derivatives of the recorded velocities, all low-passed alike. Each of the two begins when the
+    message reaches it, so that one is a few milliseconds behind; this `lag` [s] is found from the velocities and taken
+    off.
     """
     recordings = [open_recording(bag, topic) for topic in ("/joint_states", "/twin/joint_states")]
     series, epoch = [], recordings[0].epoch
@@ -178,15 +183,20 @@ def twin_agreement(bag: Path) -> dict[str, list[float]]:
         t, dq, tau = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("t", "dq", "tau"))
         keep = np.diff(t, prepend=-np.inf) > 0.0
         series.append((t[keep] + (recording.epoch - epoch) * 1e-9, dq[keep], tau[keep]))
-    grid = np.arange(max(t[0] for t, _, _ in series), min(t[-1] for t, _, _ in series), 1.0 / GRID)
-    robot, twin = (
-        [LowPass(CUTOFF).apply(CubicSpline(t, values)(grid).T, GRID) for values in channels] for t, *channels in series
-    )
+    first, last = max(t[0] for t, _, _ in series), min(t[-1] for t, _, _ in series)
+    grid = np.arange(first + LAG, last - LAG, 1.0 / GRID)
+    ours, theirs = ([CubicSpline(t, values) for values in channels] for t, *channels in series)
+    lags = np.arange(-LAG, LAG, 1e-3)
+    lag = float(lags[np.argmin([np.linalg.norm(ours[0](grid) - theirs[0](grid + lag)) for lag in lags])])
+    low_pass = LowPass(CUTOFF)
+    robot = [low_pass.apply(spline(grid).T, GRID) for spline in ours]
+    twin = [low_pass.apply(spline(grid + lag).T, GRID) for spline in theirs]
     robot[0], twin[0] = derivative(robot[0], GRID), derivative(twin[0], GRID)
-    return {
+    agreement = {
         name: [float(np.corrcoef(a, b)[0, 1]) for a, b in zip(robot[i], twin[i], strict=True)]
         for i, name in enumerate(("acceleration", "effort"))
     }
+    return {**agreement, "lag": lag}
 
 
 def _print(folder: Path, summary: dict[str, Any]) -> None:
