@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rcl_interfaces.msg import Log
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -216,6 +217,19 @@ def test_it_identifies_by_itself_when_an_excitation_that_it_saw_is_done(world, m
         status.publish(ExcitationStatus(state=state))
         world.until(lambda running=state == ExcitationStatus.RUNNING: node._excited == running)
     assert ears.report().held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
+
+
+def test_a_folder_that_is_taken_away_is_told_and_the_node_lives_on(world, messages, from_file, tmp_path):
+    folder, _ = from_file
+    heard = world.heard(Log, "/rosout", LATCHED)
+    place = tmp_path / "place"
+    world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={place}")
+    place.rmdir()
+    place.write_text("in the way")
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    play(world, publisher, messages[:50], 500)
+    world.until(lambda: any("joint states are not kept" in message.msg for message in heard), what="an error")
+    assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
 
 
 def test_it_may_publish_only_and_hear_nothing(world, messages, from_file, tmp_path):

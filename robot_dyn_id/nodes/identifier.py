@@ -137,7 +137,11 @@ class Identifier(RobotNode):
             return
         if self._bag is None:
             free = next(n for n in count(1) if not (self._folder / f"stream_{n}").exists())
-            self._bag = BackgroundWriter(self._folder / f"stream_{free}")
+            try:
+                self._bag = BackgroundWriter(self._folder / f"stream_{free}")
+            except InputError as error:  # the folder was taken away, or the disk is full
+                self.get_logger().error(f"joint states are not kept: {error}", throttle_duration_sec=5.0)
+                return
             self._kept = Stream("/joint_states", TYPE_NAME, definition(JointState), "", (), stamped=True)
             self._bag.announce(self._kept)
             self.get_logger().info(f"joint states arrive, and are kept in {self._bag.folder}")
