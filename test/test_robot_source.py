@@ -24,9 +24,10 @@ class Settings:
 class Reader(RobotNode):
     NAME, PURPOSE, SETTINGS, INTERFACES = "reader", "reads", Settings, (DESCRIPTION,)
 
-    def __init__(self, refuse="", **options):
-        super().__init__(**options)
-        self.models, self.refuse = [], refuse
+    refuse = ""
+
+    def begin(self):
+        self.models = []
         self.source = RobotSource(self, self.settings.urdf, self.settings.joints, self.take, gravity=(0.0, 0.0, 1.0))
 
     def take(self, model):
@@ -54,7 +55,18 @@ def test_a_file_that_cannot_be_used_ends_the_node(world):
     with pytest.raises(ModelError, match=r"/none.urdf: cannot read the robot description"):
         world.add(Reader, "-p", "urdf:=/none.urdf")
     with pytest.raises(UsageError, match="not this one"):
-        world.add(lambda **options: Reader(refuse="arm7", **options), "-p", f"urdf:={ARM}")
+        world.add(type("Reader", (Reader,), {"refuse": "arm7"}), "-p", f"urdf:={ARM}")
+
+
+def test_a_node_that_is_refused_is_gone_from_the_graph(world):
+    def readers():
+        return [name for name in world.probe.get_node_names() if name == "reader"]
+
+    with pytest.raises(ModelError) as refusal:  # which holds the node, as a traceback does
+        world.add(Reader, "-p", "urdf:=/none.urdf")
+    world.until(lambda: not readers(), what="no node")
+    assert refusal.tb is not None
+    assert world.probe.count_publishers("diagnostics") == 0
 
 
 def test_a_topic_is_waited_for_and_reminded_of(world, log):
@@ -68,7 +80,7 @@ def test_a_topic_is_waited_for_and_reminded_of(world, log):
 
 
 def test_what_cannot_be_used_is_told_and_the_next_one_taken(world, log):
-    node = world.add(lambda **options: Reader(refuse="other", **options), "-p", "joints:=[joint1]")
+    node = world.add(type("Reader", (Reader,), {"refuse": "other"}), "-p", "joints:=[joint1]")
     topic = world.probe.create_publisher(String, "robot_description", LATCHED)
     text = ARM.read_text()
     for given, words in (

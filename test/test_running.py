@@ -24,8 +24,7 @@ class Ticker(RobotNode):
     NAME, PURPOSE, SETTINGS = "ticker", "Ticks", Settings
     INTERFACES = (Interface(SERVES, "~/count", Trigger, "How often it ticked"),)
 
-    def __init__(self, **options):
-        super().__init__(**options)
+    def begin(self):
         self.ticks, self.stops = 0, 0
         self.create_timer(1.0 / self.settings.rate, self.tick)
         self.service("~/count", lambda request, answer: answer)

@@ -92,16 +92,30 @@ class RobotNode(Node):  # type: ignore[misc]
 
         Raises:
             UsageError: a parameter that is unknown or wrong.
+            RobotDynIdError: see `begin` of the node.
         """
         try:
             super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
         except ValueError as error:  # an empty list in YAML has no type
             raise UsageError(f"a parameter has no value: leave it out ({error})") from None
-        self.settings: Any = declare(self, self.SETTINGS)
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
-        self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
-        self.create_timer(1.0, self._diagnose, clock=self.steady)
+        try:
+            self.settings: Any = declare(self, self.SETTINGS)
+            self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+            """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
+            self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
+            self.create_timer(1.0, self._diagnose, clock=self.steady)
+            self.begin()
+        except BaseException:
+            # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
+            self.destroy_node()
+            raise
+
+    def begin(self) -> None:
+        """Set up what the node is made of; `settings` are there.
+
+        Raises:
+            RobotDynIdError: what it is given cannot be used; the node is destroyed then.
+        """
 
     def stop(self) -> bool:
         """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.

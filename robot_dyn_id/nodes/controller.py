@@ -68,13 +68,12 @@ class Controller(RobotNode):
         Interface(SUBSCRIBES, "~/joint_trajectory", JointTrajectory, "Followed under computed torque", RELIABLE),
     )
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node.
+    def begin(self) -> None:
+        """Set the node up.
 
         Raises:
             ModelError: the URDF cannot be read.
         """
-        super().__init__(**options)
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
         self._gains = Gains.of_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None

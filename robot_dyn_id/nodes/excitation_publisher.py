@@ -55,13 +55,12 @@ class ExcitationPublisher(RobotNode):
         Interface(SERVES, "~/pause", SetBool, "Brake to rest; with false go on from there"),
     )
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node.
+    def begin(self) -> None:
+        """Set the node up.
 
         Raises:
             RobotDynIdError: wrong parameters, a broken URDF, a motion that does not fit the robot.
         """
-        super().__init__(**options)
         settings: ExcitationSettings = self.settings
         self._supervisor: Supervisor | None = None
         self._ending, self._start_pending = False, settings.start

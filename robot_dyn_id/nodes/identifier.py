@@ -83,13 +83,12 @@ class Identifier(RobotNode):
         Interface(SERVES, "~/reset", Trigger, "Forget what was received"),
     )
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node.
+    def begin(self) -> None:
+        """Set the node up.
 
         Raises:
             RobotDynIdError: wrong parameters, files that cannot be read, a folder that cannot be written.
         """
-        super().__init__(**options)
         settings: IdentifierSettings = self.settings
         self._configuration: Configuration = read_configuration(settings.config or None)
         name = settings.folder or f"runs/identifier-{datetime.now():%Y%m%d-%H%M%S}"

@@ -62,9 +62,8 @@ class Monitor(RobotNode):
         Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
     )
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node."""
-        super().__init__(**options)
+    def begin(self) -> None:
+        """Set the node up."""
         self._residuals = self.publisher("torque_residual")
         self._condition = Condition(self.get_logger())
         self._monitor: ResidualMonitor | None = None

@@ -75,9 +75,8 @@ class Recorder(RobotNode):
         Interface(SERVES, "~/pause", SetBool, "Drop messages for a while (true), record again (false)"),
     )
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node, and begin to record if it is to `start`."""
-        super().__init__(**options)
+    def begin(self) -> None:
+        """Set the node up, and begin to record if it is to `start`."""
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
         self._recording: Recording | None = None

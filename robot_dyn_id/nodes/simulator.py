@@ -68,13 +68,12 @@ class Simulator(RobotNode):
         Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Followed in effort control", SENSOR),
     )
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node, and begin as soon as the robot is known.
+    def begin(self) -> None:
+        """Set the node up, and begin as soon as the robot is known.
 
         Raises:
             RobotDynIdError: wrong parameters, or a robot that cannot be simulated.
         """
-        super().__init__(**options)
         settings: SimulatorSettings = self.settings
         self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
         self._pace = Pace(self._nanoseconds, settings.factor)
