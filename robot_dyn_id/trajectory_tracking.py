@@ -34,8 +34,9 @@ class Waypoints:
     Attributes:
         t: times from its start [s], ascending, shape (k,).
         q: positions [rad or m], shape (k, n).
-        dq: velocities, or None: straight lines between the points.
-        ddq: accelerations, or None: cubic polynomials; with them, quintic ones.
+        dq: velocities, or None; NaN at points that have none. Between two points of which one has none the way is a
+            straight line.
+        ddq: accelerations, alike: cubic polynomials without, quintic ones with them.
     """
 
     t: Array
@@ -54,7 +55,8 @@ class Waypoints:
     ) -> Waypoints:
         """Check a trajectory, one row per point, in any order of the joints, and bring it into that of the robot.
 
-        Velocities or accelerations may be empty in all points. Accelerations without velocities are not used.
+        Velocities or accelerations may be empty, in all points or in some: a motion that brakes at its end has no
+        accelerations there. Accelerations without velocities are not used.
 
         Raises:
             InputError: not exactly the robot's joints, rows of other lengths, NaN, times that do not ascend.
@@ -73,13 +75,16 @@ class Waypoints:
             if what != "positions" and not any(len(row) for row in rows):
                 channels.append(None)
                 continue
+            channel = np.full((len(rows), len(joint_names)), np.nan)
             for number, row in enumerate(rows):
+                if len(row) == 0 and what != "positions":
+                    continue
                 if len(row) != len(joint_names):
                     raise InputError(f"point {number} has {len(row)} {what}, expected {len(joint_names)}")
-            channel = np.array(rows, dtype=np.float64)[:, order]
-            bad = np.argwhere(~np.isfinite(channel))
-            if len(bad):
-                raise InputError(f"point {bad[0, 0]}: {what} of joint {joint_names[bad[0, 1]]} is not finite")
+                channel[number] = np.asarray(row, dtype=np.float64)[order]
+                bad = np.flatnonzero(~np.isfinite(channel[number]))
+                if len(bad):
+                    raise InputError(f"point {number}: {what} of joint {joint_names[bad[0]]} is not finite")
             channels.append(channel)
         times = np.array(t, dtype=np.float64)
         late = np.flatnonzero(np.diff(times) <= 0.0)
@@ -89,6 +94,15 @@ class Waypoints:
             raise InputError("point 0 is before the start of the trajectory")
         assert channels[0] is not None
         return Waypoints(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
+
+    def point(self, number: int) -> list[Array]:
+        """Position, and velocity and acceleration as far as they are given, shape (n,) each."""
+        known = [self.q[number]]
+        for channel in (self.dq, self.ddq):
+            if channel is None or np.isnan(channel[number, 0]):
+                break
+            known.append(channel[number])
+        return known
 
     def check_limits(self, joint_names: Sequence[str], lower: Array, upper: Array) -> None:
         """Compare the points with position limits, shape (n,) each.
@@ -160,7 +174,9 @@ class TrajectoryTracker:
             return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
         if segment != self._segment:
             duration = self._times[segment + 1] - self._times[segment]
-            self._coefficients = polynomial(duration, self._knots[segment], self._knots[segment + 1])
+            start, end = self._knots[segment : segment + 2]
+            order = min(len(start), len(end))  # what both ends have
+            self._coefficients = polynomial(duration, start[:order], end[:order])
             self._segment = segment
         return evaluate(self._coefficients, now - self._times[segment])
 
@@ -188,12 +204,11 @@ class TrajectoryTracker:
             InputError: it is over already, or at `now` it is farther than `JUMP` from the setpoint.
         """
         times = (start + waypoints.t).tolist()
-        channels = [x for x in (waypoints.q, waypoints.dq, waypoints.ddq) if x is not None]
-        knots = [[x[number] for x in channels] for number in range(len(times))]
+        knots = [waypoints.point(number) for number in range(len(times))]
         here = self.setpoint(now)
         if times[0] > now:
             times.insert(0, now)
-            knots.insert(0, list(here[: len(channels)]))
+            knots.insert(0, list(here))
         elif times[-1] < now:
             raise InputError(f"its last point is {now - times[-1]:.3g} s in the past")
         new = TrajectoryTracker(knots[-1][0])

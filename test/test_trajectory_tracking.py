@@ -77,6 +77,21 @@ def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
     assert tracker.resting(1.23)
 
 
+def test_points_may_differ_in_what_they_give():
+    """A motion that ends in braking has accelerations only before it: quintic, then cubic, as ros2_control does."""
+    t = np.linspace(0.0, 1.0, 11)
+    q, dq, ddq = (list(x) for x in sine(t))
+    ddq[7:], dq[9:] = [[]] * 4, [[]] * 2
+    tracker = TrajectoryTracker(sine(0.0)[0])
+    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), q, dq, ddq), 0.0, 0.0)
+    quintic, cubic, straight = (
+        max(np.abs(tracker.setpoint(s).q - sine(s)[0]).max() for s in np.linspace(a, b, 20))
+        for a, b in ((0.0, 0.599), (0.601, 0.799), (0.801, 0.999))
+    )
+    assert quintic < 1e-7 < cubic < 1e-4 < straight < 1e-2
+    assert np.allclose(tracker.setpoint(0.65).q, followed(t, 2).setpoint(0.65).q, atol=1e-12)
+
+
 def test_a_trajectory_that_began_in_the_past_goes_on_where_it_is_now():
     t = np.linspace(0, 2, 41)
     tracker = TrajectoryTracker(sine(0.52)[0])
@@ -110,7 +125,7 @@ def test_joints_come_in_any_order():
         (NAMES, [0.0], [[0, 0, 0]], [], "point 0 has 3 positions, expected 2"),
         (NAMES, [0.0, 1.0], [[0, 0], [1]], [], "point 1 has 1 positions, expected 2"),
         (NAMES, [0.0], [[]], [], "point 0 has 0 positions"),
-        (NAMES, [0.0, 1.0], [[0, 0], [1, 1]], [[0, 0], []], "point 1 has 0 velocities"),
+        (NAMES, [0.0, 1.0], [[0, 0], [1, 1]], [[0, 0], [0]], "point 1 has 1 velocities"),
         (NAMES, [0.0, 1.0], [[0, 0], [0, np.nan]], [], "point 1: positions of joint b is not finite"),
         (NAMES, [0.0], [[0, 0]], [[np.inf, 0]], "point 0: velocities of joint a is not finite"),
         (NAMES, [1.0, 1.0], [[0, 0], [1, 1]], [], "point 1 is not later"),

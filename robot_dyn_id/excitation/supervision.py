@@ -63,9 +63,13 @@ class Command:
         q, dq, _, _ = self.trajectory.evaluate(np.array([self.time(motion)]))
         return q[:, 0], dq[:, 0]
 
+    def left(self, motion: float) -> float:
+        """Time to its end [s]; 0 at and after it."""
+        return self.trajectory.duration - self.time(motion)
+
     def over(self, motion: float) -> bool:
         """Whether it is at its end."""
-        return self.time(motion) >= self.trajectory.duration
+        return self.left(motion) <= 0.0
 
 
 class Supervisor:

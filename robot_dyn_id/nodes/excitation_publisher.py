@@ -75,7 +75,7 @@ class ExcitationPublisher(RobotNode):
         self.subscription("joint_states", self._receive)
         self.create_timer(TICK, self._tick, clock=self.steady)
         if settings.mode == STREAMING:
-            self.create_timer(1.0 / settings.rate, self._stream, clock=self.steady)
+            self.create_timer(1.0 / settings.rate, self._stream_on, clock=self.steady)
 
     def _take_robot(self, model: RobotModel) -> None:
         self._limits, supervisor = supervisor_of(model, self.settings)
@@ -146,12 +146,16 @@ class ExcitationPublisher(RobotNode):
                 self._commands.publish(whole)
         self._status.tell(now, supervisor, self._source.problem)
 
+    def _stream_on(self) -> None:
+        """Send what follows, until the end is near: the messages before hold it, and a late one would be refused."""
+        if self._sent is not None and self._sent.left(self._now().motion) > AHEAD / 2:
+            self._stream()
+
     def _stream(self) -> None:
-        """Send what follows from now on, until the motion is over."""
-        clock, command = self.get_clock().now(), self._sent
-        if command is not None and not command.over(self._motion_time(clock)):
-            points = look_ahead(command, self._motion_time(clock), 1.0 / self.settings.rate, AHEAD, self._limits)
-            self._commands.publish(self._message.fill(points, clock))
+        """Send what follows from now on."""
+        clock = self.get_clock().now()
+        points = look_ahead(self._sent, self._motion_time(clock), 1.0 / self.settings.rate, AHEAD, self._limits)
+        self._commands.publish(self._message.fill(points, clock))
 
     # --- what is asked -------------------------------------------------------------------------------------------
 

@@ -1,0 +1,47 @@
+"""Streaming from the excitation publisher to the simulator over real DDS, in real and in simulated time."""
+
+from pathlib import Path
+
+import pytest
+from rcl_interfaces.msg import Log
+from robot_dyn_id.msg import ExcitationStatus as Status
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from robot_dyn_id.nodes.contract import LATCHED, RELIABLE, SENSOR
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.simulator import Simulator
+
+ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
+
+
+@pytest.mark.parametrize(
+    ("simulator", "publisher"),
+    [
+        ({}, {}),
+        # what stamps and points are cut from grows in steps of 5 ms, and three times as fast as time
+        (
+            {"clock": True, "publish_rate": 200.0, "real_time_factor": 3.0},
+            {"use_sim_time": True, "rate": 200.0},
+        ),
+    ],
+    ids=["real time", "coarse clock"],
+)
+def test_a_streamed_excitation_is_followed_to_its_end(world, simulator, publisher):
+    told = world.heard(Status, "excitation_status", LATCHED)
+    log = world.heard(Log, "/rosout", RELIABLE)
+    states = world.heard(JointState, "joint_states", SENSOR)
+    world.add(Simulator, parameters={"urdf": str(ARM), **simulator})
+    world.add(
+        ExcitationPublisher,
+        parameters={"urdf": str(ARM), "mode": "streaming", "period": 4.0, "acceleration": [10.0], **publisher},
+    )
+    world.until(lambda: told and told[-1].state == Status.READY)
+    assert world.call(Trigger, "excitation_publisher/start").success
+    world.until(lambda: told[-1].state in (Status.DONE, Status.FAULT), 30.0, "end of the excitation")
+    assert told[-1].state == Status.DONE, told[-1].reason
+    errors = [abs(error) for status in told if status.state == Status.RUNNING for error in status.tracking_error]
+    assert errors and max(errors) < 0.1
+    world.until(lambda: max(abs(speed) for speed in states[-1].velocity) < 0.01)
+    refused = [message.msg for message in log if "refused" in message.msg]
+    assert not refused
