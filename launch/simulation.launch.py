@@ -1,6 +1,7 @@
 """The whole line on a simulated robot: excite, record, identify, watch."""
 
 from launch import LaunchDescription
+from launch.substitutions import LaunchConfiguration
 
 from robot_dyn_id.launching import arguments, node, shared
 
@@ -9,7 +10,7 @@ def generate_launch_description():
     return LaunchDescription(
         [
             *arguments("robot", "config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller"),
-            *arguments(urdf=shared("urdf", "arm7.urdf"), start="true"),
+            *arguments(urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
             node("simulator", ["urdf"]),
             node("excitation_publisher", ["start"], command_topic="{controller}/joint_trajectory"),
             node("recorder", folder="{bag}"),

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -34,8 +34,8 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
 """Default, how the text is read, and description; a launch file may give another default."""
 
 
-def arguments(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
-    """Declare arguments of a launch file, some of them with another default."""
+def arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument]:
+    """Declare arguments of a launch file, some of them with another default: a text, or substitutions."""
     declared = []
     for name in (*names, *defaults):
         default, _, description = ARGUMENTS[name]
@@ -56,7 +56,7 @@ def node(
     remappings: Sequence[tuple[str, str]] = (),
     **parameters: object,
 ) -> OpaqueFunction:
-    """Start a node of this package, with the parameters of the configuration file.
+    """Start a node of this package, with the parameters of the configuration file; if it ends, all others do.
 
     Args:
         executable: its name.
@@ -83,6 +83,8 @@ def node(
                 parameters=[config, values],
                 remappings=[(old, new.format(root=root)) for old, new in remappings],
                 output="screen",
+                # an excitation that nobody records, or nodes that wait for one that is gone, help nobody
+                on_exit=Shutdown(reason=f"{executable} has ended"),
             )
         ]
 

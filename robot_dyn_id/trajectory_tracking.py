@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -75,16 +76,15 @@ class Waypoints:
             if what != "positions" and not any(len(row) for row in rows):
                 channels.append(None)
                 continue
+            lengths = np.array([len(row) for row in rows])
+            given = np.full(len(rows), True) if what == "positions" else lengths > 0
+            for number in np.flatnonzero(given & (lengths != len(joint_names))):
+                raise InputError(f"point {number} has {lengths[number]} {what}, expected {len(joint_names)}")
+            values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, len(joint_names))
             channel = np.full((len(rows), len(joint_names)), np.nan)
-            for number, row in enumerate(rows):
-                if len(row) == 0 and what != "positions":
-                    continue
-                if len(row) != len(joint_names):
-                    raise InputError(f"point {number} has {len(row)} {what}, expected {len(joint_names)}")
-                channel[number] = np.asarray(row, dtype=np.float64)[order]
-                bad = np.flatnonzero(~np.isfinite(channel[number]))
-                if len(bad):
-                    raise InputError(f"point {number}: {what} of joint {joint_names[bad[0]]} is not finite")
+            channel[given] = values[:, order]
+            for number, joint in np.argwhere(~np.isfinite(channel) & given[:, None]):
+                raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is not finite")
             channels.append(channel)
         times = np.array(t, dtype=np.float64)
         late = np.flatnonzero(np.diff(times) <= 0.0)

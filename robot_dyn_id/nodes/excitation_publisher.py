@@ -39,6 +39,10 @@ AHEAD = 0.1
 """How much of the motion a message of streaming holds before it brakes [s]."""
 
 
+SETTLED = 1.0
+"""All must have been ready for so long before a motion starts by itself [s]: the start of many nodes is busy."""
+
+
 class ExcitationPublisher(RobotNode):
     """Turns joint states, requests and the clock into values for a `Supervisor`, and its command into messages."""
 
@@ -81,7 +85,7 @@ class ExcitationPublisher(RobotNode):
         self._limits, supervisor = supervisor_of(model, self.settings)
         self._message = TrajectoryMessage(model.joint_names)
         self._status.describe(model.joint_names, supervisor.excitation.duration)
-        self._supervisor = supervisor
+        self._supervisor, self._ready_since = supervisor, self._now().steady
         self.get_logger().info(
             f"{self.settings.form} of {supervisor.excitation.duration:g} s for {model.name}: "
             f"{', '.join(model.joint_names)}; moves "
@@ -121,11 +125,15 @@ class ExcitationPublisher(RobotNode):
         now = self._now()
         if self._supervisor is not None:
             self._supervisor.tick(now, self._obstacle())
-            if self._start_pending and self._supervisor.phase == Phase.READY:
+            if self._start_pending:
                 self._start_by_itself(self._supervisor, now)
         self._follow(now)
 
     def _start_by_itself(self, supervisor: Supervisor, now: Moment) -> None:
+        if supervisor.phase != Phase.READY:
+            self._ready_since = now.steady
+        if now.steady < self._ready_since + SETTLED:
+            return
         refusal = supervisor.start(now, self._obstacle())
         self._start_pending = bool(refusal)
         if refusal:  # a robot that has just been switched on may still settle
