@@ -3,7 +3,7 @@
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.launching import arguments, node, shared
+from robot_dyn_id.launching import TRAJECTORY, arguments, node, shared
 
 
 def generate_launch_description():
@@ -11,7 +11,12 @@ def generate_launch_description():
         [
             *arguments("robot", "config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller"),
             *arguments(urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
-            node("simulator", ["urdf"]),
+            node(
+                "simulator",
+                ["urdf"],
+                clock="{use_sim_time}",
+                remappings=[(TRAJECTORY, "{controller}/joint_trajectory")],
+            ),
             node("excitation_publisher", ["start"], command_topic="{controller}/joint_trajectory"),
             node("recorder", folder="{bag}"),
             node("identifier", ["folder"], config="{settings}"),

@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from robot_dyn_id.launching import arguments, node
+from robot_dyn_id.launching import TRAJECTORY, arguments, node
 
 
 def generate_launch_description():
@@ -16,10 +16,7 @@ def generate_launch_description():
                 model="parameters",
                 remappings=[
                     ("identified_parameters", "{root}/identified_parameters"),
-                    (
-                        "joint_trajectory_controller/joint_trajectory",
-                        "{root}/joint_trajectory_controller/joint_trajectory",
-                    ),
+                    (TRAJECTORY, "{root}/{controller}/joint_trajectory"),
                 ],
             ),
             node("monitor"),

@@ -15,6 +15,9 @@ from launch_ros.actions import Node
 
 PACKAGE = "robot_dyn_id"
 
+TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
+"""What the simulator listens to, before it is remapped."""
+
 ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "robot": ("arm7", str, "robot whose file in this package's config folder sets the parameters of all nodes"),
     "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`"),
@@ -62,8 +65,9 @@ def node(
         executable: its name.
         given: launch arguments that are parameters of the node as well; empty ones leave its default.
         inside: a further namespace.
-        remappings: of topics; `{root}` is the root of the namespace argument.
-        **parameters: ROS parameters over those of the file; a name in braces is the value of a launch argument.
+        remappings: of topics; a name in braces is the text of a launch argument, `{root}` the root of the namespace.
+        **parameters: ROS parameters over those of the file. A launch argument in braces, and nothing else, is its
+            value, and leaves the default of the node if it is empty; within a text it is filled in.
     """
 
     def start(context: LaunchContext) -> list[Node]:
@@ -71,17 +75,23 @@ def node(
             return str(LaunchConfiguration(name).perform(context))
 
         config = text("config") or shared("config", f"{text('robot')}.yaml")
-        root = f"/{text('namespace')}" if text("namespace") else ""
-        values = {name: ARGUMENTS[name][1](text(name)) for name in (*given, "use_sim_time") if text(name) != ""}
-        for name, value in parameters.items():
-            values[name] = value.format_map(_Texts(text)) if isinstance(value, str) else value
+        texts = _Texts(text, root=f"/{text('namespace')}" if text("namespace") else "")
+        wanted = {**{name: f"{{{name}}}" for name in (*given, "use_sim_time")}, **parameters}
+        values = {}
+        for name, value in wanted.items():
+            argument = str(value)[1:-1]
+            if value == f"{{{argument}}}":
+                if text(argument) != "":
+                    values[name] = ARGUMENTS[argument][1](text(argument))
+            else:
+                values[name] = value.format_map(texts) if isinstance(value, str) else value
         return [
             Node(
                 package=PACKAGE,
                 executable=executable,
                 namespace="/".join(part for part in (text("namespace"), inside) if part),
                 parameters=[config, values],
-                remappings=[(old, new.format(root=root)) for old, new in remappings],
+                remappings=[(old, new.format_map(texts)) for old, new in remappings],
                 output="screen",
                 # an excitation that nobody records, or nodes that wait for one that is gone, help nobody
                 on_exit=Shutdown(reason=f"{executable} has ended"),
@@ -92,9 +102,10 @@ def node(
 
 
 class _Texts(dict):  # type: ignore[type-arg]
-    """Texts of launch arguments, looked up by name."""
+    """Texts of launch arguments, looked up by name, and those that are given."""
 
-    def __init__(self, text: Callable[[str], str]) -> None:
+    def __init__(self, text: Callable[[str], str], **given: str) -> None:
+        super().__init__(given)
         self._text = text
 
     def __missing__(self, name: str) -> str:

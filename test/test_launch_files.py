@@ -48,6 +48,17 @@ def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
         assert own <= parameters
 
 
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_every_argument_of_a_launch_file_does_something(path):
+    given = {argument.value for call in calls(path, "arguments") for argument in call.args}
+    given |= {keyword.arg for call in calls(path, "arguments") for keyword in call.keywords}
+    used = {"robot", "config", "namespace", "use_sim_time"}  # by `node` itself
+    for call in calls(path, "node"):
+        for constant in (n.value for n in ast.walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
+            used |= {argument for argument in given if argument == constant or f"{{{argument}}}" in constant}
+    assert given == used
+
+
 def test_every_scenario_has_a_launch_file():
     assert [path.name.split(".")[0] for path in LAUNCH] == ["offline", "record", "robot", "simulation", "twin"]
 
