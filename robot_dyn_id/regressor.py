@@ -142,22 +142,18 @@ class Regressor:
             slots: row of `out` for each column and joint, -1 for none, shape (c, n).
             out: shape (rows, N), C-contiguous; rows that no slot names stay as they are.
         """
-        tree, model = self.tree, self.model
-        bodies = len(model.body_names)
-        q, dq, ddq = self._bodies(motion)
-        of_pair = np.repeat(np.arange(bodies), np.diff(tree.pair_start))
-        inertial = slots[: 10 * bodies].reshape(bodies, 10, -1)
-        pair_slots = np.ascontiguousarray(inertial[of_pair, :, tree.pair_row])
+        tree, bodies = self.tree, len(self.model.body_names)
+        q, dq, ddq = self.by_body(motion)
         regressor_tiles(
             tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain,
-            tree.gravity, within_reach(q), q, dq, ddq, pair_slots, out,
+            tree.gravity, within_reach(q), q, dq, ddq, tree.pair_slots(slots), out,
         )  # fmt: skip
         for group in self.term_groups:
             wanted = slots[10 * bodies + group.numbers]
             if (wanted >= 0).any():
                 self._fill_terms(motion, group, wanted, out)
 
-    def _bodies(self, motion: Motion) -> tuple[Array, Array, Array]:
+    def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Motion of all moving bodies, followers included, shape (b, N) each."""
         leader, factor = self.model.leader, self.model.multiplier[:, None]
         if len(leader) == len(self.model.joint_names) and np.all(factor == 1.0):

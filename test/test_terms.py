@@ -33,6 +33,44 @@ def test_columns_are_those_of_the_formula(case):
     assert np.array_equal(columns, expected)
 
 
+def differences(function, motion, row, step=1e-6):
+    """Central differences of a function of (y, dy, ddy) by one of them."""
+    ends = [[x + sign * step * (i == row) for i, x in enumerate(motion)] for sign in (1, -1)]
+    return (function(*ends[0]) - function(*ends[1])) / (2 * step)
+
+
+@pytest.mark.parametrize("case", [case for case in FORMULAS if case != "coulomb hard"])
+def test_slopes_are_the_derivatives_of_the_columns(case):
+    term, motion = FORMULAS[case][0], (Y, DY, DDY)
+    slopes = term.slopes(*motion)
+    assert slopes.shape == (3, len(term.symbols), 50)
+    assert ratio(slopes, np.array([differences(term.columns, motion, row) for row in range(3)])) <= 1e-8
+
+
+def test_every_term_tells_its_slopes():
+    for kind in TERMS.values():
+        term = kind()
+        slopes = term.slopes(Y, DY, DDY)
+        assert slopes.shape == (3, len(term.symbols), 50)
+        assert ratio(slopes, np.array([differences(term.columns, (Y, DY, DDY), row) for row in range(3)])) <= 1e-6
+
+
+def test_the_hard_sign_has_no_slope():
+    speeds = np.array([-1.0, 0.0, 1.0])
+    assert np.array_equal(Coulomb(0.0).slopes(speeds, speeds, speeds), np.zeros((3, 1, 3)))
+
+
+def test_a_group_has_the_slopes_of_its_coordinates():
+    model = RobotModel.from_urdf(MIMICS)
+    motion = random_motion(model, 30, seed=6)
+    group = Regressor(model, terms_on_joints(model, [Position()])).term_groups[0]
+    slopes = group.slopes(motion.q, motion.dq, motion.ddq)
+    assert slopes.shape == (3, 2, 6, 30)
+    y = model.coupling @ motion.q + model.offset[:, None]
+    assert np.array_equal(slopes[0], [np.ones_like(y), 2 * y])
+    assert not slopes[1:].any()
+
+
 def test_terms_are_found_by_their_names():
     assert set(TERMS) >= {"viscous", "coulomb", "offset", "rotor_inertia"}
     for name, kind in TERMS.items():
@@ -83,6 +121,9 @@ class Position(Term):
 
     def columns(self, y, dy, ddy):
         return np.array([y, y**2])
+
+    def slopes(self, y, dy, ddy):
+        return np.array([[np.ones_like(y), 2 * y], *np.zeros((2, 2, len(y)))])
 
 
 def all_terms():

@@ -201,7 +201,7 @@ def _columns(n, now):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _follow(n, gain, now):  # type: ignore[no-untyped-def]
+def follow(n, gain, now):  # type: ignore[no-untyped-def]
     """Add the body's own joint to the twist of the joint that leads it."""
     for r in range(6):
         for k in samples(n):
@@ -209,7 +209,7 @@ def _follow(n, gain, now):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _copy(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
+def copy(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
     """Copy rows of a tile."""
     for r in range(rows):
         for k in samples(n):
@@ -235,6 +235,42 @@ def _write(p, n, start, slot, now, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def leave(i, n, parent, gravity, states, now):  # type: ignore[no-untyped-def]
+    """The state of the body that carries body i, if it is not there already."""
+    if parent[i] < 0:
+        now[:STATE] = 0.0
+        for r in range(3):
+            now[TURN + 4 * r] = 1.0
+            now[PULL + r] = -gravity[r]
+    elif parent[i] != i - 1:
+        copy(STATE, n, states, parent[i] * STATE, now, 0)
+
+
+@compiled
+def arrive(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now):  # type: ignore[no-untyped-def]
+    """From the state of its parent to that of body i."""
+    _read(i, n, start, angle, q, dq, ddq, now)
+    _turned(n, now)
+    _go(i, n, shift, now)
+    _turn(i, n, turn, now)
+    _move(i, n, axis, now)
+    _own(n, now)
+    copy(STATE, n, now, 0, states, i * STATE)
+
+
+@compiled
+def twist_places(pair_from, pair_gain, twist, carried):  # type: ignore[no-untyped-def]
+    """Where the twist of a pair is found, and that of its parent: a joint's is the same for all that it carries.
+
+    They are the pair's own number, or that of one before it, for `twist`, shape (pairs + 1,), and `carried`, (pairs,).
+    """
+    for p in range(pair_from.shape[0]):
+        carried[p] = twist[pair_from[p]]
+        if pair_gain[p] == 0.0:
+            twist[p] = carried[p]
+
+
+@compiled
 def regressor_tiles(  # type: ignore[no-untyped-def]
     parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, angle, q, dq, ddq, slot, out
 ):
@@ -248,33 +284,17 @@ def regressor_tiles(  # type: ignore[no-untyped-def]
     now = np.zeros((ROWS, WIDTH))
     states = np.zeros((bodies * STATE, WIDTH))
     twists = np.zeros((pairs * 6 + 6, WIDTH))  # the last is that of the base, which never moves
-    twist = np.arange(pairs + 1)  # where that of a pair is found: a joint's is the same for all that it carries
-    carried = np.zeros(pairs, dtype=np.int64)
-    for p in range(pairs):
-        carried[p] = twist[pair_from[p]]
-        if pair_gain[p] == 0.0:
-            twist[p] = carried[p]
+    twist, carried = np.arange(pairs + 1), np.zeros(pairs, dtype=np.int64)
+    twist_places(pair_from, pair_gain, twist, carried)
     for start in range(0, q.shape[1], TILE):
         n = min(TILE, q.shape[1] - start)
         for i in range(bodies):
-            if parent[i] < 0:
-                now[:STATE] = 0.0
-                for r in range(3):
-                    now[TURN + 4 * r] = 1.0
-                    now[PULL + r] = -gravity[r]
-            elif parent[i] != i - 1:
-                _copy(STATE, n, states, parent[i] * STATE, now, 0)
-            _read(i, n, start, angle, q, dq, ddq, now)
-            _turned(n, now)
-            _go(i, n, shift, now)
-            _turn(i, n, turn, now)
-            _move(i, n, axis, now)
-            _own(n, now)
-            _copy(STATE, n, now, 0, states, i * STATE)
+            leave(i, n, parent, gravity, states, now)
+            arrive(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now)
             for p in range(pair_start[i], pair_start[i + 1]):
-                _copy(6, n, twists, 6 * carried[p], now, TWIST)
+                copy(6, n, twists, 6 * carried[p], now, TWIST)
                 if pair_gain[p] != 0.0:
-                    _follow(n, pair_gain[p], now)
-                    _copy(6, n, now, TWIST, twists, 6 * p)
+                    follow(n, pair_gain[p], now)
+                    copy(6, n, now, TWIST, twists, 6 * p)
                 _columns(n, now)
                 _write(p, n, start, slot, now, out)

@@ -42,6 +42,12 @@ class Tree:
     pair_from: Integers
     pair_gain: Array
 
+    def pair_slots(self, slots: Integers) -> Integers:
+        """What `slots`, shape (columns, n), says of the ten columns of every block, shape (pairs, 10)."""
+        bodies = len(self.parent)
+        of_pair = np.repeat(np.arange(bodies), np.diff(self.pair_start))
+        return np.ascontiguousarray(slots[: 10 * bodies].reshape(bodies, 10, -1)[of_pair, :, self.pair_row])
+
 
 def build_tree(
     parent: Integers,

@@ -16,7 +16,7 @@ from robot_dyn_id.dataset import Array
 
 @dataclass(frozen=True)
 class Term:
-    """Base of all terms; a subclass gives `name`, `symbols`, `powers` and `columns`.
+    """Base of all terms; a subclass gives `name`, `symbols`, `powers`, `columns` and `slopes`.
 
     Attributes:
         name: what the configuration calls it.
@@ -33,6 +33,13 @@ class Term:
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Columns at N samples of the coordinate's position, velocity and acceleration, shape (symbols, N)."""
+        raise NotImplementedError
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """Derivatives of the columns by position, velocity and acceleration, shape (3, symbols, N).
+
+        The design of excitation follows them. A jump, as of the hard sign, has the slope 0.
+        """
         raise NotImplementedError
 
     @property

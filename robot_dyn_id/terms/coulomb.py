@@ -41,3 +41,10 @@ class Coulomb(Term):
         if self.smoothing_width == 0.0:
             return np.sign(dy)[None, :]
         return np.tanh(dy / self.smoothing_width)[None, :]
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.slopes`; that of the hard sign is 0 everywhere, also where it jumps."""
+        slopes = np.zeros((3, 1, len(dy)))
+        if self.smoothing_width > 0.0:
+            slopes[1, 0] = (1.0 - np.tanh(dy / self.smoothing_width) ** 2) / self.smoothing_width
+        return slopes

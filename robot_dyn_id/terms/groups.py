@@ -38,6 +38,11 @@ class TermGroup:
         """Columns at motions of the coordinates, shape (g, N) each."""
         return self.term.columns(y.ravel(), dy.ravel(), ddy.ravel()).reshape(-1, *y.shape)
 
+    def slopes(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Derivatives of the columns by the coordinates' motions, shape (3, symbols, g, N)."""
+        y, dy, ddy = self.along(q) + self.offsets, self.along(dq), self.along(ddq)
+        return self.term.slopes(y.ravel(), dy.ravel(), ddy.ravel()).reshape(3, -1, *y.shape)
+
     def along(self, motion: Array) -> Array:
         """Positions less the offsets, velocities or accelerations of the coordinates, shape (g, N); may be a view."""
         if self.joints is None:

@@ -22,3 +22,7 @@ class Offset(Term):
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         return np.ones((1, len(y)))
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.slopes`."""
+        return np.zeros((3, 1, len(y)))

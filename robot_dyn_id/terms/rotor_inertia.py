@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.terms.contract import Term
 
@@ -24,3 +26,7 @@ class RotorInertia(Term):
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         return ddy[None, :]
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.slopes`."""
+        return np.array([np.zeros_like(y), np.zeros_like(y), np.ones_like(y)])[:, None]

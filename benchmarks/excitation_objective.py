@@ -1,0 +1,93 @@
+"""Goal 11: the figure that a design of excitation minimises, and its gradient.
+
+The peer is what everybody writes: a loop over Pinocchio, the base columns stacked, the condition number by singular
+values. Ours is the information matrix, joint by joint, and its eigenvalues and two derivatives: the function of M gives
+them together. A period needs few samples: sums over equally spaced ones converge like those of any smooth periodic
+function.
+"""
+
+from __future__ import annotations
+
+from measuring import Goal, at_least, at_most, interleaved, one_thread, script
+
+if __name__ == "__main__":
+    one_thread()
+
+from collections.abc import Callable
+
+import arms
+import numpy as np
+
+from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.excitation.information import Information
+from robot_dyn_id.excitation.objectives import condition, d_optimal
+from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.terms import Coulomb, Viscous
+
+ARM, SAMPLES, FEWER, REPEATS = "panda", 1000, 200, 41
+EQUAL_SAMPLES, SUBSAMPLED, EQUAL, GRADIENT = 9.0, 25.0, 1e-6, 4.0
+
+
+def measure() -> list[Goal]:
+    """One period of five harmonics, 10 s at 100 Hz."""
+    model, theirs = arms.model(ARM), arms.peer(ARM)
+    regressor = Regressor(model)
+    base = base_parameters(regressor)
+    motion = arms.motion(model, SAMPLES)
+    few = motion.take(slice(None, None, SAMPLES // FEWER))
+    states, n = arms.by_sample(motion), len(model.joint_names)
+    rows, ours = np.zeros((SAMPLES, n, 10 * n)), Information(regressor, base, np.ones(n))
+
+    def peer() -> float:
+        arms.pinocchio_loop(theirs, states, rows)
+        stack = rows.reshape(SAMPLES * n, -1)[:, base.independent]
+        return float(np.linalg.cond(stack / np.linalg.norm(stack, axis=0)))
+
+    contenders: dict[str, Callable[[], object]] = {
+        "peer": peer,
+        "ours": lambda: condition(ours.matrix(motion)),
+        "few": lambda: condition(ours.matrix(few)),
+    }
+    ms = {name: 1e3 * value for name, value in interleaved(contenders, REPEATS).items()}
+    reference = peer()
+    title = f"excitation objective {ARM} ({len(base.names)} columns)"
+    return [
+        at_least(f"{title}: loop and SVD, {SAMPLES} samples each", ms["peer"] / ms["ours"], EQUAL_SAMPLES,
+                 ours_ms=ms["ours"], peer_ms=ms["peer"]),
+        at_least(f"{title}: loop and SVD, {FEWER} samples of ours", ms["peer"] / ms["few"], SUBSAMPLED,
+                 ours_ms=ms["few"], peer_ms=ms["peer"]),
+        *(
+            at_most(f"{title}: difference of the condition number, {len(x)} samples",
+                    abs(np.exp(condition(ours.matrix(x))[0]) / reference - 1.0), EQUAL)
+            for x in (motion, few)
+        ),
+        *_gradient(title, ours, motion),
+        *_gradient(*_with_friction(), motion),
+    ]  # fmt: skip
+
+
+def _with_friction() -> tuple[str, Information]:
+    robot = arms.model(ARM)
+    regressor = Regressor(robot, terms_on_joints(robot, [Viscous(), Coulomb(0.03)]))
+    base = base_parameters(regressor)
+    return f"excitation objective {ARM} with friction ({len(base.names)})", Information(regressor, base, arms.NOISE)
+
+
+def _gradient(title: str, ours: Information, motion: Motion) -> list[Goal]:
+    """What the gradient costs beside the objective, the default one."""
+    gradient = d_optimal(ours.matrix(motion))[1]
+    ms = {
+        name: 1e3 * value
+        for name, value in interleaved(
+            {"value": lambda: d_optimal(ours.matrix(motion)), "gradient": lambda: ours.pull_back(motion, gradient)},
+            REPEATS,
+        ).items()
+    }
+    return [
+        at_most(f"{title}: gradient over D-optimal objective, {len(motion)} samples", ms["gradient"] / ms["value"],
+                GRADIENT, gradient_ms=ms["gradient"], value_ms=ms["value"])
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    script(measure)

@@ -1,0 +1,186 @@
+"""What makes one motion better than another: figures of the information matrix, to be minimised, with their gradients.
+
+All take M, shape (p, p): the information of a motion (`Information.matrix`) or of several (a sum), with what is known
+from earlier recordings added (the inverse of their covariance). They return the figure and its derivatives by the
+entries of M, a symmetric matrix that `Information.pull_back` continues with. Where M leaves a combination of parameters
+open, the figure is infinite, and the derivatives, which would show no way, are 0.
+
+References: Pukelsheim, Optimal Design of Experiments, 2006; Magnus, On differentiating eigenvalues and eigenvectors,
+1985.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import lapack
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.regressor import Integers
+
+SINGULAR = 1e-12
+"""Eigenvalues of M below this share of the largest are rounding: sums of squares show no more."""
+
+Score = tuple[float, Array]
+"""A figure and its derivatives by the entries of M, shape (p, p)."""
+
+Objective = Callable[[Array], Score]
+
+
+def d_optimal(information: Array) -> Score:
+    """-log det M / p: the mean logarithm of the variances along the axes of the parameters' confidence ellipsoid.
+
+    Differences between motions depend neither on units nor on the choice of the base parameters.
+    """
+    known = _inverse(information)
+    if known is None:
+        return _open(information)
+    covariance, log_determinant = known
+    return -log_determinant / len(information), -covariance / len(information)
+
+
+def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLike = 1.0) -> Score:
+    """Sum of the variances of the chosen parameters, each relative to its scale.
+
+    Args:
+        information: M.
+        chosen: numbers of the parameters that count; all by default. The others are unknown too.
+        scale: what an error of a parameter is compared with, in its unit: one for each, shape (p,), or one for all.
+
+    Raises:
+        UsageError: a scale that is not positive, or parameters that do not exist.
+    """
+    p = len(information)
+    members = np.arange(p) if chosen is None else np.asarray(chosen, dtype=np.int64)
+    if not len(members) or members.min() < 0 or members.max() >= p:
+        raise UsageError(f"a_optimal: parameters {members.tolist()} are not among the {p} of the information")
+    factors = _positive(scale, p, "a_optimal")[members]
+    known = _inverse(information)
+    if known is None:
+        return _open(information)
+    spread = known[0][members] / factors[:, None]
+    return float(np.sum(spread[:, members].diagonal() / factors)), -spread.T @ spread
+
+
+def condition(information: Array) -> Score:
+    """Logarithm of the condition number of the weighted, stacked base regressor, columns scaled to unit norm.
+
+    The derivatives jump where the largest or the smallest singular value is a double one.
+    """
+    return _condition(information, None)
+
+
+def condition_raw(information: Array) -> Score:
+    """Logarithm of the condition number of the weighted, stacked base regressor as it is; it depends on units.
+
+    The derivatives jump as those of `condition` do.
+    """
+    return _condition(information, np.ones(len(information)))
+
+
+def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
+    """Largest variance that a combination of the parameters, of unit length in their scales, has.
+
+    The derivatives jump where two combinations are equally weak.
+
+    Args:
+        information: M.
+        scale: what an error of a parameter is compared with, in its unit: one for each, shape (p,), or one for all. By
+            default the standard deviation that it would have were all others known: then the figure tells how badly the
+            motion confuses parameters with one another, 1 at best, and not how large the motion is.
+
+    Raises:
+        UsageError: a scale that is not positive.
+    """
+    spectrum = _spectrum(information, None if scale is None else _positive(scale, len(information), "weakest"))
+    if spectrum is None:
+        return _open(information)
+    return float(1.0 / spectrum.values[0]), -spectrum.slope(0) / spectrum.values[0] ** 2
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "d_optimal": d_optimal,
+    "condition": condition,
+    "condition_raw": condition_raw,
+    "a_optimal": a_optimal,
+    "weakest": weakest,
+}
+"""Objectives by the name that configurations use; `d_optimal` is the default of designs."""
+
+
+def _condition(information: Array, factors: Array | None) -> Score:
+    spectrum = _spectrum(information, factors)
+    if spectrum is None:
+        return _open(information)
+    low, high = float(spectrum.values[0]), float(spectrum.values[-1])
+    return 0.5 * float(np.log(high / low)), 0.5 * (spectrum.slope(-1) / high - spectrum.slope(0) / low)
+
+
+def _open(information: Array) -> Score:
+    """Of an M that leaves a combination of parameters open."""
+    return float("inf"), np.zeros_like(information)
+
+
+def _positive(scale: ArrayLike, p: int, name: str) -> Array:
+    values = np.asarray(scale, dtype=np.float64)
+    if values.shape not in ((), (p,)) or not np.all((values > 0.0) & np.isfinite(values)):
+        raise UsageError(f"{name}: scales {values} must be positive, one for each of the {p} parameters or one for all")
+    return np.broadcast_to(values, (p,))
+
+
+def _norms(information: Array) -> Array | None:
+    """Norms of the columns of the weighted, stacked base regressor; None where a parameter is not seen at all."""
+    squares = information.diagonal()
+    return np.sqrt(squares) if np.all(squares > 0.0) and np.all(np.isfinite(information)) else None
+
+
+def _inverse(information: Array) -> tuple[Array, float] | None:
+    """M^-1 and log det M; None where it has none to rounding."""
+    norms = _norms(information)
+    if norms is None:
+        return None
+    factor, failed = lapack.dpotrf(information / np.outer(norms, norms), lower=1)
+    inverse, _ = (None, failed) if failed else lapack.dpotri(factor, lower=1)
+    # the trace of the inverse is at least 1 / smallest eigenvalue, and no more than p times that
+    if inverse is None or not np.trace(inverse) * SINGULAR < len(information):
+        return None
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    log_determinant = 2.0 * float(np.sum(np.log(factor.diagonal())) + np.sum(np.log(norms)))
+    return inverse / np.outer(norms, norms), log_determinant
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """Eigenvalues of M, its rows and columns scaled by factors.
+
+    Attributes:
+        values: ascending, shape (p,).
+        vectors: as columns, each times the factors, shape (p, p).
+        normed: whether the factors are those that make the diagonal 1, and change with M.
+    """
+
+    values: Array
+    vectors: Array
+    normed: bool
+
+    def slope(self, number: int) -> Array:
+        """Derivatives of an eigenvalue by the entries of M."""
+        vector = self.vectors[:, number]
+        slope = np.outer(vector, vector)
+        if self.normed:
+            slope[np.diag_indices_from(slope)] -= self.values[number] * vector**2
+        return slope
+
+
+def _spectrum(information: Array, factors: Array | None) -> _Spectrum | None:
+    """With the factors given, or those that make the diagonal 1; None where M is singular to rounding."""
+    norms = _norms(information)
+    if norms is None:
+        return None
+    used = 1.0 / norms if factors is None else factors
+    values, vectors = np.linalg.eigh(information * np.outer(used, used))
+    return _Spectrum(values, used[:, None] * vectors, factors is None) if values[0] > SINGULAR * values[-1] else None

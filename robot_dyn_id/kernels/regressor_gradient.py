@@ -1,0 +1,143 @@
+"""Reverse mode of the regressor: the gradient of a number with respect to the motion, from that to the entries.
+
+Let D be the number's derivatives by the entries (its cotangent), d_ij the ten of body i in the row of joint j. They act
+as inertial parameters: the entries' part of the number is the sum over all blocks of s_ij . F_ij, with s_ij the twist
+of the joint and F_ij the wrench that a body with the parameters d_ij needs in the motion of body i. So it is a sum of
+powers of Newton-Euler wrenches, and has the derivatives of inverse dynamics (Singh, Russell, Wensing, Efficient
+analytical derivatives of rigid-body dynamics using spatial vector algebra, 2022), taken along axes that move with the
+bodies. A joint a with the twist S carries everything behind it, and sees what is before it turn by -S x. With V and A
+the velocity and acceleration of the body before it (gravity included), U = V x S and B = A x S + V x U,
+
+    by ddq:  S . P                       P: sum of A' over all bodies that a carries
+    by dq:   S . Q + 2 U . P             Q: sum of V' + V_i x* A' over them
+    by q:    U . Q + B . P - S . K       K: sum of s_ij x* F_ij over the blocks of those bodies and of joints before a
+
+where V' and A' are the cotangents of a body's own velocity and acceleration, sums over its blocks. All are spatial
+vectors along the axes of the base about its origin. Q is a pure couple: the regressor depends on linear velocities only
+by way of accelerations. K is collected over all joints; what belongs to a joint and those behind it is taken out again
+as the bodies add up towards the base, where every joint's wrenches are added up too.
+
+It costs two to two and a half times the regressor. How loops are written is told there (`kernels.regressor`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dyn_id.kernels.adjoints import (
+    ALL_ROWS,
+    BY_DDQ,
+    BY_DQ,
+    BY_Q,
+    CARRIED,
+    KEEP,
+    KEPT,
+    LINEAR,
+    TO_RATE,
+    WRENCH,
+    K,
+    P,
+    across,
+    answer,
+    before,
+    bend,
+    gather,
+    need,
+    settle,
+)
+from robot_dyn_id.kernels.compiled import compiled, samples, shifted
+from robot_dyn_id.kernels.regressor import COLUMNS, OWN_TWIST, STATE, TWIST, arrive, copy, follow, leave, twist_places
+
+TILE = 64  # samples worked on together: what is kept of all bodies and blocks stays in the second cache
+WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cache lines
+
+
+@compiled
+def _add(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
+    """Add rows of a tile."""
+    for r in range(rows):
+        for k in samples(n):
+            target[target_row + r, k] = target[target_row + r, k] + source[source_row + r, k]
+
+
+@compiled
+def _read_cotangent(p, n, start, slot, cotangent, now):  # type: ignore[no-untyped-def]
+    """The cotangent of pair p; where there is none it is zero."""
+    for r in range(10):
+        row = slot[p, r]
+        if row >= 0:
+            for k in samples(n):
+                now[COLUMNS + r, k] = cotangent[row, shifted(start, k)]
+        else:
+            for k in samples(n):
+                now[COLUMNS + r, k] = 0.0
+
+
+@compiled
+def _give(i, n, start, now, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
+    """Write the derivatives by the motion of body i's joint."""
+    for row, target in ((BY_Q, by_q), (BY_DQ, by_dq), (BY_DDQ, by_ddq)):
+        for k in samples(n):
+            target[i, shifted(start, k)] = now[row, k]
+
+
+@compiled
+def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
+    parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, angle, q, dq, ddq, slot, cotangent,
+    by_q, by_dq, by_ddq
+):  # fmt: skip
+    """Gradient with respect to the motion of every body's joint, followers of mimic joints included.
+
+    The arguments up to `cotangent` are those of `regressor_tiles`, with `cotangent`, shape (slots, N), in place of
+    `out`: the derivatives by the entries. It fills `by_q`, `by_dq` and `by_ddq`, shape (b, N) each.
+    """
+    bodies, pairs = parent.shape[0], pair_from.shape[0]
+    now = np.zeros((ALL_ROWS, WIDTH))
+    states = np.zeros((bodies * STATE, WIDTH))
+    linear = np.zeros((bodies * 3, WIDTH))
+    own = np.zeros((bodies * 6, WIDTH))
+    kept = np.zeros((bodies * KEEP, WIDTH))
+    twists = np.zeros((pairs * 6 + 6, WIDTH))
+    wrenches = np.zeros((pairs * 6 + 6, WIDTH))  # the last takes what reaches the base
+    twist, carried = np.arange(pairs + 1), np.zeros(pairs, dtype=np.int64)
+    twist_places(pair_from, pair_gain, twist, carried)
+    for start in range(0, q.shape[1], TILE):
+        n = min(TILE, q.shape[1] - start)
+        for i in range(bodies):
+            leave(i, n, parent, gravity, states, now)
+            if parent[i] < 0:
+                now[LINEAR : LINEAR + 3] = 0.0
+            elif parent[i] != i - 1:
+                copy(3, n, linear, 3 * parent[i], now, LINEAR)
+            before(n, now)
+            arrive(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now)
+            bend(n, now)
+            now[TO_RATE : TO_RATE + 9] = 0.0
+            now[K : K + 6] = 0.0
+            for p in range(pair_start[i], pair_start[i + 1]):
+                copy(6, n, twists, 6 * carried[p], now, TWIST)
+                if pair_gain[p] != 0.0:
+                    follow(n, pair_gain[p], now)
+                    copy(6, n, now, TWIST, twists, 6 * p)
+                _read_cotangent(p, n, start, slot, cotangent, now)
+                need(n, now)
+                across(n, 1.0, TWIST, now)
+                answer(n, now)
+                copy(6, n, now, WRENCH, wrenches, 6 * p)
+            gather(n, now)
+            copy(3, n, now, LINEAR, linear, 3 * i)
+            copy(6, n, now, OWN_TWIST, own, 6 * i)
+            copy(KEEP, n, now, KEPT, kept, KEEP * i)
+        for reverse in range(bodies):
+            i = bodies - 1 - reverse
+            copy(6, n, own, 6 * i, now, OWN_TWIST)
+            copy(KEEP, n, kept, KEEP * i, now, KEPT)
+            for p in range(pair_start[i], pair_start[i + 1]):
+                if pair_gain[p] != 0.0:
+                    copy(6, n, wrenches, 6 * p, now, WRENCH)
+                    across(n, -pair_gain[p], OWN_TWIST, now)
+                _add(6, n, wrenches, 6 * p, wrenches, 6 * pair_from[p])
+            settle(n, now)
+            _give(i, n, start, now, by_q, by_dq, by_ddq)
+            if parent[i] >= 0:
+                _add(CARRIED, n, now, P, kept, KEEP * parent[i] + P - KEPT)
