@@ -29,6 +29,7 @@ RANK = {name: (layer, place) for layer, names in enumerate(LAYERS) for place, na
 
 ONLY_IN = {
     "pinocchio": {"robot", "crosscheck", "excitation", "cli"},
+    "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
     "yaml": {"parameter_io", "configuration", "recordings", "launching"},

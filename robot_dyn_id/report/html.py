@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.assembly import WEAK
 from robot_dyn_id.crosscheck import TOLERANCE
@@ -16,6 +16,9 @@ from robot_dyn_id.regressor import regressor_of
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.friction import FrictionCurve, friction_curve
 from robot_dyn_id.report.summary import base_parameter_rows
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, parameters: ParameterSet) -> None:
@@ -30,6 +33,29 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
     Raises:
         InputError: the file cannot be written.
     """
+    regressor = regressor_of(parameters)
+    page = (
+        page_environment()
+        .get_template("template.html.j2")
+        .render(
+            summary=summary,
+            parameters=parameters,
+            rows=[{**row, **_written(row)} for row in base_parameter_rows(parameters)],
+            torques=[plots.torque_plot(evaluation, joint) for joint in range(len(parameters.joint_names))],
+            sigmas=plots.sigma_plot(parameters),
+            frictions=list(_frictions(parameters)),
+            colours=plots,
+            units=regressor.model.effort_units,
+            has_nominal=bool(regressor.model.inertial_parameters.any()),
+            weak=WEAK,
+            tolerance=TOLERANCE,
+        )
+    )
+    write_atomically(path, page)
+
+
+def page_environment() -> jinja2.Environment:
+    """What the templates of this folder are rendered by; text is escaped, what is missing is an error."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -40,21 +66,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
         lstrip_blocks=True,
     )
     environment.filters.update(percent=percent, number=number)
-    regressor = regressor_of(parameters)
-    page = environment.get_template("template.html.j2").render(
-        summary=summary,
-        parameters=parameters,
-        rows=[{**row, **_written(row)} for row in base_parameter_rows(parameters)],
-        torques=[plots.torque_plot(evaluation, joint) for joint in range(len(parameters.joint_names))],
-        sigmas=plots.sigma_plot(parameters),
-        frictions=list(_frictions(parameters)),
-        colours=plots,
-        units=regressor.model.effort_units,
-        has_nominal=bool(regressor.model.inertial_parameters.any()),
-        weak=WEAK,
-        tolerance=TOLERANCE,
-    )
-    write_atomically(path, page)
+    return environment
 
 
 def percent(value: float | None) -> str:

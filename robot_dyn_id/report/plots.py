@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import Integers
 from robot_dyn_id.report.friction import FrictionCurve
+from robot_dyn_id.report.margins import LimitRow
 
 MEASURED, PREDICTED, ERROR, RAW = "#243b53", "#e8590c", "#1c7ed6", "#c9d3dd"
 """Colours of the curves, the legend's too."""
@@ -109,6 +111,29 @@ def friction_plot(curve: FrictionCurve) -> str:
     axis.margins(x=0.0)
     axis.set_xlabel(f"speed [{curve.speed_unit}]")
     axis.set_ylabel(f"effort [{curve.unit}]")
+    return _svg(figure)
+
+
+def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
+    """Quantities of a joint over time, one below the other, with the limits that are near.
+
+    Args:
+        t: times [s], shape (N,).
+        rows: from `margins.limit_rows`.
+        shown: numbers of the samples that are drawn.
+    """
+    figure, axes = _axes(6.6, 0.45 + 1.15 * len(rows), len(rows), sharex=True)
+    figure.subplots_adjust(left=MARGIN["left"], right=MARGIN["right"], top=0.985, bottom=0.42 / figure.get_figheight())
+    for axis, row in zip(axes, rows, strict=True):
+        axis.plot(t[shown], row.values[shown], color=PREDICTED, lw=1.2)
+        room = 1.3 * max(row.highest - row.lowest, 1e-9)
+        for limit in (row.lower, row.upper):
+            if row.lowest - room <= limit <= row.highest + room:
+                axis.axhline(limit, color=STATUS["not excited"], lw=0.9, ls="--")
+        axis.set_ylabel(f"{row.quantity[:3]}. [{row.unit}]")
+        axis.yaxis.set_label_coords(-0.085, 0.5)
+        axis.margins(x=0.0)
+    axes[-1].set_xlabel("time [s]")
     return _svg(figure)
 
 

@@ -1,0 +1,146 @@
+"""The preview of a motion: one page that needs nothing else, with the robot in motion and every joint at its limits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.collision import Clearance
+from robot_dyn_id.excitation.kinematics import Kinematics
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.obstacles import HalfSpace, Obstacle
+from robot_dyn_id.excitation.shapes import visual_geometry
+from robot_dyn_id.parameter_io import write_atomically
+from robot_dyn_id.report import plots
+from robot_dyn_id.report.html import page_environment
+from robot_dyn_id.report.margins import PlannedMotion, limit_rows, position_units
+from robot_dyn_id.report.solids import drawn_shapes
+from robot_dyn_id.robot import RobotModel
+
+FRAMES = 600
+"""Postures that the animation is made of, at most; between them it interpolates."""
+
+POSES = 9000
+"""Poses of bodies that a page holds, at most."""
+
+POINTS = 500
+"""Points of a plotted curve."""
+
+DIGITS = 6
+"""Decimal places of what the page holds: micrometres and microradians."""
+
+
+def write_preview(
+    path: Path,
+    model: RobotModel,
+    motion: PlannedMotion,
+    limits: MotionLimits | None = None,
+    title: str = "",
+    obstacles: Sequence[Obstacle] = (),
+    folders: Sequence[str | Path] = (),
+    clearance: Clearance | None = None,
+    margin: float = 0.0,
+) -> None:
+    """Write the page.
+
+    Args:
+        path: the file.
+        model: the robot.
+        motion: of its independent joints.
+        limits: that the motion is compared with; by default the URDF's.
+        title: of the page.
+        obstacles: that are shown, in the base frame.
+        folders: where meshes of `package://` and relative names are looked for.
+        clearance: what the motion is checked for collisions with.
+        margin: distance that is kept then [m].
+
+    Raises:
+        UsageError: a motion of another number of joints.
+        InputError: the file cannot be written.
+    """
+    if len(motion.q) != len(model.joint_names):
+        raise UsageError(f"motion: {len(motion.q)} joints, {model.name} has {', '.join(model.joint_names)}")
+    geometry = visual_geometry(model, folders)
+    rows = limit_rows(model, motion, limits)
+    notes = (*geometry.notes, *(clearance.notes if clearance else ()))
+    bodies = {shape.placement.body for shape in geometry.shapes}
+    each = len(rows) // len(model.joint_names)
+    shown = np.unique(np.linspace(0, len(motion.t) - 1, POINTS).astype(np.int64))
+    environment = page_environment()
+    environment.filters["finite"] = lambda value: value if math.isfinite(value) else None
+    page = environment.get_template("preview.html.j2").render(
+        title=title or f"Motion of {model.name}",
+        model=model,
+        units=position_units(model),
+        rows=rows,
+        too_far=[row for row in rows if row.exceeded],
+        encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, margin)] if clearance else [],
+        checked=clearance is not None and bool(clearance.pairs),
+        unchecked=clearance is not None and bool(clearance.notes),
+        margin=margin,
+        notes=list(dict.fromkeys(notes)),
+        bones=not bodies.issuperset(range(len(model.body_names))),
+        plots=[plots.limit_plot(motion.t, rows[i : i + each], shown) for i in range(0, len(rows), each)],
+        colours=plots,
+        data=_script_safe(scene(model, motion, obstacles, drawn_shapes(geometry.shapes, tuple(obstacles)))),
+        script=(Path(__file__).parent / "preview.js").read_text(encoding="utf-8"),
+    )
+    write_atomically(path, page)
+
+
+def scene(
+    model: RobotModel, motion: PlannedMotion, obstacles: Sequence[Obstacle], shapes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What the animation is made of.
+
+    `t` and `q` of every frame; `poses`: position [m] and orientation (quaternion x y z w) of every body's frame in the
+    base frame; `parents` of the bodies; `shapes` in the bodies' frames; `planes`; `centre` and `radius` of it all [m].
+    """
+    count = max(100, min(FRAMES, POSES // len(model.body_names)))
+    frames = np.unique(np.linspace(0, len(motion.t) - 1, count).round().astype(np.int64))
+    poses = Kinematics(model).poses(motion.q[:, frames])
+    rotation, position = poses.rotation[:, :-1], poses.position[:, :-1]
+    corners = [position.reshape(-1, 3), np.zeros((1, 3))]
+    for shape in shapes:
+        local = np.array(shape["vertices"]).reshape(-1, 3)
+        few = range(0, len(frames), max(1, len(frames) // 12))
+        corners += [local @ poses.rotation[k, shape["body"]].T + poses.position[k, shape["body"]] for k in few]
+    everything = np.concatenate(corners)
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    planes = [
+        {"normal": o.normal.tolist(), "height": o.height, "solid": True} for o in obstacles if isinstance(o, HalfSpace)
+    ]
+    return {
+        "t": np.round(motion.t[frames], DIGITS).tolist(),
+        "q": np.round(motion.q[:, frames].T, DIGITS).tolist(),
+        "joints": list(model.joint_names),
+        "bodies": list(model.body_names),
+        "parents": model.parent.tolist(),
+        "poses": np.round(np.concatenate([position, _quaternions(rotation)], axis=-1), DIGITS).tolist(),
+        "shapes": shapes,
+        "planes": planes or [{"normal": [0.0, 0.0, 1.0], "height": 0.0, "solid": False}],
+        "centre": np.round((low + high) / 2.0, 4).tolist(),
+        "radius": max(0.05, round(float(np.linalg.norm(high - low)) / 2.0, 4)),
+        "frame": [plots.MARGIN["left"], plots.MARGIN["right"]],
+    }
+
+
+def _quaternions(rotation: Array) -> Array:
+    """Quaternions x y z w of rotations, shape (..., 3, 3) -> (..., 4)."""
+    from scipy.spatial.transform import Rotation
+
+    flat = Rotation.from_matrix(rotation.reshape(-1, 3, 3)).as_quat()
+    return np.asarray(flat).reshape(*rotation.shape[:-2], 4)
+
+
+def _script_safe(content: dict[str, Any]) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,117 @@
+"""Shapes as polygons, to be drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.excitation.kinematics import BASE, Placement
+from robot_dyn_id.excitation.meshes import simplified
+from robot_dyn_id.excitation.obstacles import Box, Obstacle
+from robot_dyn_id.excitation.shapes import Shape
+
+FACES = 6000
+"""Triangles of all meshes together: what a canvas draws thirty times a second, and keeps a page small."""
+
+ROUND = 20
+"""Corners of a circle."""
+
+LINKS = ((159, 179, 200), (188, 203, 219), (123, 147, 173))
+"""Colours of the links, in turn."""
+
+OBSTACLE = (240, 190, 140)
+
+Polygons = tuple[Array, list[list[int]]]
+"""Corners [m], shape (c, 3), and the corners of each face, counted from outside against the clock."""
+
+
+def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> list[dict[str, Any]]:
+    """Every shape as polygons, in its body's frame.
+
+    Keys: `link`, `body`, `vertices` (flat), `faces`, `closed`, `colour`, `opacity`.
+    """
+    meshes = [shape.triangles for shape in shapes if shape.triangles is not None]
+    total = sum(len(triangles) for triangles in meshes)
+    drawn = []
+    links = list(dict.fromkeys(shape.link for shape in shapes))
+    for shape in shapes:
+        colour = LINKS[links.index(shape.link) % len(LINKS)]
+        closed = shape.vertices is None or shape.triangles is None
+        if shape.vertices is not None and shape.triangles is not None:
+            limit = len(shape.triangles) if total <= FACES else max(60, FACES // len(meshes))
+            vertices, triangles = simplified(shape.vertices, shape.triangles, limit)
+            polygons: Polygons = vertices, triangles.tolist()
+        else:
+            polygons = _primitive(shape.kind, shape.size)
+        drawn.append(_drawn(shape.placement, polygons, colour, closed) | {"link": shape.link})
+    for obstacle in obstacles:
+        if isinstance(obstacle, Box):
+            # large faces are tiled: which of two is nearer is told by their middles
+            polygons = _box(tuple(obstacle.size), 6)
+            at = Placement(BASE, obstacle.rotation, obstacle.position)
+            drawn.append(_drawn(at, polygons, OBSTACLE, True, 0.75) | {"link": obstacle.name})
+    return drawn
+
+
+def _drawn(
+    at: Placement, polygons: Polygons, colour: tuple[int, int, int], closed: bool, opacity: float = 1.0
+) -> dict[str, Any]:
+    corners = polygons[0] @ at.rotation.T + at.position
+    return {
+        "body": at.body,
+        "vertices": np.round(corners, 5).reshape(-1).tolist(),
+        "faces": polygons[1],
+        "closed": closed,
+        "colour": colour,
+        "opacity": opacity,
+    }
+
+
+def _primitive(kind: str, size: tuple[float, ...]) -> Polygons:
+    if kind == "box":
+        return _box(size, 1)
+    if kind == "sphere":
+        angles = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
+        return _turned(size[0] * np.cos(angles), size[0] * np.sin(angles))
+    radius, half = size[0], size[1] / 2.0
+    if kind == "cylinder":
+        heights = np.linspace(-half, half, 4)
+        return _turned(np.full(4, radius), heights)
+    angles = np.linspace(0.0, np.pi / 2, ROUND // 4 + 1)
+    profile = np.concatenate([radius * np.cos(angles[::-1]), radius * np.cos(angles)])
+    heights = np.concatenate([-half - radius * np.sin(angles[::-1]), half + radius * np.sin(angles)])
+    return _turned(profile, heights)
+
+
+def _turned(radii: Array, heights: Array) -> Polygons:
+    """A profile turned about z, from below, with lids."""
+    angles = 2.0 * np.pi / ROUND * np.arange(ROUND)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    rings = [np.column_stack([r * circle, np.full(ROUND, z)]) for r, z in zip(radii, heights, strict=True)]
+    faces = [list(range(ROUND))[::-1], list(range((len(rings) - 1) * ROUND, len(rings) * ROUND))]
+    for ring in range(len(rings) - 1):
+        below, above = ring * ROUND, (ring + 1) * ROUND
+        faces += [[below + i, below + (i + 1) % ROUND, above + (i + 1) % ROUND, above + i] for i in range(ROUND)]
+    return np.concatenate(rings), faces
+
+
+def _box(size: tuple[float, ...], tiles: int) -> Polygons:
+    """A box, each side in tiles x tiles faces."""
+    corners: list[Array] = []
+    faces: list[list[int]] = []
+    steps = np.linspace(-0.5, 0.5, tiles + 1)
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            u, v = (axis + 1) % 3, (axis + 2) % 3
+            start = sum(len(part) for part in corners)
+            grid = np.zeros((tiles + 1, tiles + 1, 3))
+            grid[..., axis], grid[..., u], grid[..., v] = 0.5 * sign, steps[:, None], steps[None, :]
+            corners.append((grid * np.array(size)).reshape(-1, 3))
+            for i in range(tiles):
+                for j in range(tiles):
+                    a = start + i * (tiles + 1) + j
+                    face = [a, a + tiles + 1, a + tiles + 2, a + 1]
+                    faces.append(face if sign > 0 else face[::-1])
+    return np.concatenate(corners), faces
