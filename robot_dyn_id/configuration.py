@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +11,7 @@ from typing import Any
 import yaml
 
 from robot_dyn_id.base_parameters import PIVOTS
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
 from robot_dyn_id.settings import VELOCITIES, Settings
 from robot_dyn_id.signals.cleaning import Drive
@@ -179,9 +178,7 @@ def _mapping(value: Any, key: str, known: Sequence[str] | None = None) -> dict[s
 
 def _one_of(value: Any, key: str, known: Sequence[str], what: str = "unknown value") -> str:
     if value not in known:
-        near = difflib.get_close_matches(str(value), known, 1, 0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-        raise UsageError(f"{key}: {what} {value!r}; {hint}")
+        raise UsageError(f"{key}: {what} {value!r}; {suggestion(value, known)}")
     return str(value)
 
 

@@ -6,6 +6,9 @@ prints that line and exits with `exit_code`, never with a traceback.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 
 class RobotDynIdError(Exception):
     """Base of all errors of this package.
@@ -45,3 +48,9 @@ class ConvergenceError(RobotDynIdError):
 
 class DeadlineError(RobotDynIdError):
     """Something that had to happen did not happen in time."""
+
+
+def suggestion(word: object, known: Sequence[str]) -> str:
+    """What may have been meant by an unknown word: the nearest known one, or all of them."""
+    near = difflib.get_close_matches(str(word), known, 1, 0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

@@ -27,22 +27,27 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
 
-class _Row(list[Any]):
+class Row(list[Any]):
     """A list that is written in one line."""
 
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(
-    _Row, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=True)
+    Row, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=True)
 )
 
 
 def _plain(name: str, value: Any) -> Any:
     if name in MATRICES:
-        return [_Row(row) for row in np.asarray(value).tolist()]
+        return [Row(row) for row in np.asarray(value).tolist()]
     if isinstance(value, np.ndarray):
-        return _Row(value.tolist())
-    return _Row(value) if isinstance(value, tuple) else value
+        return Row(value.tolist())
+    return Row(value) if isinstance(value, tuple) else value
+
+
+def yaml_text(content: dict[str, Any]) -> str:
+    """YAML whose numbers read back as the same to the last bit: the shortest texts for which they do."""
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=True)
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -70,8 +75,7 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
     """
     content = {"format": FORMAT}
     content.update({item.name: _plain(item.name, getattr(parameters, item.name)) for item in fields(parameters)})
-    # repr of a float is the shortest text that reads back as the same float, and so does PyYAML write it
-    write_atomically(Path(path), yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=True))
+    write_atomically(Path(path), yaml_text(content))
 
 
 def read_parameters(path: str | Path) -> ParameterSet:

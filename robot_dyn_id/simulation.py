@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation import FourierSeries
+from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.regressor import Motion, Regressor
 
 
@@ -83,7 +83,7 @@ def resampled_noise(residuals: Array, samples: int, block: int, rng: np.random.G
 def simulated_recording(
     regressor: Regressor,
     parameters: Array,
-    motion: FourierSeries,
+    motion: Trajectory,
     duration: float,
     rate: float,
     sensors: Sensors,
@@ -95,7 +95,7 @@ def simulated_recording(
     Args:
         regressor: robot and terms.
         parameters: of all columns, shape (c,).
-        motion: what the robot does.
+        motion: what the robot does; it can be evaluated for so long.
         duration: [s].
         rate: samples per second [Hz].
         sensors: their errors.

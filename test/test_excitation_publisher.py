@@ -18,10 +18,12 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.errors import DeadlineError, ModelError, MotionError, UsageError
+from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
 
 ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 NAMES = [f"joint{i}" for i in range(1, 8)]
@@ -144,6 +146,76 @@ def test_sequential_sines_move_one_joint_after_the_other(world):
     order = [int(np.flatnonzero(row)[0]) for row in moving if row.any()]
     assert sorted(set(order)) == list(range(7))
     assert order == sorted(order, reverse=True)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A trajectory file of the arm."""
+    model = RobotModel.from_urdf(ARM)
+    limits = MotionLimits.of(model, (ACCELERATION,), margin=0.05)
+    motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
+    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test"))
+    return tmp_path / "trajectory.yaml"
+
+
+def test_a_trajectory_file_is_executed_slower_and_smaller_if_asked(world, file):
+    cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5)
+    cell.running().until(Status.DONE)
+    assert cell.told[-1].duration == pytest.approx(4.0)
+    motion = read_trajectory(file).excitation
+    _, command = cell.follower.received[0]
+    times = np.array([point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in command.points])
+    own = (times - times[-1] + 4.0) * 0.75
+    running = own >= 0.0
+    assert np.count_nonzero(running) >= 400
+    centre = motion.centre[:, None]
+    q, dq, _, _ = motion.evaluate(own[running])
+    sent = [
+        np.array([getattr(point, name) for point in command.points])[running].T for name in ("positions", "velocities")
+    ]
+    assert np.allclose(sent[0], centre + 0.5 * (q - centre), atol=1e-6)
+    assert np.allclose(sent[1], 0.375 * dq, atol=1e-5)
+
+
+def test_a_trajectory_file_of_another_robot_is_refused_by_name(world, file):
+    with pytest.raises(
+        InputError, match=r"trajectory.yaml: the trajectory is for the robot arm7 with the joints joint1, "
+    ):
+        Cell(world, follower=False, trajectory=file, joints="[joint1, joint2]")
+    with pytest.raises(MotionError, match=r"trajectory.yaml: joint joint\d: the velocity of the motion reaches"):
+        Cell(world, follower=False, trajectory=file, velocity_scale=0.1)
+
+
+def test_a_dry_run_shows_the_motion_and_commands_nothing(world, file):
+    cell = Cell(world, trajectory=file, dry_run="true", start="true")
+    seen = world.heard(JointTrajectory, "excitation_publisher/preview", LATCHED)  # it came before
+    world.until(lambda: seen and cell.reason)
+    assert (cell.state, cell.reason) == (
+        Status.WAITING,
+        "dry run: the motion fits the robot; set dry_run to false to move",
+    )
+    answer = cell.call("start")
+    assert (answer.success, answer.message) == (False, cell.reason)
+    (message,) = seen
+    assert list(message.joint_names) == NAMES
+    motion = read_trajectory(file).excitation
+    last = message.points[-1].time_from_start
+    assert last.sec + last.nanosec * 1e-9 == pytest.approx(motion.duration)
+    for k in (0, 77, len(message.points) - 1):
+        t = message.points[k].time_from_start.sec + message.points[k].time_from_start.nanosec * 1e-9
+        for ours, name in zip(
+            motion.evaluate(np.array([t])), ("positions", "velocities", "accelerations"), strict=False
+        ):
+            assert np.allclose(getattr(message.points[k], name), ours[:, 0], atol=1e-5)
+    assert cell.follower.received == []
+    assert world.probe.count_publishers("joint_trajectory_controller/joint_trajectory") == 0
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "sequential_sine"])  # see above
+def test_every_form_is_executed(world, form):
+    cell = ready(world, form=form, period=1.0, periods=1, blend=0.4, amplitude_share=0.2, rate=200.0)
+    cell.running(progress=0.0).until(Status.DONE)
+    assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
 
 
 def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
@@ -389,7 +461,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
     [
         ({"joints": "[joint1, elbow]"}, ModelError, "joint elbow is not a moving joint of the robot; its joints are"),
         ({"urdf": "/nowhere.urdf"}, ModelError, "/nowhere.urdf: cannot read the robot description"),
-        ({"form": "zigzag"}, UsageError, "form must be one of fourier, sequential_sine"),
+        ({"form": "zigzag"}, UsageError, "form must be one of fourier, fourier_blend, bspline"),
         ({"acceleration": "[1.0, 2.0]"}, UsageError, "acceleration has 2 values, expected 1 or one for each of joint1"),
         ({"acceleration": "[-1.0]"}, UsageError, "acceleration must be at least 0.001"),
         (
@@ -400,9 +472,15 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         (
             {"period": 0.4},
             UsageError,
-            "gives 8 points per period of the highest harmonic, fewer than 10: make it at least",
+            "gives 8 points per period of the fastest wave in the motion, fewer than 10: make it at least",
         ),
         ({"periods": 2000}, UsageError, "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower"),
+        ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
+        ({"jerk": "[1.0, 2.0]"}, UsageError, "jerk has 2 values, expected 1 or one for each of joint1"),
+        ({"speed_scale": 0.0}, UsageError, "speed_scale must be within 0.001 and 1, not 0.0"),
+        ({"amplitude_scale": 1.1}, UsageError, "amplitude_scale must be within 0.001 and 1, not 1.1"),
+        ({"form": "polynomial", "degree": 7}, UsageError, "a polynomial of degree 7 is fixed by its 8 conditions"),
+        ({"trajectory": "/nowhere.yaml"}, InputError, "/nowhere.yaml: cannot read the trajectory"),
         ({"rate": 5.0}, UsageError, r"rate must be within 20 and 1000 \[Hz\], not 5.0"),
     ],
 )

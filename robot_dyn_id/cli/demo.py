@@ -83,7 +83,7 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
     from robot_dyn_id.msg import IdentificationReport
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
     from robot_dyn_id.nodes.contract import LATCHED, SENSOR
-    from robot_dyn_id.nodes.excitation_settings import supervisor_of
+    from robot_dyn_id.nodes.excitation_settings import plan_of
     from robot_dyn_id.nodes.identifier import Identifier
     from robot_dyn_id.nodes.monitor import Monitor
     from robot_dyn_id.nodes.simulator import Simulator
@@ -116,7 +116,7 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
         ros.add(Simulator, twin, arguments=tuple(word for name in names for word in ("-r", name)), namespace="twin")
         ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, PATIENCE, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
-    return simulator.settings.nominal(str(plant)), supervisor_of(RobotModel.from_urdf(urdf), held_out)[1].excitation
+    return simulator.settings.nominal(str(plant)), plan_of(RobotModel.from_urdf(urdf), held_out).excitation
 
 
 def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: tuple[Path, ...]) -> Any:

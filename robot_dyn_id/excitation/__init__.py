@@ -1,7 +1,17 @@
 """Excitation trajectories. A new form is one file here, and one line in `forms.py`."""
 
-from robot_dyn_id.excitation.forms import FORMS, Demand, make_excitation
+from robot_dyn_id.excitation.forms import FORMS, make_excitation, make_parametrisation
 from robot_dyn_id.excitation.fourier import FourierSeries, random_fourier
 from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.parametrisation import Demand, Parametrisation
 
-__all__ = ["FORMS", "Demand", "FourierSeries", "MotionLimits", "make_excitation", "random_fourier"]
+__all__ = [
+    "FORMS",
+    "Demand",
+    "FourierSeries",
+    "MotionLimits",
+    "Parametrisation",
+    "make_excitation",
+    "make_parametrisation",
+    "random_fourier",
+]

@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
-from robot_dyn_id.excitation.fourier import fourier_within
+import numpy as np
+
+from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.excitation.bspline import Spline
+from robot_dyn_id.excitation.chirp import Chirp
+from robot_dyn_id.excitation.fourier import FourierSeries
+from robot_dyn_id.excitation.fourier_blend import FourierBlend
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.sequential import sequential_within
-from robot_dyn_id.excitation.trajectory import Repeated, Trajectory, check_limits
+from robot_dyn_id.excitation.logistic import Logistic
+from robot_dyn_id.excitation.multisine import Multisine
+from robot_dyn_id.excitation.parametrisation import Demand, Parametrisation
+from robot_dyn_id.excitation.polynomial import Polynomial
+from robot_dyn_id.excitation.sequential import SequentialSine
+from robot_dyn_id.excitation.trajectory import Excitation, Repeated, check_limits
 
 
-@dataclass(frozen=True)
-class Demand:
-    """What is asked of an excitation; every form takes what it knows.
+class Form(Excitation, Protocol):
+    """A kind of excitation: a frozen dataclass of numbers and arrays, which is what a file holds of it."""
 
-    Attributes:
-        period: of one cycle [s].
-        periods: how many; with sequential sines how many each joint does at full amplitude.
-        harmonics: of a Fourier series.
-        seed: of random coefficients.
-        share: of the limits that is used.
-        posture: its centre; see `MotionLimits.around`.
-    """
+    name: ClassVar[str]
+    FORMULA: ClassVar[str]
 
-    period: float = 10.0
-    periods: int = 1
-    harmonics: int = 5
-    seed: int = 1
-    share: float = 0.9
-    posture: tuple[float, ...] = ()
+    @staticmethod
+    def make(limits: MotionLimits, demand: Demand) -> Parametrisation:
+        """The family that a design chooses among.
+
+        Raises:
+            UsageError: a demand that leaves no motion.
+            MotionError: a posture outside the limits.
+        """
 
 
-def _fourier(limits: MotionLimits, demand: Demand) -> Trajectory:
-    cycle = fourier_within(limits, demand.seed, demand.period, demand.harmonics, demand.share, demand.posture)
-    return Repeated(cycle, demand.periods)
-
-
-def _sequential_sine(limits: MotionLimits, demand: Demand) -> Trajectory:
-    return sequential_within(limits, demand.period, demand.periods, demand.share, demand.posture)
-
-
-FORMS: dict[str, Callable[[MotionLimits, Demand], Trajectory]] = {
-    "fourier": _fourier,
-    "sequential_sine": _sequential_sine,
+FORMS: dict[str, type[Form]] = {
+    form.name: form
+    for form in (FourierSeries, FourierBlend, Spline, Polynomial, Multisine, Chirp, Logistic, SequentialSine)
 }
-"""Makes an excitation within limits."""
+"""Kinds of excitation by the name that YAML calls them."""
 
 
-def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Trajectory:
-    """An excitation by the name of its form, compared with the limits.
+def make_parametrisation(form: str, limits: MotionLimits, demand: Demand) -> Parametrisation:
+    """The family of excitations of a form.
 
     Raises:
-        UsageError: a demand that leaves no motion.
+        UsageError: an unknown form (the nearest known one is named), or a demand that leaves no motion.
+        MotionError: a posture outside the limits.
+    """
+    if form not in FORMS:
+        raise UsageError(f"there is no form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
+    return FORMS[form].make(limits, demand)
+
+
+def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Excitation:
+    """A random excitation by the name of its form, compared with the limits.
+
+    Raises:
+        UsageError: see `make_parametrisation`.
         MotionError: it does not fit into the limits.
     """
-    excitation = FORMS[form](limits, demand)
-    check_limits(excitation.cycle if isinstance(excitation, Repeated) else excitation, limits)
-    return excitation
+    family = make_parametrisation(form, limits, demand)
+    cycle = family.trajectory(family.random(np.random.default_rng(demand.seed), demand.share))
+    check_limits(cycle, limits)
+    return Repeated(cycle, demand.periods) if family.periodic else cycle

@@ -1,4 +1,4 @@
-"""What a motion may use of a robot: limits of position, velocity and acceleration, narrowed by what the user asks."""
+"""What a motion may use of a robot: limits of position and its derivatives, narrowed by what the user asks."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class MotionLimits:
         lower, upper: positions that motions are planned within.
         velocity: [rad/s or m/s].
         acceleration: [rad/s^2 or m/s^2]; what braking uses too.
+        jerk: [rad/s^3 or m/s^3]; braking, whose acceleration has steps, is exempt.
     """
 
     joint_names: tuple[str, ...]
@@ -41,10 +42,15 @@ class MotionLimits:
     upper: Array
     velocity: Array
     acceleration: Array
+    jerk: Array
 
     @staticmethod
     def of(
-        model: RobotModel, acceleration: Sequence[float], velocity_scale: float = 1.0, margin: float = 0.0
+        model: RobotModel,
+        acceleration: Sequence[float],
+        velocity_scale: float = 1.0,
+        margin: float = 0.0,
+        jerk: Sequence[float] = (np.inf,),
     ) -> MotionLimits:
         """The limits of a robot.
 
@@ -53,17 +59,19 @@ class MotionLimits:
             acceleration: of each joint, in the model's order, or one for all [rad/s^2 or m/s^2]: a URDF has none.
             velocity_scale: share of the URDF's velocity limits that may be used.
             margin: kept to the URDF's position limits [rad or m].
+            jerk: of each joint, or one for all [rad/s^3 or m/s^3]; none by default.
 
         Raises:
-            UsageError: not one acceleration per joint, or one that is not positive; a scale outside (0, 1].
+            UsageError: not one acceleration or jerk per joint, or one that is not positive; a scale outside (0, 1].
             ModelError: limits that leave a joint no motion.
         """
         given = model.limits
-        if len(acceleration) not in (1, len(model.joint_names)) or not all(value > 0.0 for value in acceleration):
-            raise UsageError(
-                f"acceleration limits {list(acceleration)} must be positive, one for all joints or one for each of "
-                f"{', '.join(model.joint_names)}"
-            )
+        for word, values in (("acceleration", acceleration), ("jerk", jerk)):
+            if len(values) not in (1, len(model.joint_names)) or not all(value > 0.0 for value in values):
+                raise UsageError(
+                    f"{word} limits {list(values)} must be positive, one for all joints or one for each of "
+                    f"{', '.join(model.joint_names)}"
+                )
         if not (0.0 < velocity_scale <= 1.0 and margin >= 0.0):
             raise UsageError(f"velocity scale {velocity_scale:g} must be within 0 and 1, margin {margin:g} at least 0")
         limits = MotionLimits(
@@ -75,6 +83,7 @@ class MotionLimits:
             given.upper - margin,
             velocity_scale * given.velocity,
             np.broadcast_to(np.asarray(acceleration, dtype=np.float64), given.lower.shape),
+            np.broadcast_to(np.asarray(jerk, dtype=np.float64), given.lower.shape),
         )
         for j, name in enumerate(model.joint_names):
             if not (limits.lower[j] < limits.upper[j] and limits.velocity[j] > 0.0):
@@ -96,7 +105,7 @@ class MotionLimits:
 
         Raises:
             UsageError: a posture of another number of joints.
-            MotionError: a posture outside the limits.
+            MotionError: a posture outside the limits, or at them, where no way is left to one side.
         """
         free = np.where(self.prismatic, FREE_SLIDE, FREE_TURN)
         if not len(posture):
@@ -111,6 +120,11 @@ class MotionLimits:
         centre = np.asarray(posture, dtype=np.float64)
         self.check_positions(centre[:, None], "the posture asked for")
         reach = np.minimum(self.upper - centre, centre - self.lower)
+        for j in np.flatnonzero(reach <= ROUNDING):
+            raise MotionError(
+                f"joint {self.joint_names[j]}: the posture asked for is at its limit {centre[j]:.4g} {self.unit(j)}, "
+                "and leaves it no way to one side: move the posture away from it"
+            )
         return centre, np.where(np.isfinite(reach), reach, free)
 
     def check_positions(self, q: Array, what: str = "the motion", hard: bool = False) -> None:
@@ -133,8 +147,8 @@ class MotionLimits:
                 f"{lower[j]:.4g} to {upper[j]:.4g}"
             )
 
-    def check_rates(self, dq: Array, ddq: Array) -> None:
-        """Compare velocities and accelerations, shape (n, N) each, with the limits.
+    def check_rates(self, dq: Array, ddq: Array, dddq: Array) -> None:
+        """Compare velocities, accelerations and jerks, shape (n, N) each, with the limits.
 
         Raises:
             MotionError: names the first joint that is too fast.
@@ -142,6 +156,7 @@ class MotionLimits:
         for values, limit, word, per in (
             (dq, self.velocity, "velocity", "/s"),
             (ddq, self.acceleration, "acceleration", "/s^2"),
+            (dddq, self.jerk, "jerk", "/s^3"),
         ):
             peak = np.abs(values).max(axis=1)
             for j in np.flatnonzero(peak > limit * (1.0 + ROUNDING)):
@@ -150,13 +165,13 @@ class MotionLimits:
                     f"{self.unit(j)}{per}, more than its limit {limit[j]:.4g}"
                 )
 
-    def largest_amplitude(self, reach: Array, peaks: tuple[Array, Array, Array]) -> Array:
-        """Factor per joint that brings a motion to its first limit, shape (n,).
+    def largest_amplitude(self, reach: Array, peaks: tuple[Array, Array, Array, Array]) -> Array:
+        """Factor per joint that brings a motion to its first limit, shape (n,); infinite for one that stands.
 
         Args:
             reach: how far it may go from its centre [rad or m], shape (n,).
-            peaks: largest distance from the centre, velocity and acceleration of the motion, shape (n,) each.
+            peaks: largest distance from the centre, velocity, acceleration and jerk of the motion, shape (n,) each.
         """
-        distance, velocity, acceleration = peaks
-        factors = (reach / distance, self.velocity / velocity, self.acceleration / acceleration)
-        return np.asarray(np.min(factors, axis=0))
+        room = (reach, self.velocity, self.acceleration, self.jerk)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.min([limit / peak for limit, peak in zip(room, peaks, strict=True)], axis=0))

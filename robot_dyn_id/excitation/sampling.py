@@ -9,6 +9,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.supervision import Command
+from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.excitation.transfer import Braking
 
 SAME = 1e-6
@@ -51,6 +52,18 @@ def sample(command: Command, step: float) -> Points:
     times = times[1:] if len(times) > 1 else times
     q, dq, ddq, _ = motion.evaluate(times)
     return Points(times, q.T, dq.T, ddq.T, 0 if braking else len(times))
+
+
+def preview(motion: Trajectory, step: float) -> Points:
+    """A whole motion, its first instant included, for people to look at.
+
+    Args:
+        motion: at rest at its end.
+        step: largest time between two points [s].
+    """
+    times = _times(motion.duration, step)
+    q, dq, ddq, _ = motion.evaluate(times)
+    return Points(times, q.T, dq.T, ddq.T, len(times))
 
 
 def look_ahead(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> Points:

@@ -1,101 +1,227 @@
-"""One joint after the other, each with a sine, the others standing (Wang et al., Sensors 2025, 25(18), 5749)."""
+"""One joint after the other, the others standing: the family of such motions, and sines in it.
+
+Sequential sines: Wang et al., Sensors 2025, 25(18), 5749.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Sample, smooth_step
+from robot_dyn_id.excitation.parametrisation import Centred, Demand
+from robot_dyn_id.excitation.trajectory import Sample, product, window
 
 
 @dataclass(frozen=True)
-class SequentialSine:
-    """q_j = posture_j + amplitude_j w(t) sin(2 pi t / period) while it is joint j's turn, posture_j otherwise.
-
-    Over one period at the beginning and one at the end of a turn, w(t) grows from 0 to 1 and falls back: both ends are
-    at rest, without acceleration.
+class Turns(ABC):
+    """Joints that move one after the other.
 
     Attributes:
-        period: of the sine [s].
-        periods: of full amplitude in each turn; at least 1.
-        posture: shape (n,) [rad or m].
-        amplitude: shape (n,) [rad or m].
+        centre: shape (n,) [rad or m].
+        period: of what a joint does in its turn [s].
+        periods: how many of them in a turn; at least 1.
         order: the joints in the order of their turns: distal to proximal, so that a joint's parameters are told apart
             from those of the bodies that it carries.
     """
 
+    name: ClassVar[str]
+    """What YAML calls the form."""
+    FORMULA: ClassVar[str]
+    """The motion in one line, for the file."""
+
+    centre: Array
     period: float
     periods: int
-    posture: Array
-    amplitude: Array
     order: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        """Check that the parts fit together.
+
+        Raises:
+            UsageError: not every joint once, wrong shapes, no duration.
+        """
+        n = len(self.centre)
+        if not 0.0 < self.period < np.inf or self.periods < 1:
+            raise UsageError(f"a {self.name} motion needs a positive period, and at least one")
+        if sorted(self.order) != list(range(n)) or any(numbers.shape != (n,) for numbers in self.numbers()):
+            raise UsageError(f"a {self.name} motion needs one number and one turn for each of its {n} joints")
+
     @property
+    @abstractmethod
     def turn(self) -> float:
         """How long one joint moves [s]."""
-        return (self.periods + 2) * self.period
+
+    @property
+    @abstractmethod
+    def fastest(self) -> float:
+        """See `Excitation`."""
+
+    @abstractmethod
+    def numbers(self) -> tuple[Array, ...]:
+        """What a joint has beside its centre, shape (n,) each."""
+
+    @abstractmethod
+    def rest(self, joint: int) -> float:
+        """A joint's distance from its centre before and after its turn [rad or m]."""
+
+    @abstractmethod
+    def move(self, joint: int, t: Array) -> Array:
+        """A joint's distance from its centre in its turn and three derivatives, shape (4, N); at both ends it rests.
+
+        Args:
+            joint: its number.
+            t: since the beginning of its turn [s], shape (N,).
+        """
 
     @property
     def duration(self) -> float:
         """How long it takes [s]."""
         return self.turn * len(self.order)
 
+    def turns(self, t: Array) -> Iterator[tuple[int, NDArray[np.bool_], Array]]:
+        """Every joint, which of the times are in its turn, shape (N,), and the times since its beginning, (N,).
+
+        Before and after it, the times are those of its ends.
+        """
+        now = np.clip(np.floor(t / self.turn), 0, len(self.order) - 1)
+        for place, joint in enumerate(self.order):
+            yield joint, now == place, np.clip(t - place * self.turn, 0.0, self.turn)
+
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        values = np.zeros((4, len(self.posture), len(t)))
-        values[0] = self.posture[:, None]
-        turn = np.clip(np.floor(t / self.turn), 0, len(self.order) - 1)
-        for place, joint in enumerate(self.order):
-            now = turn == place
-            local = t[now] - place * self.turn
-            values[:, joint, now] += self.amplitude[joint] * _burst(local, self.period, self.periods)
-        return values[0], values[1], values[2], values[3]
+        values = np.zeros((4, len(self.centre), len(t)))
+        for joint, own, local in self.turns(t):
+            values[0, joint] = self.rest(joint)
+            if own.any():
+                values[:, joint, own] = self.move(joint, local[own])
+        return values[0] + self.centre[:, None], values[1], values[2], values[3]
 
 
-def _burst(t: Array, period: float, periods: int) -> Array:
-    """A sine of amplitude 1 that swells over one period and fades over another, and its derivatives, shape (4, N)."""
-    rise, fall = smooth_step(t / period), smooth_step(t / period - (periods + 1))
-    w0, w1, w2, w3 = ((rise[d] - fall[d]) / period**d for d in range(4))
-    omega = 2.0 * np.pi / period
-    s0, s1, s2, s3 = (omega**d * np.sin(omega * t + d * np.pi / 2) for d in range(4))
-    return np.array(
-        [
-            w0 * s0,
-            w1 * s0 + w0 * s1,
-            w2 * s0 + 2.0 * w1 * s1 + w0 * s2,
-            w3 * s0 + 3.0 * w2 * s1 + 3.0 * w1 * s2 + w0 * s3,
-        ]
+class SequentialParametrisation(Centred):
+    """What motions in turns share; `trajectory` and `_slopes` are the family's own."""
+
+    def __init__(
+        self, limits: MotionLimits, demand: Demand, numbers: int, prototype: Turns, steps: Sequence[float]
+    ) -> None:
+        """See `Centred`: all peaks are in one turn, and `steps` are times in it."""
+        self.name = prototype.name
+        super().__init__(limits, demand, numbers, prototype, False, steps, prototype.turn)
+
+    @abstractmethod
+    def trajectory(self, x: Array) -> Turns:
+        """See `Parametrisation`."""
+
+    @abstractmethod
+    def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
+        """Derivatives of `motion.move(joint, t)` with respect to the joint's numbers, shape (numbers, 4, N)."""
+
+    def sample(self, x: Array, t: Array) -> Sample:
+        """See `Parametrisation`."""
+        return self.trajectory(x).evaluate(t)
+
+    def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
+        """See `Parametrisation`."""
+        motion, stacked = self.trajectory(x), np.array(gradient)
+        numbers = np.zeros((len(self.reach), self._numbers))
+        for joint, own, local in motion.turns(t):
+            moving = self._slopes(motion, joint, local[own])
+            standing = self._slopes(motion, joint, np.zeros(1))[:, 0, 0]
+            numbers[joint] = np.einsum("kdn,dn->k", moving, stacked[:, joint, own])
+            numbers[joint] += standing * gradient[0][joint, ~own].sum()
+        return self._joined(numbers, self.reach * gradient[0].sum(axis=1))
+
+    def _away(self, x: Array, t: Array) -> Sample:
+        motion = self.trajectory(x)
+        q, dq, ddq, dddq = np.stack([motion.move(joint, t) for joint in range(len(self.reach))], axis=1)
+        return q, dq, ddq, dddq
+
+
+@dataclass(frozen=True)
+class SequentialSine(Turns):
+    """q_j = centre_j + amplitude_j v(t) sin(2 pi t / period) while it is joint j's turn, centre_j otherwise.
+
+    Over one period at the beginning and one at the end of a turn, v(t) grows from 0 to 1 and falls back: both ends are
+    at rest, without acceleration. `periods` are those of full amplitude.
+
+    Attributes:
+        amplitude: shape (n,) [rad or m].
+    """
+
+    name: ClassVar[str] = "sequential_sine"
+    FORMULA: ClassVar[str] = (
+        "centre_j + amplitude_j v(s) sin(2 pi s / period) in joint j's turn, s from 0 to (periods + 2) period, v a "
+        "quintic in and out over one period each; centre_j otherwise"
     )
 
+    amplitude: Array
 
-def sequential_within(
-    limits: MotionLimits, period: float = 4.0, periods: int = 1, share: float = 0.9, posture: Sequence[float] = ()
-) -> SequentialSine:
-    """Sines that bring every joint to its first limit.
+    @property
+    def turn(self) -> float:
+        """See `Turns`."""
+        return (self.periods + 2) * self.period
 
-    Args:
-        limits: of the joints.
-        period: of the sines [s].
-        periods: of full amplitude per joint.
-        share: of the limits that is used.
-        posture: where the joints stand while it is not their turn; see `MotionLimits.around`.
+    @property
+    def fastest(self) -> float:
+        """The period [s]."""
+        return self.period
 
-    Raises:
-        UsageError: period, periods, share or posture that leave no motion.
-        MotionError: a posture outside the limits.
-    """
-    if not (period > 0 and periods >= 1 and 0 < share <= 1):
-        raise UsageError("a sequential sine needs a positive period, at least one of them and a share in (0, 1]")
-    centre, reach = limits.around(posture)
-    n = len(centre)
-    one = SequentialSine(period, periods, np.zeros(1), np.ones(1), (0,))
-    q, dq, ddq, _ = one.evaluate(np.linspace(0.0, one.duration, 1000 * (periods + 2) + 1))
-    # The fade mirrors the rise. A grid of h misses a smooth peak by h^2 / 8 times its curvature: 1e-4 is beyond that.
-    peaks = [np.full(n, np.abs(value).max() * (1.0 + 1e-4)) for value in (q, dq, ddq)]
-    amplitude = share * limits.largest_amplitude(reach, (peaks[0], peaks[1], peaks[2]))
-    return SequentialSine(period, periods, centre, amplitude, tuple(reversed(range(n))))
+    def numbers(self) -> tuple[Array, ...]:
+        """See `Turns`."""
+        return (self.amplitude,)
+
+    def rest(self, joint: int) -> float:
+        """See `Turns`."""
+        return 0.0
+
+    def move(self, joint: int, t: Array) -> Array:
+        """See `Turns`."""
+        return np.asarray(self.amplitude[joint] * self.burst(t))
+
+    def burst(self, t: Array) -> Array:
+        """A turn of amplitude 1, shape (4, N)."""
+        omega = 2.0 * np.pi / self.period
+        s0, s1, s2, s3 = (omega**d * np.sin(omega * t + d * np.pi / 2) for d in range(4))
+        return np.array(product(window(t, self.turn, self.period), (s0, s1, s2, s3)))
+
+    @staticmethod
+    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrisation:
+        """Amplitudes, in units of the reach, of sines of one period.
+
+        Raises:
+            MotionError: a posture outside the limits.
+        """
+        return _Sines(limits, demand)
+
+
+class _Sines(SequentialParametrisation):
+    """One number for each joint: its amplitude."""
+
+    def __init__(self, limits: MotionLimits, demand: Demand) -> None:
+        self._demand = demand
+        n = len(limits.joint_names)
+        prototype = self._motion(np.zeros(n), np.zeros(n))
+        rise = demand.period
+        super().__init__(limits, demand, 1, prototype, (0.0, rise, prototype.turn - rise, prototype.turn))
+
+    def _motion(self, centre: Array, amplitude: Array) -> SequentialSine:
+        order = tuple(reversed(range(len(centre))))
+        return SequentialSine(centre, self._demand.period, self._demand.periods, order, amplitude)
+
+    def trajectory(self, x: Array) -> SequentialSine:
+        numbers, centre = self._parts(x)
+        return self._motion(centre, self.reach * numbers[:, 0])
+
+    def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
+        assert isinstance(motion, SequentialSine)
+        return np.asarray(self.reach[joint] * motion.burst(t)[None])
+
+    def _draw(self, rng: np.random.Generator) -> Array:
+        return np.ones((len(self.reach), 1))

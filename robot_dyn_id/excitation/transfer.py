@@ -9,7 +9,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Sample, Trajectory, check_limits, smooth_step
+from robot_dyn_id.excitation.trajectory import Sample, Trajectory, check_limits, composed, smooth_ramp, smooth_step
 
 SHORTEST_APPROACH = 0.5
 """Even no way at all takes this long [s]: a controller that lags catches up before the excitation begins."""
@@ -40,7 +40,7 @@ class PointToPoint:
 
 
 def approach(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
-    """The quickest `PointToPoint` motion within the limits of velocity and acceleration.
+    """The quickest `PointToPoint` motion within the limits of velocity, acceleration and jerk.
 
     Positions lie between the ends. The start may be in the margin that excitations keep to the robot's own limits.
 
@@ -50,8 +50,14 @@ def approach(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
     limits.check_positions(start[:, None], "the robot", hard=True)
     limits.check_positions(goal[:, None], "the start of the excitation")
     way = np.abs(goal - start)
-    speed, acceleration = 15.0 / 8.0, 10.0 / np.sqrt(3.0)  # peaks of the quintic of way 1 and duration 1
-    needed = np.maximum(speed * way / limits.velocity, np.sqrt(acceleration * way / limits.acceleration))
+    speed, acceleration, jerk = 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0  # peaks of the quintic of way and duration 1
+    needed = np.array(
+        [
+            speed * way / limits.velocity,
+            np.sqrt(acceleration * way / limits.acceleration),
+            np.cbrt(jerk * way / limits.jerk),
+        ]
+    )
     return PointToPoint(start, goal, max(SHORTEST_APPROACH, float(needed.max())))
 
 
@@ -59,7 +65,8 @@ def approach(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
 class Braking:
     """From any state to rest with the largest deceleration, every joint by itself: the shortest way and time.
 
-    The acceleration has steps at the beginning and where a joint comes to rest. Only this is at rest after v / a.
+    The acceleration has steps at the beginning and where a joint comes to rest: only this is at rest after v / a, and
+    a limit of the jerk does not hold for it.
 
     Attributes:
         position: at the beginning, shape (n,) [rad or m].
@@ -119,11 +126,10 @@ class Entered:
         """How long an own time `way` takes [s]."""
         if way >= self.run_up / 2:
             return way + self.run_up / 2
-        # x^4 (2.5 - 3 x + x^2) run_up is the way at x run_up: the root within 0 and 1, by bisection
-        low, high = 0.0, 1.0
+        low, high = 0.0, 1.0  # the root lies between, found by bisection
         for _ in range(60):
             x = (low + high) / 2
-            low, high = (x, high) if x**4 * (2.5 - 3.0 * x + x**2) * self.run_up < way else (low, x)
+            low, high = (x, high) if self.run_up * float(smooth_ramp(np.array(x))) < way else (low, x)
         return high * self.run_up
 
     def own_time(self, t: Array) -> Sample:
@@ -131,22 +137,14 @@ class Entered:
         t = np.maximum(t - self.lead.duration, 0.0)
         if self.run_up == 0.0:
             return self.since + t, np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
-        x = np.minimum(t / self.run_up, 1.0)
-        way = self.run_up * x**4 * (2.5 - 3.0 * x + x**2) + np.maximum(t - self.run_up, 0.0)
-        speed, rise, curve, _ = smooth_step(x)
-        own = np.minimum(self.since + way, self.excitation.duration)
+        speed, rise, curve, _ = smooth_step(t / self.run_up)
+        own = np.minimum(self.since + self.run_up * smooth_ramp(t / self.run_up), self.excitation.duration)
         return own, speed, rise / self.run_up, curve / self.run_up**2
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        s, ds, dds, ddds = self.own_time(t)
-        q, dq, ddq, dddq = self.excitation.evaluate(s)
-        along = (
-            q,
-            dq * ds,
-            ddq * ds**2 + dq * dds,
-            dddq * ds**3 + 3.0 * ddq * ds * dds + dq * ddds,
-        )
+        clock = self.own_time(t)
+        along = composed(self.excitation.evaluate(clock[0]), clock)
         early = t < self.lead.duration
         before = self.lead.evaluate(t)
         q, dq, ddq, dddq = (np.where(early, a, b) for a, b in zip(before, along, strict=True))
@@ -163,7 +161,7 @@ def enter(excitation: Trajectory, since: float, start: Array, limits: MotionLimi
         limits: of the joints.
 
     Raises:
-        MotionError: the robot stands outside its limits, or no run-up keeps the limits of acceleration.
+        MotionError: the robot stands outside its limits, or no run-up keeps the limits of acceleration and jerk.
     """
     goal = excitation.evaluate(np.array([since]))[0][:, 0]
     motion = Entered(approach(start, goal, limits), excitation, since)

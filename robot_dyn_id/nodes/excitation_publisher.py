@@ -11,7 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.excitation.feedback import Moment
-from robot_dyn_id.excitation.sampling import look_ahead, sample
+from robot_dyn_id.excitation.sampling import look_ahead, preview, sample
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
 from robot_dyn_id.nodes.contract import (
@@ -25,7 +25,7 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.excitation_settings import COMMANDS, STREAMING, ExcitationSettings, supervisor_of
+from robot_dyn_id.nodes.excitation_settings import COMMANDS, STREAMING, ExcitationSettings, plan_of, preview_step
 from robot_dyn_id.nodes.excitation_status import StatusTopic
 from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.running import run
@@ -54,6 +54,7 @@ class ExcitationPublisher(RobotNode):
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability", SENSOR),
         Interface(PUBLISHES, COMMANDS, JointTrajectory, "The motion; the parameter command_topic names it", RELIABLE),
         Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
+        Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),
         Interface(SERVES, "~/start", Trigger, "Approach the excitation and run it; answers why not"),
         Interface(SERVES, "~/stop", Trigger, "Brake to rest"),
         Interface(SERVES, "~/pause", SetBool, "Brake to rest; with false go on from there"),
@@ -71,7 +72,10 @@ class ExcitationPublisher(RobotNode):
         self._sent: Any = None
         self._begun = self.get_clock().now().nanoseconds
         self._status = StatusTopic(self, self.publisher("excitation_status"))
-        self._commands = self.create_publisher(JointTrajectory, settings.command_topic, RELIABLE)
+        if settings.dry_run:  # then there is neither a topic to command by nor a supervisor that would
+            self._preview = self.publisher("~/preview")
+        else:
+            self._commands = self.create_publisher(JointTrajectory, settings.command_topic, RELIABLE)
         self.service("~/start", self._start)
         self.service("~/stop", self._stop)
         self.service("~/pause", self._pause)
@@ -82,14 +86,21 @@ class ExcitationPublisher(RobotNode):
             self.create_timer(1.0 / settings.rate, self._stream_on, clock=self.steady)
 
     def _take_robot(self, model: RobotModel) -> None:
-        self._limits, supervisor = supervisor_of(model, self.settings)
+        plan = plan_of(model, self.settings)
+        self._limits, excitation = plan.limits, plan.excitation
         self._message = TrajectoryMessage(model.joint_names)
-        self._status.describe(model.joint_names, supervisor.excitation.duration)
-        self._supervisor, self._ready_since = supervisor, self._now().steady
+        self._status.describe(model.joint_names, excitation.duration)
+        if self.settings.dry_run:
+            self._preview.publish(self._message.fill(preview(excitation, preview_step(self.settings, excitation))))
+            when = "never, see ~/preview"
+        else:
+            self._supervisor = Supervisor(excitation, plan.limits, plan.tracking, self.settings.timeout)
+            self._ready_since = self._now().steady
+            when = "when all is ready" if self._start_pending else "when ~/start is called"
+        if plan.remark:
+            self.get_logger().warning(plan.remark)
         self.get_logger().info(
-            f"{self.settings.form} of {supervisor.excitation.duration:g} s for {model.name}: "
-            f"{', '.join(model.joint_names)}; moves "
-            + ("when all is ready" if self._start_pending else "when ~/start is called")
+            f"{plan.label} of {excitation.duration:g} s for {model.name}: {', '.join(model.joint_names)}; moves {when}"
         )
 
     # --- time and topics -----------------------------------------------------------------------------------------
@@ -100,6 +111,10 @@ class ExcitationPublisher(RobotNode):
     def _motion_time(self, clock: Time) -> float:
         # from the node's beginning: seconds since 1970 would round to a quarter of a microsecond
         return float((clock.nanoseconds - self._begun) * 1e-9)
+
+    def _absent(self) -> str:
+        """Why there is no supervisor, while there is none."""
+        return self._source.problem or "dry run: the motion fits the robot; set dry_run to false to move"
 
     def _obstacle(self) -> str:
         """Why the robot cannot be commanded; empty if it can."""
@@ -152,7 +167,7 @@ class ExcitationPublisher(RobotNode):
                 self._stream()
             else:
                 self._commands.publish(whole)
-        self._status.tell(now, supervisor, self._source.problem)
+        self._status.tell(now, supervisor, self._absent())
 
     def _stream_on(self) -> None:
         """Send what follows, until the end is near: the messages before hold it, and a late one would be refused."""
@@ -169,7 +184,7 @@ class ExcitationPublisher(RobotNode):
 
     def _request(self, answer: Any, ask: Callable[[Supervisor, Moment], str]) -> Any:
         now = self._now()
-        refusal = self._source.problem if self._supervisor is None else ask(self._supervisor, now)
+        refusal = self._absent() if self._supervisor is None else ask(self._supervisor, now)
         answer.success, answer.message = not refusal, refusal
         if refusal:
             self.get_logger().warning(f"refused: {refusal}")

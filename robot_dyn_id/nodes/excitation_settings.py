@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.supervision import Supervisor
+from robot_dyn_id.excitation.trajectory import Excitation, Scaled
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.trajectory_io import read_trajectory
 
 TRAJECTORY, STREAMING = "trajectory", "streaming"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
@@ -20,7 +22,7 @@ MOST_POINTS = 100_000
 """Of one message: 20 MB for seven joints."""
 
 FEWEST_POINTS = 10
-"""For each period of the highest harmonic, so that interpolation between them is the motion."""
+"""For each period of the fastest wave, so that interpolation between them is the motion."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,37 @@ class ExcitationSettings:
 
     urdf: str = ros_parameter("", "URDF or xacro file; empty: from the topic robot_description")
     joints: tuple[str, ...] = ros_parameter((), "Joints that the controller commands; empty: all that move")
+    trajectory: str = ros_parameter(
+        "",
+        "File of a designed motion (trajectory.yaml), instead of a random one by all parameters from form to posture",
+    )
     form: str = ros_parameter("fourier", "Form of the excitation", choices=tuple(FORMS))
-    period: float = ros_parameter(10.0, "Period of the series or of each joint's sine", unit="s", minimum=0.1)
-    periods: int = ros_parameter(3, "Number of periods; with sequential_sine of each joint", minimum=1, maximum=10000)
+    period: float = ros_parameter(10.0, "Period of the motion, or of what each joint does in its turn", unit="s",
+                                  minimum=0.1)  # fmt: skip
+    periods: int = ros_parameter(3, "Number of periods; with sequential forms of each joint", minimum=1, maximum=10000)
     harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=100)
+    frequencies: tuple[float, ...] = ros_parameter(
+        (), "Of a multisine, or the first and the last of a chirp; empty: the harmonics", unit="Hz", minimum=0.001
+    )
+    degree: int = ros_parameter(0, "Of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10", minimum=0,
+                                maximum=30)  # fmt: skip
+    control_points: int = ros_parameter(20, "Of a bspline, for each joint", minimum=4, maximum=1000)
+    blend: float = ros_parameter(1.0, "Time in which fourier_blend and chirp swell and fade", unit="s", minimum=0.01)
     seed: int = ros_parameter(1, "Seed of random coefficients", minimum=0)
     amplitude_share: float = ros_parameter(0.8, "Share of the limits that is used", minimum=0.01, maximum=1.0)
     posture: tuple[float, ...] = ros_parameter(
         (), "Centre of the motion; empty: the middle of the position limits", unit="rad or m"
     )
+    speed_scale: float = ros_parameter(1.0, "The motion takes its time divided by this", minimum=0.001, maximum=1.0)
+    amplitude_scale: float = ros_parameter(1.0, "The motion goes as far from its centre times this", minimum=0.001,
+                                           maximum=1.0)  # fmt: skip
+    dry_run: bool = ros_parameter(False, "Check all and publish the motion on ~/preview, but never command the robot")
     velocity_scale: float = ros_parameter(1.0, "Share of the URDF's velocity limits", minimum=0.001, maximum=1.0)
     acceleration: tuple[float, ...] = ros_parameter(
         (5.0,), "Largest acceleration, also of braking", unit="rad/s^2 or m/s^2", minimum=0.001
+    )
+    jerk: tuple[float, ...] = ros_parameter(
+        (), "Largest jerk, except of braking; empty: not limited", unit="rad/s^3 or m/s^3", minimum=0.001
     )
     position_margin: float = ros_parameter(
         0.05, "Distance kept to the URDF's position limits", unit="rad or m", minimum=0.0
@@ -63,51 +84,98 @@ class ExcitationSettings:
     command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
 
 
-def supervisor_of(model: RobotModel, settings: ExcitationSettings) -> tuple[MotionLimits, Supervisor]:
-    """Limits of a robot, and the supervisor of the excitation that is asked for.
+@dataclass(frozen=True)
+class Plan:
+    """What the parameters make of a robot.
+
+    Attributes:
+        limits: of the motion.
+        excitation: the motion.
+        tracking: distance between command and measurement that stops the robot [rad or m], shape (n,).
+        label: what it is, for people.
+        remark: what a person should know; empty if nothing.
+    """
+
+    limits: MotionLimits
+    excitation: Excitation
+    tracking: Array
+    label: str
+    remark: str = ""
+
+
+def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
+    """Limits of a robot, and the excitation that is asked for.
 
     Raises:
         UsageError: lists of wrong lengths, or a demand that leaves no motion.
+        InputError: a trajectory file that is broken or for another robot.
         ModelError: limits that leave a joint no motion.
         MotionError: a motion outside the limits.
     """
-    acceleration, tracking = (
-        _per_joint(name, getattr(settings, name), model, settings.joints) for name in ("acceleration", "tracking_error")
+    acceleration, tracking, jerk, posture = (
+        _per_joint(name, getattr(settings, name), model, settings.joints)
+        for name in ("acceleration", "tracking_error", "jerk", "posture")
     )
-    posture = _per_joint("posture", settings.posture, model, settings.joints) if settings.posture else ()
-    limits = MotionLimits.of(model, acceleration, settings.velocity_scale, settings.position_margin)
-    demand = Demand(
-        settings.period,
-        settings.periods,
-        settings.harmonics,
-        settings.seed,
-        settings.amplitude_share,
-        posture,
+    limits = MotionLimits.of(model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,))
+    excitation, label, remark = _from_file(model, limits, settings) if settings.trajectory else (
+        make_excitation(settings.form, limits, _demand(settings, posture)), settings.form, ""
+    )  # fmt: skip
+    if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
+        excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
+    _check_points(settings, excitation)
+    return Plan(limits, excitation, np.array(tracking), label, remark)
+
+
+def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:
+    return Demand(
+        period=settings.period,
+        periods=settings.periods,
+        harmonics=settings.harmonics,
+        seed=settings.seed,
+        share=settings.amplitude_share,
+        posture=posture,
+        degree=settings.degree,
+        control_points=settings.control_points,
+        frequencies=settings.frequencies,
+        blend=settings.blend,
     )
-    _check_points(settings)
-    excitation = make_excitation(settings.form, limits, demand)
+
+
+def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> tuple[Excitation, str, str]:
+    """Motion, label and remark."""
+    stored = read_trajectory(settings.trajectory)
+    try:
+        remark = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
+    except RobotDynIdError as error:
+        raise type(error)(f"{settings.trajectory}: {error}") from None
+    return stored.excitation, f"{settings.trajectory} ({stored.cycle.name})", remark
+
+
+def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
+    points = settings.rate * excitation.fastest
+    if points < FEWEST_POINTS:
+        raise UsageError(
+            f"parameter rate gives {points:.3g} points per period of the fastest wave in the motion, fewer than "
+            f"{FEWEST_POINTS}: make it at least {FEWEST_POINTS / excitation.fastest:g} Hz, or the period longer"
+        )
     count = excitation.duration * settings.rate
     if settings.mode == TRAJECTORY and count > MOST_POINTS:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
             f"{MOST_POINTS}: lower rate or periods, or set mode to streaming"
         )
-    return limits, Supervisor(excitation, limits, np.array(tracking), settings.timeout)
 
 
-def _check_points(settings: ExcitationSettings) -> None:
-    waves = settings.harmonics if settings.form == "fourier" else 1
-    points = settings.rate * settings.period / waves
-    if points < FEWEST_POINTS:
-        raise UsageError(
-            f"parameter rate gives {points:.3g} points per period of the highest harmonic, fewer than {FEWEST_POINTS}: "
-            f"make it at least {FEWEST_POINTS * waves / settings.period:g} Hz, or the period longer"
-        )
+def preview_step(settings: ExcitationSettings, excitation: Excitation) -> float:
+    """Time between two points of the preview [s]: that of the commands, or longer where they would be too many."""
+    return max(1.0 / settings.rate, excitation.duration / MOST_POINTS)
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
-    """One value for each of the model's joints."""
+    """One value for each of the model's joints; none where none is given."""
     names = list(joints or model.joint_names)
+    if not values:
+        return ()
     if len(values) == 1:
         values = [*values] * len(names)
     if len(values) != len(names):

@@ -1,0 +1,227 @@
+"""`trajectory.yaml`: an excitation of one robot as text for people to read, equal to the last bit when read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+import yaml
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError, RobotDynIdError, suggestion
+from robot_dyn_id.excitation.forms import FORMS, Form
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
+from robot_dyn_id.parameter_io import Row, write_atomically, yaml_text
+from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.robot import RobotModel
+
+FORMAT = "robot_dyn_id trajectory 1"
+
+KEYS = ("format", "about", "robot_name", "urdf_sha256", "joint_names", "form", "periods", "motion", "limits")
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True)
+class StoredExcitation:
+    """What a file holds: a motion, the robot it was made for, and the limits it was made within.
+
+    Attributes:
+        about: how it was designed; any text.
+        robot_name, urdf_sha256: the robot.
+        joint_names: of the n joints, in the order of the motion's rows.
+        cycle: the motion.
+        periods: how many times.
+        limits: that were kept.
+    """
+
+    about: str
+    robot_name: str
+    urdf_sha256: str
+    joint_names: tuple[str, ...]
+    cycle: Form
+    periods: int
+    limits: MotionLimits
+
+    def __post_init__(self) -> None:
+        """Check that it can be executed.
+
+        Raises:
+            InputError: another number of joints in the motion or the limits, or no period.
+            MotionError: it does not rest at both ends, moves nothing, or is repeated though it does not close.
+        """
+        n = len(self.joint_names)
+        arrays = [values for name, values in vars(self.limits).items() if name != "joint_names"]
+        if len(self.cycle.centre) != n or any(values.shape != (n,) for values in arrays):
+            raise InputError(f"motion and limits must have one row for each of the {n} joint_names")
+        if self.periods < 1:
+            raise InputError(f"periods must be at least 1, not {self.periods}")
+        check_excitation(self.cycle, self.periods, self.joint_names)
+
+    @staticmethod
+    def of(model: RobotModel, limits: MotionLimits, excitation: Form | Repeated, about: str) -> StoredExcitation:
+        """What is to be stored of an excitation of a robot.
+
+        Raises:
+            RobotDynIdError: it cannot be executed.
+        """
+        cycle: Any = excitation.cycle if isinstance(excitation, Repeated) else excitation
+        periods = excitation.periods if isinstance(excitation, Repeated) else 1
+        return StoredExcitation(about, model.name, urdf_hash(model.urdf), model.joint_names, cycle, periods, limits)
+
+    @property
+    def excitation(self) -> Excitation:
+        """The whole motion."""
+        return Repeated(self.cycle, self.periods) if self.periods > 1 else self.cycle
+
+    def matched(self, model: RobotModel, limits: MotionLimits, speed: float = 1.0, amplitude: float = 1.0) -> str:
+        """Whether a robot is the one that the motion was made for.
+
+        Args:
+            model: the robot.
+            limits: that are to be kept.
+            speed: with which the motion is to be made, see `Scaled`.
+            amplitude: likewise.
+
+        Returns:
+            Empty, or what is different though the motion fits.
+
+        Raises:
+            InputError: another robot, which is named.
+            MotionError: the motion leaves the limits of this robot, though its URDF is that of the file.
+        """
+        if self.joint_names != model.joint_names:
+            raise InputError(
+                f"the trajectory is for the robot {self.robot_name} with the joints {', '.join(self.joint_names)}, not "
+                f"for {model.name} with {', '.join(model.joint_names)}: design one for it, or choose its joints"
+            )
+        same = urdf_hash(model.urdf) == self.urdf_sha256
+        try:
+            check_limits(Scaled(self.cycle, speed, amplitude), limits)
+        except RobotDynIdError as error:
+            if same:
+                raise
+            raise InputError(
+                f"the trajectory is for another URDF of {self.robot_name} and does not fit this one: {error}"
+            ) from None
+        if same:
+            return ""
+        return (
+            f"the trajectory was made for another URDF of {self.robot_name} (SHA-256 {self.urdf_sha256[:12]}...); its "
+            f"joint names and limits fit {model.name}, but nothing else has been compared"
+        )
+
+
+def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:
+    """Write an excitation.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    head = {name: getattr(stored, name) for name in ("about", "robot_name", "urdf_sha256")}
+    content = {
+        "format": FORMAT,
+        **head,
+        "joint_names": Row(stored.joint_names),
+        "form": stored.cycle.name,
+        "periods": stored.periods,
+        "motion": {item.name: _plain(getattr(stored.cycle, item.name)) for item in fields(stored.cycle)},  # type: ignore[arg-type]
+        "limits": {name: _plain(values) for name, values in vars(stored.limits).items() if name != "joint_names"},
+    }
+    write_atomically(Path(path), f"# q_j(t) = {stored.cycle.FORMULA}\n{yaml_text(content)}")
+
+
+def read_trajectory(path: str | Path) -> StoredExcitation:
+    """Read an excitation.
+
+    Raises:
+        InputError: not readable, not such a file, a key that is missing or unknown (the nearest known one is named), a
+            value of the wrong kind, or a motion that cannot be executed.
+    """
+    try:
+        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the trajectory ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(f"{path}: not a YAML file") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path}: not a trajectory file of this tool (it must hold `format: {FORMAT}`)")
+    try:
+        return _stored(content)
+    except RobotDynIdError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _stored(content: dict[str, Any]) -> StoredExcitation:
+    _check_keys(content, KEYS, "the file")
+    form, names = content["form"], _typed(tuple[str, ...], content["joint_names"], "joint_names")
+    if form not in FORMS:
+        raise InputError(f"form: there is no form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
+    about, robot, sha256 = (_typed(str, content[key], key) for key in ("about", "robot_name", "urdf_sha256"))
+    cycle = _value(FORMS[form], content["motion"], "motion")
+    limits = _value(MotionLimits, content["limits"], "limits", joint_names=names)
+    return StoredExcitation(about, robot, sha256, names, cycle, _typed(int, content["periods"], "periods"), limits)
+
+
+def _check_keys(content: Any, known: Sequence[str], where: str) -> None:
+    if not isinstance(content, dict):
+        raise InputError(f"{where}: must be keys and values, not {content!r}")
+    for key in content:
+        if key not in known:
+            raise InputError(f"{where}: unknown key {key!r}; {suggestion(key, known)}")
+    for key in known:
+        if key not in content:
+            raise InputError(f"{where}: {key} is missing")
+
+
+def _value(kind: type[Kind], content: Any, where: str, **given: Any) -> Kind:
+    """A dataclass of numbers, texts and arrays."""
+    hints = get_type_hints(kind)
+    names = [item.name for item in fields(kind) if item.name not in given]  # type: ignore[arg-type]
+    _check_keys(content, names, where)
+    return kind(**{name: _typed(hints[name], content[name], f"{where}.{name}") for name in names}, **given)
+
+
+def _plain(value: Any) -> Any:
+    """A value as YAML has it; a matrix has its rows in a line each."""
+    if isinstance(value, np.ndarray):
+        return [Row(row) for row in value.tolist()] if value.ndim == 2 else Row(value.tolist())
+    return Row(value) if isinstance(value, tuple) else value
+
+
+def _typed(hint: Any, value: Any, where: str) -> Any:
+    """A value of YAML as its field has it."""
+    if hint is float and type(value) is int:
+        return float(value)
+    if hint in (str, int, float):
+        if type(value) is not hint:
+            raise InputError(f"{where}: must be {WORDS[hint]}, not {value!r}")
+        return value
+    of_tuple = {tuple[str, ...]: str, tuple[int, ...]: int}
+    if hint in of_tuple:
+        return tuple(_typed(of_tuple[hint], entry, where) for entry in _entries(value, where))
+    rows = [_entries(row, where) if isinstance(row, list) else [row] for row in _entries(value, where)]
+    wanted = (bool,) if "bool" in str(hint) else (int, float)
+    for entry in (entry for row in rows for entry in row):
+        if type(entry) not in wanted:
+            raise InputError(f"{where}: must hold {'true or false' if bool in wanted else 'numbers'}, not {entry!r}")
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f"{where}: its rows have different lengths")
+    return _array(value, np.bool_ if bool in wanted else np.float64)
+
+
+WORDS = {str: "a text", int: "a whole number", float: "a number"}
+
+
+def _entries(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError(f"{where}: must be a list, not {value!r}")
+    return value
+
+
+def _array(value: Any, kind: Any) -> Array:
+    return np.array(value, dtype=kind)
