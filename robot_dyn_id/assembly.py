@@ -13,6 +13,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.regressor import Regressor
+from robot_dyn_id.stored_terms import stored_constants
 from robot_dyn_id.validation import Ranges
 
 WEAK = 0.3
@@ -37,7 +38,7 @@ def assemble(
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
     columns = regressor.term_columns
-    constants = [(f"{term.name}.{k}", c.name, v) for c, term in regressor.terms for k, v in term.constants.items()]
+    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
     return ParameterSet(
         robot_name=model.name,
         urdf=model.urdf,

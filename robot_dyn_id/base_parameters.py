@@ -68,7 +68,7 @@ class BaseParameters:
 
 
 def random_motion(model: RobotModel, count: int, seed: int = 0) -> Motion:
-    """States that excite everything: positions over a full turn (1 m for prismatic joints), speeds and accelerations.
+    """States that excite everything: positions over a full turn (1 m if prismatic), speeds, accelerations, heat.
 
     Limits are left aside: which parameters a torque depends on is a property of the equations.
     """
@@ -80,6 +80,7 @@ def random_motion(model: RobotModel, count: int, seed: int = 0) -> Motion:
         q=reach * rng.uniform(-1, 1, (n, count)),
         dq=2.0 * rng.uniform(-1, 1, (n, count)),
         ddq=5.0 * rng.uniform(-1, 1, (n, count)),
+        temperature=rng.uniform(0, 60, (n, count)),
     )
 
 

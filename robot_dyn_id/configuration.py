@@ -16,15 +16,9 @@ from robot_dyn_id.estimators import ESTIMATORS, Estimator
 from robot_dyn_id.settings import VELOCITIES, Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import CHECKS
-from robot_dyn_id.terms import TERMS, Term
+from robot_dyn_id.signals.reversals import AUTO
+from robot_dyn_id.terms import TERMS, Coupling, Term
 from robot_dyn_id.validation import Thresholds
-
-FRICTION: dict[str, tuple[str, ...]] = {
-    "none": (),
-    "viscous": ("viscous",),
-    "coulomb": ("viscous", "coulomb"),
-}
-"""What `--friction` calls combinations of terms."""
 
 DEFAULT_TERMS = ("viscous", "coulomb", "offset")
 
@@ -37,11 +31,13 @@ class JointConfiguration:
         gain: of its current [N m/A or N/A].
         sign: 1, or -1 where its current or effort counts the other way.
         held: where it stands still [rad or m].
+        reversal_speed: speed below which its rows are left out [rad/s or m/s].
     """
 
     gain: float | None = None
     sign: float = 1.0
     held: float | None = None
+    reversal_speed: float | None = None
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -68,9 +64,11 @@ class Configuration:
         filter_order: of one pass.
         velocity: auto, recorded or derivative.
         terms: names, or name: {constant: value}.
+        couplings: name: {weights: {joint: weight}, terms: as above}.
         estimator: name, or {name: ..., option: value}.
         pivots: rref or qr.
         estimate_widths: whether the smoothing widths of Coulomb friction are chosen from the data.
+        reversal_speed: speed below which a joint's rows are left out [rad/s or m/s], or auto.
         thresholds: of the verdict.
         ignore: health checks to overrule.
     """
@@ -83,9 +81,11 @@ class Configuration:
     filter_order: int = 4
     velocity: str = "auto"
     terms: tuple[Term, ...] = field(default_factory=lambda: tuple(TERMS[name]() for name in DEFAULT_TERMS))
+    couplings: tuple[Coupling, ...] = ()
     estimator: Estimator = field(default_factory=ESTIMATORS["weighted"])
     pivots: str = "rref"
     estimate_widths: bool = False
+    reversal_speed: float | str = 0.0
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
 
@@ -100,10 +100,16 @@ class Configuration:
         return {name: joint.held for name, joint in self.joints.items() if joint.held is not None}
 
     @property
+    def reversal_speeds(self) -> dict[str, float]:
+        """Least speeds of single joints."""
+        return {n: joint.reversal_speed for n, joint in self.joints.items() if joint.reversal_speed is not None}
+
+    @property
     def settings(self) -> Settings:
         """What the pipeline needs of it."""
         return Settings(
             terms=self.terms,
+            couplings=self.couplings,
             estimator=self.estimator,
             drives=self.drives,
             cutoff=self.cutoff,
@@ -111,6 +117,8 @@ class Configuration:
             velocity=self.velocity,
             pivots=self.pivots,
             estimate_widths=self.estimate_widths,
+            reversal_speed=self.reversal_speed,
+            reversal_speeds=self.reversal_speeds,
             thresholds=self.thresholds,
             ignore=self.ignore,
         )
@@ -153,9 +161,11 @@ def parse_configuration(content: Any) -> Configuration:
         "filter_order": _integer,
         "velocity": lambda value, key: _one_of(value, key, VELOCITIES),
         "terms": _terms,
+        "couplings": _couplings,
         "estimator": _estimator,
         "pivots": lambda value, key: _one_of(value, key, PIVOTS),
         "estimate_widths": _flag,
+        "reversal_speed": lambda value, key: value if value == AUTO else _number(value, key),
         "thresholds": lambda value, key: Thresholds(**_numbers(value, key, [f.name for f in fields(Thresholds)])),
         "ignore": lambda value, key: tuple(_one_of(v, key, CHECKS) for v in _texts(value, key)),
     }
@@ -237,7 +247,7 @@ def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
 def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
     """Constructor arguments of a term or an estimator, each of the type of its default."""
     defaults = {item.name: item.default for item in fields(kind)}
-    readers = {float: _number, int: _integer, str: _text}
+    readers = {float: _number, int: _integer, str: _text, bool: _flag}
     given = _mapping(value, key, list(defaults))
     return {name: readers[type(defaults[name])](entry, f"{key}.{name}") for name, entry in given.items()}
 
@@ -249,6 +259,19 @@ def _terms(value: Any, key: str) -> tuple[Term, ...]:
         kind = TERMS[_one_of(name, key, list(TERMS))]
         terms.append(kind(**_options(kind, {} if options is None else options, f"{key}.{name}")))
     return tuple(terms)
+
+
+def _couplings(value: Any, key: str) -> tuple[Coupling, ...]:
+    couplings = []
+    for name, entry in _mapping(value, key).items():
+        given = _mapping(entry, f"{key}.{name}", ("weights", "terms"))
+        missing = [part for part in ("weights", "terms") if not given.get(part)]
+        if missing:
+            raise UsageError(f"{key}.{name}: {' and '.join(missing)} must be given")
+        weights = _mapping(given["weights"], f"{key}.{name}.weights")
+        numbers = {str(joint): _number(weight, f"{key}.{name}.weights.{joint}") for joint, weight in weights.items()}
+        couplings.append(Coupling(str(name), tuple(numbers.items()), _terms(given["terms"], f"{key}.{name}.terms")))
+    return tuple(couplings)
 
 
 def _estimator(value: Any, key: str) -> Estimator:

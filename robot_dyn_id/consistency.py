@@ -60,7 +60,7 @@ def negative_terms(regressor: Regressor, base: BaseParameters, values: Array, si
         if column < first or not single or not value < -SIGMAS * sigma:
             continue
         term = regressor.term_columns[column - first]
-        if term.term.not_negative:
+        if term.term.symbols[term.index] in term.term.not_negative:
             text = f"{regressor.names[column]} is {value:.3g} +- {sigma:.2g}"
             told.setdefault(term.coordinate.name, []).append(text)
     causes = {False: "a late effort, a wrong smoothing width or too little motion", True: "the sign of its effort"}

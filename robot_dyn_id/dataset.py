@@ -30,6 +30,7 @@ class Chunk:
         dq: joint velocities [rad/s or m/s], shape (n, joints), or None if the source has none.
         tau: joint efforts [N m or N], shape (n, joints), or None. The unit is the source's: gains are applied later.
         current: motor currents [A], shape (n, joints), or None.
+        temperature: of the joints [degrees Celsius], shape (n, joints), or None.
     """
 
     t: Array
@@ -37,6 +38,7 @@ class Chunk:
     dq: Array | None = None
     tau: Array | None = None
     current: Array | None = None
+    temperature: Array | None = None
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays.
@@ -82,7 +84,7 @@ class Chunk:
         return Chunk(np.concatenate([chunk.t for chunk in chunks]), *joined)  # type: ignore[arg-type]
 
     def _channels(self) -> tuple[Array | None, ...]:
-        return self.q, self.dq, self.tau, self.current
+        return self.q, self.dq, self.tau, self.current, self.temperature
 
 
 class Recording(Protocol):

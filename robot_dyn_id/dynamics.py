@@ -2,11 +2,13 @@
 
 A representative with the base values in their independent columns and zero in all others has the torque of the robot in
 every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), and the recursions of rigid
-bodies do for it what they do for any standard parameters. Rotor inertias are in M, friction is in h.
+bodies do for it what they do for any standard parameters. Rotor inertias are in M, friction is in h, that of a term
+with temperature at its reference temperature.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +19,7 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
-from robot_dyn_id.regressor import Integers, Regressor, regressor_of
+from robot_dyn_id.regressor import Integers, Motion, Regressor, regressor_of
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import Term, TermGroup
 
@@ -52,9 +54,10 @@ class _ValuedTerms:
     values: Array
     inertial: bool
 
-    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque of all joints at motions of shape (n, N), shape (n, N)."""
-        return np.asarray(self.group.weights.T @ self._sum(self.group.columns(q, dq, ddq)))
+    def torque(self, motion: Motion, signals: Mapping[str, Array]) -> Array:
+        """Torque of all joints at N samples, shape (n, N)."""
+        columns = self.group.columns(motion.q, motion.dq, motion.ddq, signals)
+        return np.asarray(self.group.weights.T @ self._sum(columns))
 
     def inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
         """What it adds to the mass matrix: entries of the packed lower triangle, shape (r,), and values, (r, N)."""
@@ -213,7 +216,9 @@ class Dynamics:
         )
 
     def _terms_torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        return sum((terms.torque(q, dq, ddq) for terms in self._terms), np.zeros_like(q))
+        motion = Motion(q, dq, ddq)
+        signals = self.regressor.signals(motion) if any(terms.group.term.signal for terms in self._terms) else {}
+        return sum((terms.torque(motion, signals) for terms in self._terms), np.zeros_like(q))
 
     def _run(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import Survey, survey
-from robot_dyn_id.signals.walk import plan_signals, walker
+from robot_dyn_id.signals.walk import plan_signals, require_temperature, walker, window_walker
 from robot_dyn_id.validation import Ranges
 
 Progress = Callable[[str], None]
@@ -121,11 +122,14 @@ def identify(
     walk = walker(training, joints, settings.drives, plan)
     _require_length(seen, plan)
     progress("finding the base parameters")
-    regressor = Regressor(model, terms_on_joints(model, settings.terms))
+    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    require_temperature(regressor, seen)
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = nominal_agreement(regressor, walk, plan)
     warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
     trained = Ranges.of(walk())
+    plan, more = _without_reversals(plan, training, joints, settings, trained)
+    warnings += more
     if settings.estimate_widths:
         progress("choosing the smoothing widths")
         regressor = choose_widths(
@@ -161,6 +165,21 @@ def identify(
     return Identification(parameters, evaluation, estimate, (estimate.rows, dropped), tuple(r.source for r in held_out))
 
 
+def _without_reversals(
+    plan: SignalPlan, training: Sequence[Recording], joints: Sequence[str], settings: Settings, trained: Ranges
+) -> tuple[SignalPlan, tuple[str, ...]]:
+    """The plan with the least speed of each joint's rows, and warnings."""
+    windows = window_walker(training, joints, settings.drives, plan)
+    slowest, warnings = slowest_speeds(
+        joints,
+        settings.reversal_speed,
+        settings.reversal_speeds,
+        lambda: velocity_noise(windows(), plan),
+        trained.dq_max,
+    )
+    return replace(plan, slowest=slowest), warnings
+
+
 def _require_length(seen: Survey, plan: SignalPlan) -> None:
     needed = (2 * plan.edge + 16) / plan.rate
     if max(seen.durations) < needed:
@@ -186,6 +205,7 @@ def validate(
     progress("surveying the recordings")
     seen = survey(recordings, parameters.joint_names, settings.drives)
     warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
+    require_temperature(regressor, seen)
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,20 +14,25 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
-from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, effort_unit_over, inertial_names
+from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.terms import TERMS, Coordinate, Term, TermGroup, grouped
+from robot_dyn_id.stored_terms import stored_terms
+from robot_dyn_id.terms import Coordinate, Coupling, Term, TermGroup, grouped
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of n joints at N samples, joint-major: q, dq, ddq of shape (n, N) each [rad or m, and per s, s^2]."""
+    """Motion of n joints at N samples, joint-major: q, dq, ddq of shape (n, N) each [rad or m, and per s, s^2].
+
+    `temperature` of the joints [degrees Celsius], of the same shape, is None where it is not known.
+    """
 
     q: Array
     dq: Array
     ddq: Array
+    temperature: Array | None = None
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -35,21 +40,14 @@ class Motion:
 
     def take(self, index: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Motion:
         """The motion at the samples that `index` selects."""
-        return Motion(*(np.ascontiguousarray(x[:, index]) for x in (self.q, self.dq, self.ddq)))
+        q, dq, ddq = (np.ascontiguousarray(x[:, index]) for x in (self.q, self.dq, self.ddq))
+        return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index])
 
 
 def tree_of(model: RobotModel) -> Tree:
     """The model as the compiled loops read it."""
-    return build_tree(
-        model.parent,
-        model.rotation,
-        model.translation,
-        model.axis,
-        model.prismatic,
-        model.leader,
-        model.multiplier,
-        model.gravity,
-    )
+    links = model.parent, model.rotation, model.translation, model.axis, model.prismatic
+    return build_tree(*links, model.leader, model.multiplier, model.gravity)
 
 
 def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
@@ -66,9 +64,17 @@ def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
     )
 
 
-def terms_on_joints(model: RobotModel, terms: Sequence[Term]) -> tuple[tuple[Coordinate, Term], ...]:
-    """Every term on every moving joint, ordered by term, then by joint."""
-    return tuple((coordinate, term) for term in terms for coordinate in joint_coordinates(model))
+def terms_on_joints(
+    model: RobotModel, terms: Sequence[Term], couplings: Sequence[Coupling] = ()
+) -> tuple[tuple[Coordinate, Term], ...]:
+    """Every term on every moving joint, ordered by term, then by joint; then the terms of the couplings.
+
+    Raises:
+        UsageError: a coupling of joints that the robot has not.
+    """
+    coordinates, units = joint_coordinates(model), dict(zip(model.joint_names, model.effort_units, strict=True))
+    coupled = [(c.coordinate(units, model.body_names), term) for c in couplings for term in c.terms]
+    return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,7 @@ class Regressor:
     def units(self) -> tuple[str, ...]:
         """Unit of each column's parameter."""
         return INERTIAL_UNITS * len(self.model.body_names) + tuple(
-            effort_unit_over(column.coordinate.effort_unit, *column.term.powers[column.index])
-            for column in self.term_columns
+            column.term.unit(column.coordinate.effort_unit, column.index) for column in self.term_columns
         )
 
     @cached_property
@@ -148,10 +153,19 @@ class Regressor:
             tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain,
             tree.gravity, within_reach(q), q, dq, ddq, tree.pair_slots(slots), out,
         )  # fmt: skip
+        signals = self.signals(motion)
         for group in self.term_groups:
             wanted = slots[10 * bodies + group.numbers]
             if (wanted >= 0).any():
-                self._fill_terms(motion, group, wanted, out)
+                self._fill_terms(motion, group, signals, wanted, out)
+
+    def signals(self, motion: Motion) -> dict[str, Array]:
+        """What terms look at beside the motion, by the names of `Term.signal`, shape (n, N) each."""
+        signals = {} if motion.temperature is None else {"temperature": motion.temperature}
+        if any(group.term.signal == "load" for group in self.term_groups):
+            steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
+            signals["load"] = Regressor(self.model).torque(steady, self.model.inertial_parameters)
+        return signals
 
     def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Motion of all moving bodies, followers included, shape (b, N) each."""
@@ -163,9 +177,10 @@ class Regressor:
         return q, factor * motion.dq[leader], factor * motion.ddq[leader]
 
     @staticmethod
-    def _fill_terms(motion: Motion, group: TermGroup, slots: Integers, out: Array) -> None:
-        """Write the columns of a group; `slots` has the shape (symbols, g, n)."""
-        columns = group.columns(motion.q, motion.dq, motion.ddq)
+    def _fill_terms(
+        motion: Motion, group: TermGroup, signals: Mapping[str, Array], slots: Integers, out: Array
+    ) -> None:  # slots: shape (symbols, g, n)
+        columns = group.columns(motion.q, motion.dq, motion.ddq, signals)
         symbol, coordinate, joint = np.nonzero(slots >= 0)
         for s, g, j in zip(symbol.tolist(), coordinate.tolist(), joint.tolist(), strict=True):
             np.multiply(columns[s, g], group.weights[g, j], out=out[slots[s, g, j]])
@@ -206,22 +221,7 @@ def regressor_of(parameters: ParameterSet) -> Regressor:
     """
     held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
     model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
-    constants: dict[tuple[str, str], dict[str, float]] = {}
-    for name, joint, value in zip(
-        parameters.term_constant_names,
-        parameters.term_constant_joints,
-        parameters.term_constant_values,
-        strict=True,
-    ):
-        term, _, constant = name.partition(".")
-        constants.setdefault((term, joint), {})[constant] = float(value)
-    coordinates = {coordinate.name: coordinate for coordinate in joint_coordinates(model)}
-    terms = []
-    for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
-        if name not in TERMS or joint not in coordinates:
-            raise InputError(f"parameter set: term {name} on {joint} is not known to this version")
-        terms.append((coordinates[joint], TERMS[name](**constants.get((name, joint), {}))))
-    regressor = Regressor(model, tuple(terms))
+    regressor = Regressor(model, stored_terms(parameters, joint_coordinates(model), model))
     if regressor.names != parameters.column_names:
         raise InputError("parameter set: its columns are not those of its URDF and terms")
     return regressor

@@ -14,7 +14,7 @@ LAYERS = (
     ("dataset", "parameters"),
     ("screw", "kernels"),
     ("urdf", "robot", "terms"),
-    ("regressor",),
+    ("stored_terms", "regressor"),
     ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant"),
     ("trajectory_tracking", "controllers"),
     ("excitation", "estimators", "simulation", "simulated_robot"),

@@ -9,7 +9,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.terms import Coulomb, Coupling, ImprovedStribeck, Offset, RotorInertia, Viscous
 from robot_dyn_id.validation import Thresholds
 
 EVERYTHING = """
@@ -17,7 +17,7 @@ joints:
   shoulder: {gain: 13.6, sign: -1}
   wrist: {held: 0.5}
   finger: {sign: -1}
-  lift: {gain: 1}
+  lift: {gain: 1, reversal_speed: 0.02}
 identify: [shoulder, elbow]
 gravity: [0, 3.0, -9.0]
 topic: /arm/joint_states
@@ -28,9 +28,13 @@ terms:
   viscous:
   coulomb: {smoothing_width: 0.05}
   rotor_inertia: {}
+couplings:
+  wrist: {weights: {shoulder: 1, elbow: -0.5}, terms: [rotor_inertia, viscous]}
+  waist: {weights: {elbow: 2}, terms: {improved_stribeck: {stribeck_velocity: 0.1, signed_square: true}}}
 estimator: {name: generalized, autoregressive_order: 3, passes: 1, method: gram}
 pivots: qr
 estimate_widths: true
+reversal_speed: auto
 thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
 ignore: [sign, degrees]
@@ -46,7 +50,7 @@ def test_every_key_arrives(tmp_path):
             "shoulder": JointConfiguration(gain=13.6, sign=-1.0),
             "wrist": JointConfiguration(held=0.5),
             "finger": JointConfiguration(sign=-1.0),
-            "lift": JointConfiguration(gain=1.0),
+            "lift": JointConfiguration(gain=1.0, reversal_speed=0.02),
         },
         identify=("shoulder", "elbow"),
         gravity=(0.0, 3.0, -9.0),
@@ -55,9 +59,14 @@ def test_every_key_arrives(tmp_path):
         filter_order=6,
         velocity="derivative",
         terms=(Viscous(), Coulomb(0.05), RotorInertia()),
+        couplings=(
+            Coupling("wrist", (("shoulder", 1.0), ("elbow", -0.5)), (RotorInertia(), Viscous())),
+            Coupling("waist", (("elbow", 2.0),), (ImprovedStribeck(0.1, signed_square=True),)),
+        ),
         estimator=GeneralizedLeastSquares(3, 1, "gram"),
         pivots="qr",
         estimate_widths=True,
+        reversal_speed="auto",
         thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
         ignore=("sign", "degrees"),
     )

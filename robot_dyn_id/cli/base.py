@@ -26,8 +26,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     model = RobotModel.from_urdf(arguments.robot, gravity=gravity)
     moving = [name for name in configuration.identify or model.joint_names if name not in configuration.held]
     model = RobotModel.from_urdf(arguments.robot, joints=moving, held=configuration.held, gravity=gravity)
-    terms = configuration.terms if arguments.config is not None else ()
-    base = base_parameters(Regressor(model, terms_on_joints(model, terms)), arguments.pivots or configuration.pivots)
+    given = arguments.config is not None
+    terms, couplings = (configuration.terms, configuration.couplings) if given else ((), ())
+    base = base_parameters(
+        Regressor(model, terms_on_joints(model, terms, couplings)), arguments.pivots or configuration.pivots
+    )
     if not arguments.json:
         _print(model, base)
     return 0, {

@@ -9,9 +9,9 @@ from typing import Any
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import count_of, print_evaluation
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.configuration import FRICTION
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.offline import PAGE, PARAMETERS, identify_recordings, open_all
+from robot_dyn_id.terms.friction import FRICTION
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from robot_dyn_id.configuration import FRICTION, Configuration, read_configuration
+from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.terms import TERMS
+from robot_dyn_id.terms.friction import with_friction
 
 
 def add_configuration(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,5 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     if getattr(arguments, "estimator", None) is not None:
         given["estimator"] = ESTIMATORS[arguments.estimator]()
     if getattr(arguments, "friction", None) is not None:
-        kept = [term for term in configuration.terms if term.name not in ("viscous", "coulomb")]
-        present = {term.name: term for term in configuration.terms}
-        friction = [present.get(name, TERMS[name]()) for name in FRICTION[arguments.friction]]
-        given["terms"] = (*friction, *kept)
+        given["terms"] = with_friction(configuration.terms, arguments.friction)
     return replace(configuration, **given)

@@ -1,4 +1,4 @@
-"""Text tables: a header `t,q_<joint>...`, also `dq_`, `tau_` or `effort_`, `current_`; a line per sample."""
+"""Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`; a line a sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from robot_dyn_id.dataset import Array, Chunk, columns_of
 from robot_dyn_id.recordings.reading import Unreadable, finite, reading, rechunk, sentences
 
 _TIME = "t"
-_PREFIXES = {"q_": "q", "dq_": "dq", "tau_": "tau", "effort_": "tau", "current_": "current"}
+_PREFIXES = {
+    "q_": "q",
+    "dq_": "dq",
+    "tau_": "tau",
+    "effort_": "tau",
+    "current_": "current",
+    "temperature_": "temperature",
+}
 _UNUSED = "ddq_"  # part of the format, and no part of a sample
 _SEPARATORS = ",;\t"
 _ROWS = 1024  # rows parsed at once

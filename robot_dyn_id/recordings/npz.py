@@ -1,4 +1,4 @@
-"""The neutral `.npz`: `t`, `q` and `joint_names`, and what else was recorded of `dq`, `tau` and `current`."""
+"""The neutral `.npz`: `t`, `q` and `joint_names`, and what there is of `dq`, `tau`, `current` and `temperature`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.reading import Unreadable, finite, reading, sentences
 
 _REQUIRED = ("t", "q", "joint_names")
-_CHANNELS = ("q", "dq", "tau", "current")
+_CHANNELS = ("q", "dq", "tau", "current", "temperature")
 _UNUSED = ("ddq", "units")  # part of the format, and no part of a sample
 _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),

@@ -8,7 +8,7 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Integers, Regressor
+from robot_dyn_id.regressor import Integers, Motion, Regressor
 
 POINTS = 201
 """Speeds of a curve."""
@@ -71,12 +71,8 @@ def _columns_at(regressor: Regressor, joint: int, speed: Array) -> dict[int, Arr
 
     Positions are zero and all other joints stand still.
     """
-    found: dict[int, Array] = {}
-    still, number = np.zeros_like(speed), len(regressor.names) - len(regressor.term_columns)
-    for coordinate, term in regressor.terms:
-        weight = coordinate.weights[joint]
-        for values in weight * term.columns(still + coordinate.offset, weight * speed, still):
-            if np.any(values):
-                found[number] = values
-            number += 1
-    return found
+    n, first = len(regressor.model.joint_names), len(regressor.names) - len(regressor.term_columns)
+    moving = np.zeros((n, len(speed)))
+    moving[joint] = speed
+    columns = regressor.dense(Motion(np.zeros_like(moving), moving, np.zeros_like(moving)))[first:, joint]
+    return {first + number: values for number, values in enumerate(columns) if np.any(values)}

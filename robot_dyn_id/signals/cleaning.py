@@ -6,15 +6,15 @@ Every walk makes the same repairs; the counts of one walk are a `Repairs`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dyn_id.dataset import LATEST, Array, Chunk, Recording
 from robot_dyn_id.errors import InputError
 
-LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT = 1e4, 1e4, 1e6
-"""Magnitudes [rad or m, per s, N m or N] that no arm reaches: rows beyond them are dropped."""
+LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT, LARGEST_TEMPERATURE = 1e4, 1e4, 1e6, 1e3
+"""Magnitudes [rad or m, per s, N m or N, degrees Celsius] that no arm reaches: rows beyond them are dropped."""
 
 CLOSEST = 0.05
 """Stamps closer than this share of the median step are repeated ones: no interpolation stands two values so near."""
@@ -115,9 +115,13 @@ def clean(
     """
     seen = last = -np.inf  # latest stamp of all usable samples, and of those that are kept
     segment = 0
+    warmth = np.full((1, len(joints)), np.nan)
     for raw in recording.chunks(joints):
         repairs.rows += len(raw)
         chunk = with_efforts(raw, recording, joints, drives) if need_effort else _kinematics_only(raw)
+        if chunk.temperature is not None:
+            warmth = held(chunk.temperature, warmth)
+            chunk = replace(chunk, temperature=warmth)
         keep = _usable(chunk, repairs)
         forward = np.maximum.accumulate(np.concatenate([[seen], np.where(keep, chunk.t, -np.inf)]))
         seen = float(forward[-1])
@@ -141,8 +145,20 @@ def clean(
                 yield segment, chunk.take(slice(part[0], part[-1] + 1))
 
 
+def held(values: Array, before: Array) -> Array:
+    """Values with what is missing taken from the row before, as slower sensors need it, shape (n, joints).
+
+    Args:
+        values: of consecutive samples, NaN where there is none.
+        before: earlier samples, of which the last counts.
+    """
+    joined = np.concatenate([before[-1:], values])
+    latest = np.maximum.accumulate(np.where(np.isfinite(joined), np.arange(len(joined))[:, None], 0), axis=0)
+    return np.take_along_axis(joined, latest, axis=0)[1:]
+
+
 def _kinematics_only(raw: Chunk) -> Chunk:
-    return Chunk(t=raw.t, q=raw.q, dq=raw.dq)
+    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, temperature=raw.temperature)
 
 
 def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
@@ -150,7 +166,8 @@ def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
     keep = np.abs(chunk.t) <= LATEST  # false where not a number
     repairs.drop("time stamp not finite", int(np.count_nonzero(~keep)))
     channels = (("position", chunk.q, LARGEST_POSITION), ("velocity", chunk.dq, LARGEST_SPEED),
-                ("effort", chunk.tau, LARGEST_EFFORT))  # fmt: skip
+                ("effort", chunk.tau, LARGEST_EFFORT),
+                ("temperature", chunk.temperature, LARGEST_TEMPERATURE))  # fmt: skip
     for name, values, largest in channels:
         if values is None:
             continue
@@ -177,7 +194,7 @@ def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives
     for column, joint in enumerate(joints):
         channel, factor = _source(raw, recording, joint, drives.get(joint, Drive()))
         tau[:, column] = channel[:, column] * factor
-    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau)
+    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau, temperature=raw.temperature)
 
 
 def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple[Array, float]:

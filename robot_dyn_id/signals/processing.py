@@ -9,7 +9,7 @@ Only then are rows thinned out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +38,14 @@ class SignalPlan:
         low_pass: the filter.
         recorded_velocity: whether velocities are the recorded ones, or derivatives of positions.
         row_stride: grid samples from one row of the problem to the next.
+        slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
     """
 
     rate: float
     low_pass: LowPass
     recorded_velocity: bool
     row_stride: int
+    slowest: tuple[float, ...] = ()
 
     @staticmethod
     def of(rate: float, low_pass: LowPass, recorded_velocity: bool) -> SignalPlan:
@@ -102,6 +104,7 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
         dq = plan.low_pass.apply(window.dq, plan.rate)
     else:
         dq = derivative(q, plan.rate)
+    temperature = None if window.temperature is None else plan.low_pass.apply(window.temperature, plan.rate)
     index = np.arange(len(window.t))
     own = (index >= window.core.start) & (index < window.core.stop)
     if not keep_edges:
@@ -110,17 +113,47 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
     return Smooth(
         segment=window.segment,
         t=window.t,
-        motion=Motion(q, dq, derivative(dq, plan.rate)),
+        motion=Motion(q, dq, derivative(dq, plan.rate), temperature),
         tau=window.tau,
         number=window.start + index,
         own=own,
     )
 
 
+class Stretches:
+    """Cuts the rows of each joint into stretches that are fast enough, and numbers these through all windows.
+
+    Where slow rows are left out a new segment begins, so that no residual is taken to follow one that it does not.
+    """
+
+    def __init__(self, slowest: Sequence[float]) -> None:
+        """Begin a walk; `slowest` is the least speed of each joint."""
+        self._slowest = slowest
+        self._number = [-1] * len(slowest)
+        self._open = [-1] * len(slowest)  # segment whose last row was kept
+
+    def of(self, joint: int, piece: Smooth, rows: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Number and samples of each stretch of a window, in the order of time.
+
+        Args:
+            joint: number of the joint.
+            piece: the window; those of a segment follow one another.
+            rows: the samples that could be rows, at least one, shape (N,).
+        """
+        index = np.flatnonzero(rows)
+        fast = np.abs(piece.motion.dq[joint, index]) >= self._slowest[joint]
+        for run in np.split(np.arange(len(index)), 1 + np.flatnonzero(np.diff(fast))):
+            if fast[run[0]]:
+                self._number[joint] += run[0] > 0 or self._open[joint] != piece.segment
+                yield self._number[joint], index[run]
+        self._open[joint] = piece.segment if fast[-1] else -1
+
+
 def tiles(
     regressor: Regressor, layout: Layout, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
 ) -> Iterator[Tile]:
-    """Rows of the linear problem from smooth windows; one tile per joint and window."""
+    """Rows of the linear problem from smooth windows; one tile per joint and stretch of a window."""
+    stretches = Stretches(plan.slowest or (0.0,) * len(layout.supports))
     for piece in walk():
         rows = piece.own & (piece.number % plan.row_stride == 0)
         if piece.tau is None or not rows.any():
@@ -130,8 +163,9 @@ def tiles(
         for joint, tau in enumerate(piece.tau):
             block = layout.block(packed, joint)
             block[-1] = tau
-            thinned = plan.low_pass.apply(block, plan.rate)[:, rows]
-            yield Tile(joint, piece.segment, np.ascontiguousarray(thinned))
+            filtered = plan.low_pass.apply(block, plan.rate)
+            for number, index in stretches.of(joint, piece, rows):
+                yield Tile(joint, number, np.ascontiguousarray(filtered[:, index]))
 
 
 def linear_problem(

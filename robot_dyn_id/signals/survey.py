@@ -68,6 +68,7 @@ class Survey:
         zero_rows: share of the samples in which the effort is exactly zero.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints that stand still.
         has_velocity: whether velocities are recorded.
+        has_temperature: whether temperatures are.
         velocity_gain: recorded velocity over the derivative of the position, where there is motion.
         velocity_lag: by how much the recorded velocity is late [s].
         quieter_recorded: whether the recorded velocity has less noise than the derivative.
@@ -88,6 +89,7 @@ class Survey:
     zero_rows: Array
     bandwidth: Array
     has_velocity: bool
+    has_temperature: bool
     velocity_gain: Array
     velocity_lag: Array
     quieter_recorded: NDArray[np.bool_]
@@ -129,17 +131,19 @@ class _Ranges:
     zeros: Array | float = 0.0
     distinct: list[set[float]] = field(default_factory=list)
     starts: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    warm: bool = True
     digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, trial: int, segment: int, chunk: Chunk) -> None:
         tau = np.zeros_like(chunk.q) if chunk.tau is None else chunk.tau
-        channels = [values for values in (chunk.q, chunk.dq, chunk.tau) if values is not None]
+        channels = [c for c in (chunk.q, chunk.dq, chunk.tau, chunk.temperature) if c is not None]
         self.digest.update(np.column_stack([chunk.t, *channels]).tobytes())  # row by row, whatever the chunks
         for name, values in (("q", chunk.q), ("tau", tau)):
             least, most = values.min(axis=0), values.max(axis=0)
             self.low[name] = np.minimum(self.low.get(name, least), least)
             self.high[name] = np.maximum(self.high.get(name, most), most)
         self.count += len(chunk)
+        self.warm &= chunk.temperature is not None
         self.square = self.square + (tau**2).sum(axis=0)
         self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
@@ -270,6 +274,7 @@ def _conclude(
         zero_rows=np.asarray(ranges.zeros) / ranges.count,
         bandwidth=bandwidth,
         has_velocity=spectra.recorded is not None,
+        has_temperature=ranges.warm,
         velocity_gain=gain,
         velocity_lag=lag,
         quieter_recorded=quieter,

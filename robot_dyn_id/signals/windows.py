@@ -30,6 +30,7 @@ class Window:
         q: positions, shape (n, N).
         dq: recorded velocities, shape (n, N), or None.
         tau: efforts, shape (n, N), or None.
+        temperature: of the joints, shape (n, N), or None.
         core: the samples that belong to this window and no other.
         ends: whether the window reaches the segment's last sample.
     """
@@ -40,6 +41,7 @@ class Window:
     q: Array
     dq: Array | None
     tau: Array | None
+    temperature: Array | None
     core: slice
     ends: bool
 
@@ -122,6 +124,7 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
         q=positions,
         dq=resampled(near.dq),
         tau=resampled(near.tau),
+        temperature=resampled(near.temperature),
         core=own,
         ends=ends,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,12 +30,24 @@ class TermGroup:
     numbers: NDArray[np.int64]
     joints: NDArray[np.int64] | None
 
-    def columns(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Columns at N motions of shape (n, N) each, shape (symbols, g, N)."""
-        return self.columns_along(self.along(q) + self.offsets, self.along(dq), self.along(ddq))
+    def columns(self, q: Array, dq: Array, ddq: Array, signals: Mapping[str, Array]) -> Array:
+        """Columns at N motions of shape (n, N) each, shape (symbols, g, N).
+
+        Args:
+            q: positions.
+            dq: velocities.
+            ddq: accelerations.
+            signals: what else is known of the joints, by the names of `Term.signal`, shape (n, N) each; the columns of
+                a term whose signal is not known are zero.
+        """
+        columns = self.columns_along(self.along(q) + self.offsets, self.along(dq), self.along(ddq))
+        if not self.term.signal:
+            return columns
+        signal = signals.get(self.term.signal)
+        return np.asarray(columns * (0.0 if signal is None else self.term.factor(self.weights, signal)))
 
     def columns_along(self, y: Array, dy: Array, ddy: Array) -> Array:
-        """Columns at motions of the coordinates, shape (g, N) each."""
+        """Columns at motions of the coordinates, shape (g, N) each, without the factors of signals."""
         return self.term.columns(y.ravel(), dy.ravel(), ddy.ravel()).reshape(-1, *y.shape)
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> Array:

@@ -1,0 +1,76 @@
+"""Rows near a reversal of the velocity, where its noise decides which way friction points.
+
+Columns of friction change fastest there, and are computed from a velocity with noise: what they get wrong, a smoothing
+width or a Stribeck velocity soaks up. Rows of a joint that is slower than a few standard deviations of that noise are
+left out of its equations. What is left falls into stretches, each a segment of its own, so that no residual is taken
+to follow one that it does not follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.signals.processing import SignalPlan, smooth
+from robot_dyn_id.signals.windows import Window
+
+SIGMAS = 3.0
+"""Standard deviations of the velocity's noise within which its sign is not known."""
+
+AUTO = "auto"
+"""In place of a speed: from the data."""
+
+
+def check_speed(speed: float | str, what: str) -> None:
+    """Refuse a speed that is none.
+
+    Raises:
+        UsageError: neither `auto` nor 0 nor positive.
+    """
+    if speed != AUTO and not (isinstance(speed, float | int) and 0.0 <= speed < math.inf):
+        raise UsageError(f"reversal_speed of {what} must be {AUTO}, 0 or a positive speed [rad/s or m/s], not {speed}")
+
+
+def velocity_noise(windows: Iterable[Window], plan: SignalPlan) -> Array:
+    """Standard deviation of the noise that the low-pass leaves in each joint's velocity [rad/s or m/s], shape (n,).
+
+    From what the low-pass takes away, which holds no motion, taking the noise for white: that of recorded velocities,
+    or that of the positions whose derivative the velocity is.
+    """
+    taken, count = 0.0, 0
+    for window in windows:
+        recorded = plan.recorded_velocity and window.dq is not None
+        values = window.dq if recorded and window.dq is not None else window.q
+        rest = (values - plan.low_pass.apply(values, plan.rate))[:, smooth(window, plan).own]
+        taken, count = taken + (rest**2).sum(axis=1), count + rest.shape[1]
+    cutoff, nyquist = plan.low_pass.cutoff, 0.5 * plan.rate
+    density = np.asarray(taken) / max(count, 1) / max(nyquist - cutoff, 0.1 * nyquist)
+    band = cutoff if plan.recorded_velocity else (2 * np.pi) ** 2 * cutoff**3 / 3.0
+    return np.sqrt(density * band)
+
+
+def slowest_speeds(
+    joints: Sequence[str], speed: float | str, of_joint: Mapping[str, float], noise: Callable[[], Array], fastest: Array
+) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """The speed of each joint below which its rows are left out, and warnings.
+
+    Args:
+        joints: names of the joints.
+        speed: of all joints, or `auto`: `SIGMAS` standard deviations of the velocity's noise.
+        of_joint: of single joints.
+        noise: gives that standard deviation, shape (n,).
+        fastest: greatest speed of each joint, shape (n,); one that is never faster than its threshold keeps its rows.
+    """
+    common = SIGMAS * noise() if speed == AUTO else np.full(len(joints), float(speed))
+    wanted = np.array([of_joint.get(name, value) for name, value in zip(joints, common.tolist(), strict=True)])
+    keeping = (wanted > 0.0) & (fastest <= wanted)
+    warnings = tuple(
+        f"joint {name} is never faster than its reversal_speed of {value:.3g}: its rows near reversals are kept"
+        for name, value, kept in zip(joints, wanted.tolist(), keeping.tolist(), strict=True)
+        if kept
+    )
+    return tuple(np.where(keeping, 0.0, wanted).tolist()), warnings
