@@ -25,7 +25,7 @@ from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import Survey, survey
-from robot_dyn_id.signals.walk import plan_signals, require_temperature, walker, window_walker
+from robot_dyn_id.signals.walk import plan_signals, require_signals, walker, window_walker
 from robot_dyn_id.validation import Ranges
 
 Progress = Callable[[str], None]
@@ -123,7 +123,7 @@ def identify(
     _require_length(seen, plan)
     progress("finding the base parameters")
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
-    require_temperature(regressor, seen)
+    require_signals(regressor, seen)
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = nominal_agreement(regressor, walk, plan)
     warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
@@ -205,7 +205,7 @@ def validate(
     progress("surveying the recordings")
     seen = survey(recordings, parameters.joint_names, settings.drives)
     warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
-    require_temperature(regressor, seen)
+    require_signals(regressor, seen)
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")

@@ -8,7 +8,7 @@ from robot_dyn_id.dataset import Array, Recording
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import regressor_of
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.walk import plan_signals, require_temperature, walker
+from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
 
 
 def predict_recording(
@@ -22,7 +22,7 @@ def predict_recording(
     regressor = regressor_of(parameters)
     joints = parameters.joint_names
     seen = survey([recording], joints, {}, need_effort=False)
-    require_temperature(regressor, seen)
+    require_signals(regressor, seen)
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []

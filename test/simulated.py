@@ -39,17 +39,24 @@ GRIPPER = urdf(
 TERMS = (Viscous(), Coulomb(), Offset())
 
 
+PARAMETERS = {
+    **{"fv": 1.5, "fc": 1.0, "off": 0.2, "Ir": 0.1, "ks": 3.0, "fl": 0.1, "ft": -0.01},
+    **{"fcp": 1.2, "fcn": 0.8, "fvp": 1.5, "fvn": 1.1, "fcs": 1.0, "dfs": 0.6},
+    **{"fci": 1.0, "dfi": 0.6, "kva": 1.5, "kvb": 0.2, "kvc": 0.1},
+}
+"""True values of the terms, by symbol."""
+
+
 class Simulated:
     """A robot of known parameters: the URDF's inertias made heavier, with friction and sensor offsets."""
 
-    def __init__(self, text=ARM, terms=TERMS, **options):
+    def __init__(self, text=ARM, terms=TERMS, couplings=(), **options):
         self.text = text
         self.model = RobotModel.from_urdf(text, **options)
-        self.regressor = Regressor(self.model, terms_on_joints(self.model, terms))
+        self.regressor = Regressor(self.model, terms_on_joints(self.model, terms, couplings))
         self.base = base_parameters(self.regressor)
         heavier = 1.15 * self.model.inertial_parameters
-        friction = {"fv": 1.5, "fc": 1.0, "off": 0.2, "Ir": 0.1}
-        values = [friction[column.term.symbols[column.index]] for column in self.regressor.term_columns]
+        values = [PARAMETERS[column.term.symbols[column.index]] for column in self.regressor.term_columns]
         self.parameters = np.concatenate([heavier, values])
         self.base_values = self.base.mapping @ self.parameters
 

@@ -166,6 +166,26 @@ WRONG = {
     "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
     # contradictions
     "{joints: {a: {held: 1}}, identify: [a]}": "joint a is both held and to be identified",
+    "terms: [coulomb, stribeck]": "terms: coulomb and stribeck cannot be told apart (both hold coulomb): choose one",
+    "terms: [asymmetric, improved_stribeck]": "(both hold the columns of coulomb): choose one",
+    "terms: [asymmetric, offset]": "terms: asymmetric and offset cannot be told apart",
+    # constants of terms
+    "terms: {stribeck: {stribeck_velocity: 0}}": "stribeck: stribeck_velocity must be positive, not 0",
+    "terms: {improved_stribeck: {signed_square: 1}}": "improved_stribeck.signed_square: must be true or false, not 1",
+    "terms: {asymmetric: {smoothing_width: .nan}}": "asymmetric: smoothing_width must be 0 or positive, not nan",
+    "terms: {spring: {rest_position: .inf}}": "spring: rest_position must be a number, not inf",
+    "terms: {temperature_coulomb: {reference_temperature: -300}}": "must be in degrees Celsius, not -300",
+    # couplings
+    "couplings: [wrist]": "couplings: must be keys and values, not ['wrist']",
+    "couplings: {w: {weights: {a: 1}}}": "couplings.w: terms must be given",
+    "couplings: {w: {weight: {a: 1}, terms: [viscous]}}": "couplings.w: unknown key 'weight'; did you mean 'weights'?",
+    "couplings: {w: {weights: {a: 0}, terms: [viscous]}}": "coupling w: weight of a must be a number other than 0",
+    "couplings: {w: {weights: {a: b}, terms: [viscous]}}": "couplings.w.weights.a: must be a number, not 'b'",
+    "couplings: {w: {weights: {a: 1}, terms: [coulomb, asymmetric]}}": "coupling w: terms: coulomb and asymmetric",
+    # reversals
+    "reversal_speed: fast": "reversal_speed: must be a number, not 'fast'",
+    "reversal_speed: -0.1": "reversal_speed of all joints must be auto, 0 or a positive speed [rad/s or m/s], not -0.1",
+    "joints: {a: {reversal_speed: .inf}}": "reversal_speed of a must be",
     # not YAML
     "joints: {a: [}": "not a YAML file",
     "a: b: c": "not a YAML file",

@@ -51,12 +51,18 @@ def window_walker(
     return walk
 
 
-def require_temperature(regressor: Regressor, seen: Survey) -> None:
-    """Refuse data without temperatures for terms that need them.
+def require_signals(regressor: Regressor, seen: Survey) -> None:
+    """Refuse data without temperatures, or a URDF without masses, for terms that need them.
 
     Raises:
-        InputError: the term and the data, named.
+        InputError: the term and the data or the robot, named.
     """
+    loaded = [term.name for _, term in regressor.terms if term.signal == "load"]
+    if loaded and not regressor.model.inertial_parameters.any():
+        raise InputError(
+            f"{regressor.model.name}: term {loaded[0]} needs the masses and inertias of the URDF, and it has none: "
+            f"complete the URDF, or leave the term out"
+        )
     needing = [term.name for _, term in regressor.terms if term.signal == "temperature"]
     if needing and not seen.has_temperature:
         raise InputError(
