@@ -18,6 +18,7 @@ from simulated import ARM, GRIPPER, Simulated, changed, save_npz
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.terms.friction import FRICTION
 
 ROBOT = Simulated()
 JOINTS = ROBOT.joints
@@ -166,6 +167,28 @@ class TestAnswers:
         assert (stored.cutoff_frequency, stored.estimator) == (3.0, "ols")
         assert stored.gravity.tolist() == [0.0, 0.0, -9.5]
         assert set(stored.term_names) == {"viscous", "rotor_inertia"}
+
+    @pytest.mark.parametrize("name", ["asymmetric", "improved_stribeck", "load"])
+    def test_friction_by_name(self, name, files, tmp_path, cli):
+        config = tmp_path / "c.yaml"
+        config.write_text(
+            "reversal_speed: auto\nterms: {improved_stribeck: {stribeck_velocity: 0.3}}\n"
+            "couplings: {both: {weights: {elbow: 1, wrist: 0.5}, terms: [rotor_inertia]}}\n"
+        )
+        run = ("--robot", files / "arm.urdf", "--config", config)
+        code, _, _ = cli("identify", files / "data.npz", *run, "--out", tmp_path, "--friction", name, "--json")
+        assert code == 0
+        stored = read_parameters(tmp_path / "parameters.yaml")
+        assert set(stored.term_names) == {*FRICTION[name], "rotor_inertia"}
+        assert stored.column_names[-1] == "Ir_both"
+        constants = dict(zip(stored.term_constant_names, stored.term_constant_values, strict=True))
+        assert (constants["coupling.elbow"], constants["coupling.wrist"]) == (1.0, 0.5)
+        assert constants.get("improved_stribeck.stribeck_velocity", 0.3) == 0.3
+        code, out, _ = cli("base", *run, "--json")
+        assert any("Ir_both" in parameter["expression"] for parameter in json.loads(out)["parameters"])
+        code, _, error = cli("identify", files / "data.npz", *run, "--out", tmp_path, "--friction", "temperature")
+        assert code == 3
+        assert "data.npz" in error and "term temperature_coulomb needs the temperatures of the joints" in error
 
     def test_a_bad_verdict_exits_with_1(self, files, tmp_path, cli):
         stored = (files / "parameters.yaml").read_text()
