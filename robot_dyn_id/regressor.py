@@ -269,7 +269,7 @@ class Tile:
         joint: number of the joint.
         segment: number of the uninterrupted stretch of time; samples of one segment follow one another.
         block: the joint's columns (in the order of its support) and its torque as the last row, (support + 1, N).
-            Valid until the next tile is asked for.
+            Rows of zeros are left out, and only keep time. Valid until the next tile is asked for.
     """
 
     joint: int

@@ -10,6 +10,7 @@ from simulated import Simulated, changed
 
 from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.whitening import LaggedGrams
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.pipeline import identify, split
 from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
@@ -41,54 +42,44 @@ def prepared(recording, joints, cutoff=None, velocity="recorded"):
     return plan, walker([recording], joints, {}, plan), window_walker([recording], joints, {}, plan)
 
 
+def problem_of(robot, walk, plan):
+    return linear_problem(robot.regressor, np.arange(len(robot.regressor.names)), walk, plan)
+
+
 def rows_of(robot, walk, plan):
     """Joint, segment and block of every tile."""
-    columns = np.arange(len(robot.regressor.names))
-    return [(t.joint, t.segment, t.block.copy()) for t in linear_problem(robot.regressor, columns, walk, plan).tiles()]
+    return [(tile.joint, tile.segment, tile.block.copy()) for tile in problem_of(robot, walk, plan).tiles()]
 
 
 def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
+    """They are zero, so that those that follow keep their place in time."""
     plan, walk, _ = prepared(recording, robot.joints)
     slowest = (0.0, 0.3, 0.6)
-    speeds = [
-        np.concatenate([p.motion.dq[j, p.own & (p.number % plan.row_stride == 0)] for p in walk()]) for j in range(3)
-    ]
     every = rows_of(robot, walk, plan)
-    kept = rows_of(robot, walk, replace(plan, slowest=slowest))
-    for j in range(3):
-        rows = np.concatenate([block for number, _, block in every if number == j], axis=1)
-        left = np.concatenate([block for number, _, block in kept if number == j], axis=1)
-        assert np.array_equal(left, rows[:, np.abs(speeds[j]) >= slowest[j]])
-    assert sum(len(t[2][0]) for t in kept) < 0.95 * sum(len(t[2][0]) for t in every)
+    fast = rows_of(robot, walk, replace(plan, slowest=slowest))
+    dq = [p.motion.dq[:, p.own & (p.number % plan.row_stride == 0)] for p in walk()]
+    assert len(every) == len(fast) == 3 * len(dq)
+    for number, ((driven, segment, block), (_, same, left)) in enumerate(zip(every, fast, strict=True)):
+        moves = np.abs(dq[number // 3][driven]) >= slowest[driven]
+        assert segment == same
+        assert np.array_equal(left, np.where(moves, block, 0.0))
+    counts = [Factors.of(problem_of(robot, walk, replace(plan, slowest=s))).counts for s in ((), slowest)]
+    share = [np.mean(np.abs(np.concatenate(dq, axis=1)[j]) >= slowest[j]) for j in range(3)]
+    np.testing.assert_allclose(counts[1] / counts[0], share)
+    assert share[0] == 1.0 > 0.95 > share[1] > share[2] > 0.3
 
 
-def test_rows_of_a_segment_follow_one_another(robot, recording):
-    """A new segment begins wherever rows are left out, and goes on over the border of two windows."""
-    plan, walk, _ = prepared(recording, robot.joints)
-    assert sum(1 for _ in walk()) > 2  # windows: more than segments
-    slowest = (0.2, 0.3, 0.4)
-    for j in range(3):
-        expected = []  # one list of times for each stretch
-        for piece in walk():
-            for k in np.flatnonzero(piece.own & (piece.number % plan.row_stride == 0)):
-                if abs(piece.motion.dq[j, k]) >= slowest[j]:
-                    follows = expected and expected[-1][-1][1] + plan.row_stride == piece.number[k]
-                    if not (follows and expected[-1][-1][0] == piece.segment):
-                        expected.append([])
-                    expected[-1].append((piece.segment, piece.number[k]))
-        found: dict[int, int] = {}
-        for number, segment, block in rows_of(robot, walk, replace(plan, slowest=slowest)):
-            if number == j:
-                found[segment] = found.get(segment, 0) + block.shape[1]
-        assert list(found.values()) == [len(stretch) for stretch in expected]
-        assert len(found) > 10
-
-
-def test_without_a_threshold_nothing_changes(robot, recording):
-    plan, walk, _ = prepared(recording, robot.joints)
-    segments = [segment for number, segment, _ in rows_of(robot, walk, plan) if number == 0]
-    assert segments == [piece.segment for piece in walk()]  # one tile per window, numbered like the segments
-    assert Settings().reversal_speed == 0.0
+def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):
+    """Autocovariances are means over the pairs of rows that are left."""
+    recording = robot.record(duration=400.0, noise=0.5, correlation_time=0.3)
+    plan, walk, _ = prepared(recording, robot.joints, 4.0)
+    covariances = []
+    for slowest in ((), (0.3, 0.3, 0.3)):
+        lagged = LaggedGrams.of(problem_of(robot, walk, replace(plan, slowest=slowest)), 4)
+        covariances.append(lagged.residual(robot.parameters))
+    assert lagged.counts.max() < 0.9 * sum(np.count_nonzero(p.own) for p in walk()) / plan.row_stride
+    np.testing.assert_allclose(covariances[1], covariances[0], atol=0.15 * covariances[0].max())
+    assert np.all(covariances[0][:, 1] > 0.4 * covariances[0][:, 0])
 
 
 @pytest.mark.parametrize("rate", [100.0, 500.0])

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import blas, lapack, solve_triangular
 
 from robot_dyn_id.dataset import Array
@@ -31,6 +32,12 @@ SAFE_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
 
 
+def kept(block: Array) -> NDArray[np.bool_]:
+    """Which rows of a tile's block, shape (support + 1, N), are not left out, shape (N,)."""
+    rows = np.asarray(block[-1] != 0.0)
+    return rows if rows.all() else rows | block.any(axis=0)
+
+
 @dataclass(frozen=True)
 class Factors:
     """Compressed rows of a linear problem.
@@ -39,7 +46,7 @@ class Factors:
         parameters: number of parameters p.
         supports: for each joint the parameters in its rows.
         triangles: for each joint the upper triangular R of [W tau], shape (>= support + 1, support + 1).
-        counts: rows of each joint.
+        counts: rows of each joint, those of zeros left aside.
     """
 
     parameters: int
@@ -64,7 +71,7 @@ class Factors:
         counts = np.zeros(len(sizes), dtype=np.int64)
         for tile in problem.tiles() if tiles is None else tiles:
             rows = tile.block.T  # Fortran order: what LAPACK works on in place
-            counts[tile.joint] += len(rows)
+            counts[tile.joint] += np.count_nonzero(kept(tile.block))
             old = triangles[tile.joint]
             if method == "gram":
                 triangles[tile.joint] = blas.dsyrk(1.0, rows, beta=1.0, c=old, trans=1, overwrite_c=1)

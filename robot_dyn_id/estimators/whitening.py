@@ -15,6 +15,7 @@ from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.estimators.factors import kept
 from robot_dyn_id.regressor import Integers, LinearProblem, Tile
 
 ROUNDING = 1e-12
@@ -69,7 +70,7 @@ class LaggedGrams:
     Attributes:
         products: of each joint, shape (order + 1, support + 1, support + 1): mean over t of row_t' row_(t - lag).
         supports: of the problem.
-        counts: rows of each joint, shape (n,).
+        counts: rows of each joint that are not left out, shape (n,).
     """
 
     products: tuple[Array, ...]
@@ -81,13 +82,19 @@ class LaggedGrams:
         """Walk the problem once."""
         sizes = [len(support) + 1 for support in problem.supports]
         sums, counts = [np.zeros((order + 1, size, size)) for size in sizes], np.zeros(len(sizes))
+        every, pairs = np.zeros(len(sizes)), np.zeros((2, len(sizes), order + 1))
         for tile, joined, start in _with_past(problem, order):
-            rows = joined.shape[1]
+            rows, present = joined.shape[1], kept(joined)
             for lag in range(min(order + 1, rows)):
                 first = max(start, lag)
                 sums[tile.joint][lag] += joined[:, first:] @ joined[:, first - lag : rows - lag].T
-            counts[tile.joint] += rows - start
-        means = tuple(total / max(count, 1.0) for total, count in zip(sums, counts, strict=True))
+                both = np.count_nonzero(present[first:] & present[first - lag : rows - lag])
+                pairs[:, tile.joint, lag] += both, rows - first
+            counts[tile.joint] += np.count_nonzero(present[start:])
+            every[tile.joint] += rows - start
+        share = pairs[0] / np.maximum(pairs[1], 1.0)  # pairs of rows of which neither was left out
+        totals = np.maximum(every[:, None] * share, 1.0)
+        means = tuple(total / count[:, None, None] for total, count in zip(sums, totals, strict=True))
         return LaggedGrams(means, problem.supports, counts)
 
     def residual(self, values: Array) -> Array:

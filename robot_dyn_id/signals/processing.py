@@ -9,7 +9,7 @@ Only then are rows thinned out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,40 +120,11 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
     )
 
 
-class Stretches:
-    """Cuts the rows of each joint into stretches that are fast enough, and numbers these through all windows.
-
-    Where slow rows are left out a new segment begins, so that no residual is taken to follow one that it does not.
-    """
-
-    def __init__(self, slowest: Sequence[float]) -> None:
-        """Begin a walk; `slowest` is the least speed of each joint."""
-        self._slowest = slowest
-        self._number = [-1] * len(slowest)
-        self._open = [-1] * len(slowest)  # segment whose last row was kept
-
-    def of(self, joint: int, piece: Smooth, rows: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Number and samples of each stretch of a window, in the order of time.
-
-        Args:
-            joint: number of the joint.
-            piece: the window; those of a segment follow one another.
-            rows: the samples that could be rows, at least one, shape (N,).
-        """
-        index = np.flatnonzero(rows)
-        fast = np.abs(piece.motion.dq[joint, index]) >= self._slowest[joint]
-        for run in np.split(np.arange(len(index)), 1 + np.flatnonzero(np.diff(fast))):
-            if fast[run[0]]:
-                self._number[joint] += run[0] > 0 or self._open[joint] != piece.segment
-                yield self._number[joint], index[run]
-        self._open[joint] = piece.segment if fast[-1] else -1
-
-
 def tiles(
     regressor: Regressor, layout: Layout, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
 ) -> Iterator[Tile]:
-    """Rows of the linear problem from smooth windows; one tile per joint and stretch of a window."""
-    stretches = Stretches(plan.slowest or (0.0,) * len(layout.supports))
+    """Rows of the linear problem from smooth windows; one tile per joint and window, rows that are too slow zero."""
+    slowest = plan.slowest or (0.0,) * len(layout.supports)
     for piece in walk():
         rows = piece.own & (piece.number % plan.row_stride == 0)
         if piece.tau is None or not rows.any():
@@ -163,9 +134,9 @@ def tiles(
         for joint, tau in enumerate(piece.tau):
             block = layout.block(packed, joint)
             block[-1] = tau
-            filtered = plan.low_pass.apply(block, plan.rate)
-            for number, index in stretches.of(joint, piece, rows):
-                yield Tile(joint, number, np.ascontiguousarray(filtered[:, index]))
+            thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
+            thinned[:, np.abs(piece.motion.dq[joint, rows]) < slowest[joint]] = 0.0
+            yield Tile(joint, piece.segment, thinned)
 
 
 def linear_problem(

@@ -2,8 +2,7 @@
 
 Columns of friction change fastest there, and are computed from a velocity with noise: what they get wrong, a smoothing
 width or a Stribeck velocity soaks up. Rows of a joint that is slower than a few standard deviations of that noise are
-left out of its equations. What is left falls into stretches, each a segment of its own, so that no residual is taken
-to follow one that it does not follow.
+left out of its equations: set to zero, which counts for nothing and keeps the time of those that follow.
 """
 
 from __future__ import annotations
