@@ -40,11 +40,15 @@ class Whitening:
         return int(self.filters.shape[1]) - 1
 
     def tiles(self, problem: LinearProblem) -> Iterator[Tile]:
-        """Walk the problem with columns and torques filtered; the first `order` rows of a segment are lost."""
+        """Walk the problem with columns and torques filtered.
+
+        The first `order` rows of a segment are lost, and so are those behind a row that was left out.
+        """
         for tile, joined, _ in _with_past(problem, self.order):
             if joined.shape[1] > self.order:
                 filtered = lfilter(self.filters[tile.joint], [1.0], joined, axis=1)[:, self.order :]
-                yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
+                whole = np.lib.stride_tricks.sliding_window_view(kept(joined), self.order + 1).all(axis=1)
+                yield Tile(tile.joint, tile.segment, np.where(whole, filtered, 0.0))
 
     def coloured_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
         """Walk the problem with columns and torques run through the inverse filters, which colour white noise."""
