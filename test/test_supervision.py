@@ -8,26 +8,29 @@ import pytest
 from simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.feedback import Moment
+from robot_dyn_id.excitation.feedback import Feedback, Moment
+from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
-from robot_dyn_id.excitation.transfer import Braking, Entered
+from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint
 from robot_dyn_id.robot import RobotModel
 
 NAMES = ["shoulder", "elbow", "wrist"]
 LIMITS = MotionLimits.of(RobotModel.from_urdf(ARM), (4.0,), margin=0.02)
 EXCITATION = make_excitation("fourier", LIMITS, Demand(period=4.0, periods=1))
 TIMEOUT, TRACKING, STEP = 0.1, 0.2, 0.01
+SPEED, EFFORT, SAMPLES = 1.1 * LIMITS.velocity, np.array([20.0, 10.0, np.inf]), 3
+THRESHOLDS = Thresholds(np.full(3, TRACKING), SPEED, EFFORT, SAMPLES, TIMEOUT)
 
 
 class Cell:
     """A supervisor with a robot that follows, and two clocks, 10 ms at a time."""
 
-    def __init__(self):
-        self.supervisor = Supervisor(EXCITATION, LIMITS, np.full(3, TRACKING), TIMEOUT)
+    def __init__(self, returns=True):
+        self.supervisor = Supervisor(EXCITATION, LIMITS, THRESHOLDS, returns)
         self.t = self.steady = 100.0
         self.q = LIMITS.around()[0] + 0.1
         self.obstacle, self.speak, self.halted = "", True, False
-        self.offset, self.names, self.velocity = np.zeros(3), NAMES, None
+        self.offset, self.names, self.velocity, self.effort = np.zeros(3), NAMES, None, np.zeros(3)
 
     @property
     def now(self):
@@ -43,7 +46,8 @@ class Cell:
             if self.speak:
                 order = [NAMES.index(name) for name in self.names if name in NAMES]
                 q, dq = (self.q + self.offset)[order], (velocity if self.velocity is None else self.velocity)[order]
-                self.supervisor.receive(self.now, self.t, self.names, q.tolist(), dq.tolist())
+                effort = self.effort[order].tolist()
+                self.supervisor.receive(self.now, self.t, self.names, q.tolist(), dq.tolist(), effort)
             self.supervisor.tick(self.now, self.obstacle)
         return self.supervisor.phase
 
@@ -195,6 +199,14 @@ def outside(cell):
     cell.offset = np.array([0.0, 10.0, 0.0])
 
 
+def fast(cell):
+    cell.velocity = np.array([0.0, -1.2, 0.0]) * LIMITS.velocity
+
+
+def blocked(cell):
+    cell.effort = np.array([19.0, -12.5, 1000.0])  # the wrist has no limit
+
+
 def deserted(cell):
     cell.obstacle = "no controller: nobody subscribes to commands"
 
@@ -204,8 +216,10 @@ FAULTS = {
     halted: r"the stamps of the joint states stand still for 0\.1\d s, more than 0.1 s",
     not_a_number: "joint elbow: its measured position is nan",
     missing: "joint states lack elbow",
-    far: r"joint wrist is 0\.6 rad away from its command, more than 0.2",
-    outside: r"joint elbow is at .* rad, outside its limits -2 to 3",
+    far: r"joint wrist is 0\.6 rad away from its command, more than 0.2 rad",
+    outside: r"joint elbow is at .* rad, outside its limits -2 to 3 rad",
+    fast: rf"joint elbow: its measured velocity is {-1.2 * LIMITS.velocity[1]:.4g} rad/s, more than {SPEED[1]:.4g} rad/s",
+    blocked: r"joint elbow: its measured effort is -12.5 N m, more than 10 N m",
     deserted: "no controller: nobody subscribes to commands",
 }
 
@@ -326,7 +340,7 @@ def test_whole_turns_of_a_continuous_joint_are_no_error():
     text = ARM.replace('name="wrist" type="revolute"', 'name="wrist" type="continuous"')
     limits = MotionLimits.of(RobotModel.from_urdf(text), (4.0,))
     assert not np.isfinite(limits.upper[2])
-    feedback = Supervisor(EXCITATION, limits, np.full(3, 0.2), 0.1).feedback
+    feedback = Feedback(limits, THRESHOLDS)
     feedback.receive(Moment(0.0, 0.0), 0.0, NAMES, [0.0, 0.0, 3.1], [])
     assert np.allclose(feedback.error(np.array([0.0, 0.0, -3.1])), [0.0, 0.0, 6.2 - 2 * np.pi])
 
@@ -348,3 +362,134 @@ def test_who_ends_waits_for_the_measured_rest_but_not_for_ever():
     lost.until(Phase.FAULT, 20)
     lost.step(150)
     assert lost.supervisor.at_rest(lost.now)
+
+
+# --- velocity and effort -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [fast, blocked], ids=lambda fault: fault.__name__)
+def test_noise_is_no_fault_but_some_joint_states_in_a_row_are(fault):
+    cell = Cell().brought_to(Phase.RUNNING)
+    for _ in range(20):
+        fault(cell)
+        assert cell.step(SAMPLES - 1) == Phase.RUNNING
+        cell.velocity, cell.effort = None, np.zeros(3)
+        assert cell.step() == Phase.RUNNING
+    fault(cell)
+    assert cell.step(SAMPLES) == Phase.FAULT
+
+
+def test_old_news_does_not_add_to_the_samples_in_a_row():
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.effort, cell.halted = np.full(3, 50.0), True
+    cell.step(5)
+    assert cell.supervisor.phase == Phase.RUNNING  # five messages with the stamp of one
+    cell.halted = False
+    cell.until(Phase.FAULT, SAMPLES)
+    assert "effort" in cell.supervisor.reason
+
+
+def test_a_robot_that_is_pressed_against_something_is_not_started():
+    cell = Cell().brought_to(Phase.READY)
+    cell.effort = np.array([21.0, 0.0, 0.0])
+    cell.step(SAMPLES)
+    assert cell.start() == "joint shoulder: its measured effort is 21 N m, more than 20 N m"
+    assert cell.supervisor.command is None
+
+
+def test_what_is_not_watched_is_told():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    feedback.receive(Moment(1.0, 1.0), 1.0, NAMES, [0.0] * 3, [0.0] * 3, [0.0] * 3)
+    assert feedback.blind() == "effort of wrist has no limit"
+    feedback.receive(Moment(2.0, 2.0), 2.0, NAMES, [0.0] * 3, [0.0, math.nan, 0.0], [])
+    assert feedback.blind() == (
+        "velocity of elbow is not in the joint states; "
+        "effort of wrist has no limit; effort of shoulder, elbow is not in the joint states"
+    )
+
+
+def test_one_joint_without_a_velocity_sensor_leaves_the_others_watched():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    for t in (1.0, 2.0, 3.0):
+        feedback.receive(Moment(t, t), t, NAMES, [0.0] * 3, [100.0, math.nan, 0.0], [math.nan] * 3)
+    assert feedback.exceeded().startswith("joint shoulder: its measured velocity is 100 rad/s")
+    assert feedback.moving() == "joint shoulder moves at 1e+02 rad/s"
+
+
+# --- the way back ------------------------------------------------------------------------------------------------
+
+
+def returning(cell):
+    """Let the excitation get to its end."""
+    cell.brought_to(Phase.RUNNING)
+    for _ in range(1000):
+        if cell.supervisor.reason:
+            break
+        cell.step()
+    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to where the robot stood")
+    return cell
+
+
+def test_the_robot_ends_where_it_stood():
+    cell = Cell()
+    home = LIMITS.hard_upper - 0.01  # in the margin that excitations keep
+    cell.q = home
+    returning(cell)
+    motion = cell.supervisor.command.trajectory
+    assert isinstance(motion, PointToPoint)
+    assert np.allclose(motion.start, EXCITATION.evaluate(np.array([EXCITATION.duration]))[0][:, 0])
+    assert cell.supervisor.elapsed(cell.now) == EXCITATION.duration
+    cell.until(Phase.DONE)
+    assert (cell.supervisor.reason, cell.supervisor.at_rest(cell.now)) == ("", True)
+    assert np.array_equal(cell.q, home)
+
+
+def test_the_way_back_keeps_the_limits():
+    cell = returning(Cell())
+    motion = cell.supervisor.command.trajectory
+    _, dq, ddq, dddq = motion.evaluate(np.linspace(0.0, motion.duration, 1000))
+    LIMITS.check_rates(dq, ddq, dddq)
+
+
+def test_without_a_return_the_robot_stays_where_the_excitation_ends():
+    cell = Cell(returns=False).brought_to(Phase.RUNNING)
+    cell.until(Phase.DONE)
+    assert np.allclose(cell.q, EXCITATION.evaluate(np.array([EXCITATION.duration]))[0][:, 0])
+    assert cell.supervisor.reason == ""
+
+
+def test_a_pause_does_not_forget_where_the_robot_stood():
+    cell = Cell()
+    home = cell.q
+    cell.brought_to(Phase.PAUSED)
+    assert cell.supervisor.resume(cell.now, "") == ""
+    cell.until(Phase.DONE)
+    assert np.array_equal(cell.q, home)
+
+
+def test_the_way_back_can_be_paused_and_stopped_and_faults_brake_it():
+    cell = Cell()
+    home = cell.q
+    returning(cell).step(20)
+    assert cell.supervisor.pause(cell.now) == ""
+    cell.until(Phase.PAUSED)
+    assert not np.allclose(cell.q, home)
+    assert cell.supervisor.resume(cell.now, "") == ""
+    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to where the robot stood")
+    cell.until(Phase.DONE)
+    assert np.array_equal(cell.q, home)
+
+    cell = returning(Cell())
+    cell.step(20)
+    assert cell.supervisor.stop(cell.now) == ""
+    cell.until(Phase.READY)
+    assert cell.supervisor.reason == "stopped as asked"
+
+    cell = returning(Cell())
+    cell.step(20)
+    blocked(cell)
+    cell.until(Phase.FAULT, SAMPLES)
+    assert isinstance(cell.supervisor.command.trajectory, Braking)
+    command = cell.supervisor.command
+    cell.step(300)
+    assert (cell.supervisor.phase, cell.supervisor.command) == (Phase.FAULT, command)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.excitation.guard import Guard, Thresholds
 from robot_dyn_id.excitation.limits import MotionLimits
 
 REST_SPEED = 0.05
@@ -32,19 +34,26 @@ class Feedback:
 
     Attributes:
         position: shape (n,) [rad or m]; None before the first good joint states.
-        velocity: shape (n,); None where the robot does not tell it.
+        velocity: shape (n,) [rad/s or m/s]; NaN where the robot does not tell it.
         at: when `position` was received.
         broken: what is wrong with the latest joint states; empty if nothing.
     """
 
-    def __init__(self, limits: MotionLimits, timeout: float) -> None:
+    def __init__(self, limits: MotionLimits, thresholds: Thresholds) -> None:
         """Wait for joint states.
 
         Args:
             limits: names and limits of the joints.
-            timeout: longest time between two joint states [s].
+            thresholds: of silence, velocity and effort.
         """
-        self._limits, self._timeout = limits, timeout
+        self._limits, self._timeout = limits, thresholds.timeout
+        names, samples = limits.joint_names, thresholds.samples
+        speeds, efforts = (
+            [f"{limits.unit(j)}/s" for j in range(len(names))],
+            ["N" if p else "N m" for p in limits.prismatic],
+        )
+        self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, samples)
+        self._effort_guard = Guard("effort", names, efforts, thresholds.effort, samples)
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
         self._places: list[int] = []
@@ -52,11 +61,17 @@ class Feedback:
         self._stamp = 0.0
         self._frozen = False
         self.position: Array | None = None
-        self.velocity: Array | None = None
+        self.velocity: Array = np.full(len(names), np.nan)
         self.at = Moment(0.0, 0.0)
 
     def receive(
-        self, now: Moment, stamp: float, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
+        self,
+        now: Moment,
+        stamp: float,
+        names: Sequence[str],
+        positions: Sequence[float],
+        velocities: Sequence[float] = (),
+        efforts: Sequence[float] = (),
     ) -> None:
         """Take joint states of any joints in any order; those of none of ours are somebody else's, such as a gripper's.
 
@@ -78,15 +93,21 @@ class Feedback:
         if len(positions) != len(names):
             self.broken = f"joint states have {len(names)} names but {len(positions)} positions"
             return
-        position = np.array([positions[place] for place in self._places])
+        position = self._ours(positions)
         self.broken = ""
         for j in np.flatnonzero(~np.isfinite(position)):
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]}"
             return
         self.position, self.at = position, now
-        # controllers fill in NaN where a joint has no velocity sensor
-        told = [velocities[place] for place in self._places] if len(velocities) == len(names) else [np.nan]
-        self.velocity = np.array(told) if np.all(np.isfinite(told)) else None
+        self.velocity = self._ours(velocities)
+        self._velocity_guard.look(self.velocity)
+        self._effort_guard.look(self._ours(efforts))
+
+    def _ours(self, values: Sequence[float]) -> Array:
+        """The values of our joints; NaN where there are none, as controllers do where a joint has no such sensor."""
+        if len(values) != len(self._names):
+            return np.full(len(self._places), math.nan)
+        return np.array([values[place] for place in self._places])
 
     def silence(self, steady: float) -> str:
         """Why the joint states cannot be relied on now; empty if they can."""
@@ -100,6 +121,14 @@ class Feedback:
             return f"{why} for {silent:.2f} s, more than {self._timeout:g} s"
         return ""
 
+    def exceeded(self) -> str:
+        """The joint that has been measured too fast, or with too much effort, for long enough; empty if none."""
+        return self._velocity_guard.exceeded or self._effort_guard.exceeded
+
+    def blind(self) -> str:
+        """What of the joints is not watched, and why; empty if all is."""
+        return "; ".join(filter(None, (self._velocity_guard.blind(), self._effort_guard.blind())))
+
     def outside(self) -> str:
         """The joint that is measured outside the robot's own limits; empty if none."""
         if self.position is None:
@@ -108,7 +137,7 @@ class Feedback:
         for j in np.flatnonzero((self.position < limits.hard_lower) | (self.position > limits.hard_upper)):
             return (
                 f"joint {limits.joint_names[j]} is at {self.position[j]:.4g} {limits.unit(j)}, outside its limits "
-                f"{limits.hard_lower[j]:.4g} to {limits.hard_upper[j]:.4g}"
+                f"{limits.hard_lower[j]:.4g} to {limits.hard_upper[j]:.4g} {limits.unit(j)}"
             )
         return ""
 
@@ -124,8 +153,7 @@ class Feedback:
         return np.where(self._wraps, np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi, difference)
 
     def moving(self) -> str:
-        """The joint that is measured to move; empty if all stand or the robot does not tell."""
-        if self.velocity is not None:
-            for j in np.flatnonzero(np.abs(self.velocity) > REST_SPEED):
-                return f"joint {self._limits.joint_names[j]} moves at {self.velocity[j]:.2g} {self._limits.unit(j)}/s"
+        """The joint that is measured to move; empty if all stand, as far as the robot tells."""
+        for j in np.flatnonzero(np.abs(self.velocity) > REST_SPEED):
+            return f"joint {self._limits.joint_names[j]} moves at {self.velocity[j]:.2g} {self._limits.unit(j)}/s"
         return ""

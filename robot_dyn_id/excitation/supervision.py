@@ -12,9 +12,10 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.feedback import Feedback, Moment
+from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.excitation.transfer import Braking, Entered, enter
+from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint, enter, way_back
 
 GRACE = 1.0
 """How much longer than commanded a robot may take to be measured at rest [s]."""
@@ -41,6 +42,11 @@ class Phase(IntEnum):
 
 UNDER_WAY = (Phase.APPROACHING, Phase.RUNNING)
 
+MOVING = (*UNDER_WAY, Phase.STOPPING)
+
+STOPPED, RETURNING = "stopped as asked", "returning to where the robot stood"
+"""Reasons that are no faults."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -51,7 +57,7 @@ class Command:
         begin: when it begins, by both clocks.
     """
 
-    trajectory: Entered | Braking
+    trajectory: Entered | PointToPoint | Braking
     begin: Moment
 
     def time(self, motion: float) -> float:
@@ -79,24 +85,28 @@ class Supervisor:
 
     Attributes:
         phase: what it is doing.
-        reason: why it waits, stopped or failed; empty otherwise.
+        reason: why it waits, stopped or failed, or that it returns; empty otherwise.
         command: the latest motion; None before the first.
         feedback: what the robot tells.
     """
 
-    def __init__(self, excitation: Trajectory, limits: MotionLimits, tracking: Array, timeout: float) -> None:
+    def __init__(
+        self, excitation: Trajectory, limits: MotionLimits, thresholds: Thresholds, returns: bool = True
+    ) -> None:
         """Wait for joint states.
 
         Args:
             excitation: within the limits, at rest at both ends.
             limits: of the joints.
-            tracking: largest distance between commanded and measured position [rad or m], shape (n,).
-            timeout: longest time between two joint states [s].
+            thresholds: what is a fault.
+            returns: whether the robot goes back to where it stood, once the excitation is over.
         """
         self.phase, self.reason = Phase.WAITING, ""
         self.command: Command | None = None
-        self.feedback = Feedback(limits, timeout)
-        self.excitation, self._limits, self._tracking = excitation, limits, tracking
+        self.feedback = Feedback(limits, thresholds)
+        self.excitation, self._limits, self._tracking = excitation, limits, thresholds.tracking
+        self._returns = returns
+        self._home: Array | None = None  # where the robot stood when it was asked to start
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
         self._ticked = self._woke = -math.inf
@@ -104,12 +114,18 @@ class Supervisor:
     # --- what happens --------------------------------------------------------------------------------------------
 
     def receive(
-        self, now: Moment, stamp: float, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
+        self,
+        now: Moment,
+        stamp: float,
+        names: Sequence[str],
+        positions: Sequence[float],
+        velocities: Sequence[float] = (),
+        efforts: Sequence[float] = (),
     ) -> None:
-        """Take joint states, see `Feedback.receive`; broken ones are a fault at once."""
-        self.feedback.receive(now, stamp, names, positions, velocities)
-        if self.phase in UNDER_WAY:
-            self._watch(now, self.feedback.broken)
+        """Take joint states, see `Feedback.receive`; what is wrong with them is a fault at once."""
+        self.feedback.receive(now, stamp, names, positions, velocities, efforts)
+        if self.phase in MOVING:
+            self._watch(now, self.feedback.broken or self.feedback.exceeded())
 
     def tick(self, now: Moment, obstacle: str) -> None:
         """Look at the clock and the robot, often.
@@ -130,7 +146,7 @@ class Supervisor:
                 self.phase, self.reason = Phase.WAITING, problem
             elif self.phase == Phase.WAITING:
                 self.phase, self.reason = Phase.READY, ""
-        elif self.phase in (*UNDER_WAY, Phase.STOPPING):
+        elif self.phase in MOVING:
             self._watch(now, problem or self.feedback.outside() or self._lost_track())
 
     def _progress(self, now: Moment) -> None:
@@ -142,16 +158,29 @@ class Supervisor:
             if self.phase == Phase.APPROACHING and self.command.time(now.motion) >= motion.lead.duration:
                 self.phase = Phase.RUNNING
             if self.phase == Phase.RUNNING and self.command.over(now.motion):
-                self.phase, self._since = Phase.DONE, self.excitation.duration
-        elif self.phase == Phase.STOPPING and self.command.over(now.motion):
-            self.phase = self._after
+                self._since = self.excitation.duration
+                if self._returns:
+                    self._return(now, self.command.state(now.motion)[0])
+                else:
+                    self.phase = Phase.DONE
+        elif self.command.over(now.motion):
+            if self.phase == Phase.STOPPING:
+                self.phase = self._after
+            elif self.phase == Phase.RUNNING:
+                self.phase, self.reason = Phase.DONE, ""
+
+    def _return(self, now: Moment, start: Array) -> None:
+        """Go back to where the robot stood: along the approach if the excitation ends where it begins."""
+        assert self._home is not None
+        self.command = Command(way_back(start, self._home, self._limits), now)
+        self.phase, self.reason = Phase.RUNNING, RETURNING
 
     def _lost_track(self) -> str:
         error = self.tracking_error()
         for j in np.flatnonzero(np.abs(error) > self._tracking):
             return (
                 f"joint {self._limits.joint_names[j]} is {abs(error[j]):.3g} {self._limits.unit(j)} away from its "
-                f"command, more than {self._tracking[j]:g}"
+                f"command, more than {self._tracking[j]:g} {self._limits.unit(j)}"
             )
         return ""
 
@@ -187,8 +216,8 @@ class Supervisor:
         pausing = self.phase == Phase.STOPPING and self._after == Phase.PAUSED
         return "" if pausing or self.phase == Phase.PAUSED else "nothing is under way"
 
-    def stop(self, now: Moment) -> str:
-        """Brake, if anything moves; a pause ends too. It is never refused."""
+    def stop(self, now: Moment, why: str = STOPPED) -> str:
+        """Brake, if anything moves; a pause ends too. It is never refused; `why` is the reason that is told."""
         if self.phase in UNDER_WAY:
             self._brake(now)
             self.phase = Phase.STOPPING
@@ -196,28 +225,35 @@ class Supervisor:
             self.phase = Phase.READY
         elif self.phase != Phase.STOPPING:
             return ""
-        self._after, self.reason = Phase.READY, "stopped as asked"
+        self._after, self.reason = Phase.READY, why
         return ""
 
     def _enter(self, now: Moment, obstacle: str, since: float) -> str:
         if self.phase in UNDER_WAY or (self.command is not None and not self.command.over(now.motion)):
             return "the robot is still moving"
-        problem = obstacle or self.feedback.silence(now.steady) or self.feedback.moving()
+        feedback = self.feedback
+        problem = obstacle or feedback.silence(now.steady) or feedback.moving() or feedback.exceeded()
         if problem:
             return problem
-        assert self.feedback.position is not None
+        assert feedback.position is not None
         try:
-            motion = enter(self.excitation, since, self.feedback.position, self._limits)
+            if self._returns and since >= self.excitation.duration:  # paused on the way back
+                self._return(now, feedback.position)
+                return ""
+            motion = enter(self.excitation, since, feedback.position, self._limits)
         except MotionError as error:
             return str(error)
+        if self.phase != Phase.PAUSED:
+            self._home = feedback.position
         self.command, self._since = Command(motion, now), since
         self.phase, self.reason = Phase.APPROACHING, ""
         return ""
 
-    def sent(self, now: Moment) -> None:
-        """The command has gone out only now: it begins now."""
+    def sent(self, now: Moment) -> Command:
+        """The command has gone out only now: it begins now; this one is returned."""
         assert self.command is not None
         self.command = replace(self.command, begin=now)
+        return self.command
 
     # --- what can be told ----------------------------------------------------------------------------------------
 

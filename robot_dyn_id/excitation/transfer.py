@@ -49,6 +49,21 @@ def approach(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
     """
     limits.check_positions(start[:, None], "the robot", hard=True)
     limits.check_positions(goal[:, None], "the start of the excitation")
+    return _quickest(start, goal, limits)
+
+
+def way_back(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
+    """As `approach`, but to where the robot once stood, which may be in the margin too.
+
+    Raises:
+        MotionError: start or goal outside the robot's own limits.
+    """
+    limits.check_positions(start[:, None], "the robot", hard=True)
+    limits.check_positions(goal[:, None], "where the robot stood at first", hard=True)
+    return _quickest(start, goal, limits)
+
+
+def _quickest(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
     way = np.abs(goal - start)
     speed, acceleration, jerk = 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0  # peaks of the quintic of way and duration 1
     needed = np.array(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.feedback import REST_SPEED
+from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.trajectory import Excitation, Scaled
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
@@ -69,6 +70,18 @@ class ExcitationSettings:
     tracking_error: tuple[float, ...] = ros_parameter(
         (0.2,), "Distance between command and measurement that stops the robot", unit="rad or m", minimum=0.0
     )
+    velocity_tolerance: float = ros_parameter(
+        0.1, "Share by which measured speed above the limit of velocity stops the robot", minimum=0.0, maximum=10.0
+    )
+    effort_scale: float = ros_parameter(
+        0.9, "Share of the URDF's effort limits above which measured effort stops the robot; 0: not watched",
+        minimum=0.0, maximum=1.0)  # fmt: skip
+    effort_limit: tuple[float, ...] = ros_parameter(
+        (), "Measured effort that stops the robot, instead of that share, in the unit of the joint states",
+        unit="N m or N", minimum=0.001)  # fmt: skip
+    guard_samples: int = ros_parameter(
+        3, "Joint states in a row with too much speed or effort that stop the robot: fewer are noise", minimum=1,
+        maximum=1000)  # fmt: skip
     timeout: float = ros_parameter(
         0.1, "Silence of the joint states that stops the robot", unit="s", minimum=0.01, maximum=10.0
     )
@@ -80,6 +93,7 @@ class ExcitationSettings:
     )
     rate: float = ros_parameter(100.0, "Points per second, and messages per second of streaming", unit="Hz",
                                 minimum=20.0, maximum=1000.0)  # fmt: skip
+    return_to_start: bool = ros_parameter(True, "Go back to where the robot stood, once the excitation is over")
     start: bool = ros_parameter(False, "Start by itself, once, when all is ready; otherwise ~/start is waited for")
     command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
 
@@ -91,14 +105,14 @@ class Plan:
     Attributes:
         limits: of the motion.
         excitation: the motion.
-        tracking: distance between command and measurement that stops the robot [rad or m], shape (n,).
+        thresholds: what stops the robot.
         label: what it is, for people.
         remark: what a person should know; empty if nothing.
     """
 
     limits: MotionLimits
     excitation: Excitation
-    tracking: Array
+    thresholds: Thresholds
     label: str
     remark: str = ""
 
@@ -112,9 +126,9 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
         ModelError: limits that leave a joint no motion.
         MotionError: a motion outside the limits.
     """
-    acceleration, tracking, jerk, posture = (
+    acceleration, jerk, posture = (
         _per_joint(name, getattr(settings, name), model, settings.joints)
-        for name in ("acceleration", "tracking_error", "jerk", "posture")
+        for name in ("acceleration", "jerk", "posture")
     )
     limits = MotionLimits.of(model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,))
     excitation, label, remark = _from_file(model, limits, settings) if settings.trajectory else (
@@ -123,7 +137,25 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
     if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
         excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
     _check_points(settings, excitation)
-    return Plan(limits, excitation, np.array(tracking), label, remark)
+    return Plan(limits, excitation, _thresholds(model, limits, settings), label, remark)
+
+
+def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> Thresholds:
+    """What stops the robot.
+
+    Raises:
+        UsageError: lists of wrong lengths.
+    """
+    tracking, effort = (
+        np.array(_per_joint(name, getattr(settings, name), model, settings.joints))
+        for name in ("tracking_error", "effort_limit")
+    )
+    if not len(effort):
+        share = settings.effort_scale * model.limits.effort
+        effort = np.where(share > 0.0, share, np.inf)  # many a URDF says 0 where nobody knew
+    # noise alone makes a robot that stands look as fast as this, however small its limit
+    velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
+    return Thresholds(tracking, velocity, effort, settings.guard_samples, settings.timeout)
 
 
 def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:

@@ -1,0 +1,78 @@
+"""What stops a moving robot: how far its measured state may be from what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What n joints may show while they are moved, shape (n,) each; infinite where it does not matter.
+
+    Attributes:
+        tracking: distance between commanded and measured position [rad or m].
+        velocity: measured speed [rad/s or m/s].
+        effort: measured effort, either direction [N m or N].
+        samples: joint states in a row above a threshold of velocity or effort that stop the robot: fewer are noise.
+        timeout: time between two joint states [s].
+    """
+
+    tracking: Array
+    velocity: Array
+    effort: Array
+    samples: int
+    timeout: float
+
+
+class Guard:
+    """Watches one measured quantity of n joints.
+
+    Attributes:
+        exceeded: which joint has been above its threshold for long enough, its value and the threshold; empty if none.
+    """
+
+    def __init__(
+        self, quantity: str, joint_names: Sequence[str], units: Sequence[str], threshold: Array, samples: int
+    ) -> None:
+        """Begin with nothing seen.
+
+        Args:
+            quantity: its name, for people.
+            joint_names: shape (n,).
+            units: of the quantity, shape (n,).
+            threshold: of its magnitude, shape (n,); infinite for a joint that is not watched.
+            samples: how many in a row must be above it.
+        """
+        self._quantity, self._names, self._units = quantity, joint_names, units
+        self._threshold, self._samples = threshold, samples
+        self._above = np.zeros(len(threshold), dtype=np.int64)  # samples in a row
+        self._told = np.zeros(len(threshold), dtype=bool)
+        self.exceeded = ""
+
+    def look(self, values: Array) -> None:
+        """Take one sample, shape (n,); NaN where it is not measured."""
+        self._told = ~np.isnan(values)
+        above = np.abs(values) > self._threshold
+        self._above = np.where(above, self._above + 1, 0)
+        self.exceeded = ""
+        for j in np.flatnonzero(self._above >= self._samples)[:1]:
+            unit = self._units[j]
+            self.exceeded = (
+                f"joint {self._names[j]}: its measured {self._quantity} is {values[j]:.4g} {unit}, more than "
+                f"{self._threshold[j]:.4g} {unit}"
+            )
+
+    def blind(self) -> str:
+        """Why some joints are not watched; empty if all are."""
+        unlimited = ~np.isfinite(self._threshold)
+        reasons = ((unlimited, "has no limit"), (~unlimited & ~self._told, "is not in the joint states"))
+        return "; ".join(
+            f"{self._quantity} of {', '.join(name for name, one in zip(self._names, joints, strict=True) if one)} {why}"
+            for joints, why in reasons
+            if joints.any()
+        )
