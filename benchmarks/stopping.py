@@ -1,69 +1,93 @@
-"""How fast the excitation publisher stops a robot: faults at random moments, over real DDS, 50 runs of each.
+"""How fast the excitation publisher stops a robot: faults at random moments, over real DDS, 100 runs of each.
 
-The robot is the follower of the tests, all nodes are in one process. Half of the runs command whole trajectories, half
-stream. For every run: the time from the fault to the arrival of the braking motion at the controller, and the time from
-there to the rest in which that motion ends, beyond the v / a of the slowest joint, v being what the joints do at that
-arrival. A run that is stopped before its fault, because the machine was held up, is repeated, and counted.
+The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C ends. Half of the runs
+command whole trajectories, half stream. For every run: the time from the fault to the arrival of the braking motion at the
+controller, the time from there to the rest in which that motion ends, beyond the v / a of the slowest joint, v being
+what the joints do at that arrival, and whether the status gives the right reason. A run that is stopped before its
+fault, because the machine was held up, is repeated, and counted.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measuring import Goal, at_most, script
+from measuring import Goal, at_least, at_most, script
 
 ROOT = Path(__file__).resolve().parents[1]
-RUNS = 50
+RUNS = 100
 ACCELERATION = 10.0
 MODES = ("trajectory", "streaming")
 
 
-def silence(follower) -> None:
-    follower.speak = False
+def disturbed(change: Callable) -> Callable:
+    """A fault that changes every joint state."""
+
+    def fault(cell) -> None:
+        def disturb(message):
+            change(message)
+            return message
+
+        cell.follower.disturb = disturb
+
+    return fault
 
 
-def not_a_number(follower) -> None:
-    def disturb(message):
-        message.position[2] = math.nan
-        return message
-
-    follower.disturb = disturb
+def silent(cell) -> None:
+    cell.follower.speak = False
 
 
-def tracking_error(follower) -> None:
-    def disturb(message):
-        message.position[4] += 3 * 0.2
-        return message
-
-    follower.disturb = disturb
+def interrupted(cell) -> None:
+    cell.process.send_signal(signal.SIGINT)
 
 
-def missing_joint(follower) -> None:
-    def disturb(message):
-        message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
-        return message
-
-    follower.disturb = disturb
+def not_a_number(message) -> None:
+    message.position[2] = math.nan
 
 
-FAULTS = (silence, not_a_number, tracking_error, missing_joint)
+def far(message) -> None:
+    message.position[4] += 3 * 0.2
+
+
+def fast(message) -> None:
+    message.velocity[1] = 3.0
+
+
+def blocked(message) -> None:
+    message.effort[5] = -25.0
+
+
+def lacking(message) -> None:
+    message.name, message.position = message.name[1:], message.position[1:]
+    message.velocity, message.effort = message.velocity[1:], message.effort[1:]
+
+
+FAULTS = {
+    "silence": (silent, "joint states for 0."),
+    "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
+    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),
+    "velocity": (disturbed(fast), "joint joint2: its measured velocity is 3 rad/s, more than 2.2 rad/s"),
+    "effort": (disturbed(blocked), "joint joint6: its measured effort is -25 N m, more than 18 N m"),
+    "missing joint": (disturbed(lacking), "joint states lack joint1"),
+}
+"""How a robot goes wrong, and what the status must tell then."""
 
 
 class Cell:
     """A follower, the node and what it tells."""
 
-    def __init__(self, world, mode: str) -> None:
+    def __init__(self, world, mode: str, namespace: str = "") -> None:
         from follower import Follower
         from robot_dyn_id.msg import ExcitationStatus
 
         from robot_dyn_id.nodes.contract import LATCHED
-        from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 
         parameters = {
             "urdf": ROOT / "urdf" / "arm7.urdf",
@@ -74,17 +98,26 @@ class Cell:
             "posture": "[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]",
         }
         names = [f"joint{i}" for i in range(1, 8)]
-        self.world, self.state = world, ExcitationStatus
-        self.follower = world.add(lambda **options: Follower(names, np.zeros(7), **options), namespace=mode)
-        arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-        self.node = world.add(ExcitationPublisher, *arguments, namespace=mode)
-        self.told: list[tuple[float, int, float]] = []
+        self.world, self.state, self.namespace = world, ExcitationStatus, namespace or mode
+        self.follower = world.add(lambda **options: Follower(names, np.zeros(7), **options), namespace=self.namespace)
+        self.arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
+        self.told: list[tuple[float, int, float, str]] = []
         self.early = 0
-        self.mode = mode
-        world.probe.create_subscription(ExcitationStatus, f"{mode}/excitation_status", self.hear, LATCHED)
+        world.probe.create_subscription(ExcitationStatus, f"{self.namespace}/excitation_status", self.hear, LATCHED)
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the node."""
+        from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+
+        self.node = self.world.add(ExcitationPublisher, *self.arguments, namespace=self.namespace)
+
+    def commandable(self) -> bool:
+        """Whether the node has found the follower, which may have left before."""
+        return not self.node._obstacle()
 
     def hear(self, message) -> None:
-        self.told.append((time.monotonic(), message.state, message.elapsed))
+        self.told.append((time.monotonic(), message.state, message.elapsed, message.reason))
 
     def run_until(self, progress: float) -> None:
         """Let the excitation begin, and get to some place [s]."""
@@ -96,27 +129,33 @@ class Cell:
         from std_srvs.srv import Trigger
 
         self.world.until(lambda: self.told and self.told[-1][1] in (self.state.READY, self.state.FAULT))
-        self.world.until(lambda: self.follower.at_rest() and not self.node._obstacle())
-        name = f"{self.mode}/excitation_publisher/start"
+        self.world.until(lambda: self.follower.at_rest() and self.commandable())
+        name = f"{self.namespace}/excitation_publisher/start"
         self.world.until(lambda: self.world.call(Trigger, name).success)  # refused while the machine is held up
         begun, fault = len(self.told), self.state.FAULT
 
         def there() -> bool:
             return self.told[-1][1] == self.state.RUNNING and self.told[-1][2] >= progress
 
-        self.world.until(lambda: there() or fault in [state for _, state, _ in self.told[begun:]])
+        self.world.until(lambda: there() or fault in [state for _, state, *_ in self.told[begun:]])
         return there()
 
-    def stopped(self, fault: Callable) -> tuple[float, float, float]:
-        """Seconds from the fault to the braking motion, from there to rest beyond v / a, and the longest hold-up.
+    def over(self) -> bool:
+        """Whether the node has done what a fault demands."""
+        return self.told[-1][1] == self.state.FAULT
 
-        The hold-up is the largest gap between two turns of the robot's timer of 5 ms until the braking motion arrived:
-        while nothing of the process runs, nothing can be stopped.
+    def stopped(self, fault: Callable, words: str) -> tuple[float, float, float, bool]:
+        """Seconds from the fault to the braking motion, from there to rest beyond v / a, and of the longest hold-up.
+
+        The last value is whether the status gave a reason with these words. The hold-up is the largest gap between two
+        turns of the robot's timer of 5 ms until the braking motion arrived: while nothing of the process runs, nothing
+        can be stopped.
         """
         follower, before = self.follower, len(self.follower.received)
         began = time.monotonic()
-        fault(follower)
-        self.world.until(lambda: self.told[-1][1] == self.state.FAULT)
+        heard = len(self.told)
+        fault(self)
+        self.world.until(self.over)
         self.world.until(follower.at_rest, 5.0)
         trajectories = zip(follower.received, follower.speeds, follower.ends, strict=True)
         arrival, speed, rest = next(
@@ -126,20 +165,60 @@ class Cell:
         )
         follower.speak, follower.disturb = True, lambda message: message
         turns = [t for t, _, _ in follower.history if began - 0.1 <= t <= arrival + 0.1]
-        return arrival - began, rest - speed.max() / ACCELERATION, float(np.diff(turns).max())
+        named = any(words in reason for *_, reason in self.told[heard:])
+        return arrival - began, rest - speed.max() / ACCELERATION, float(np.diff(turns).max()), named
 
     def deserted(self) -> float:
         """Seconds from the loss of the controller to the report."""
         self.follower.leave()
         began = time.monotonic()
         self.world.until(lambda: self.told[-1][1] == self.state.FAULT)
-        told = next(t for t, state, _ in self.told if t > began and state == self.state.FAULT)
+        told = next(t for t, state, *_ in self.told if t > began and state == self.state.FAULT)
         self.follower.come()
         return told - began
 
 
-def measure() -> list[Goal]:
-    """All faults, `RUNS` runs each."""
+class Interrupted(Cell):
+    """The node is a process of its own, one for each run, that Ctrl-C ends."""
+
+    def begin(self) -> None:
+        self.process: subprocess.Popen | None = None
+
+    def commandable(self) -> bool:
+        return True  # it would not be ready otherwise
+
+    def run_until(self, progress: float) -> None:
+        code = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+        remap = ["--ros-args", "-r", f"__ns:=/{self.namespace}"]
+        self.told.clear()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *remap, *self.arguments], stderr=subprocess.DEVNULL
+        )
+        super().run_until(progress)
+
+    def over(self) -> bool:
+        return self.process.poll() is not None
+
+
+def goals_of(name: str, cells: list[Cell], fault: Callable, words: str, runs: int, rng) -> list[Goal]:
+    """The figures of one fault; the cells take turns."""
+    figures = []
+    for run in range(runs):
+        cell = cells[run % len(cells)]
+        cell.run_until(rng.uniform(0.0, 1.5))
+        figures.append(cell.stopped(fault, words))
+    delay, excess, held_up, named = np.array(figures).T
+    worst = delay.argmax()
+    details = {"median": float(np.median(delay)), "held up then": float(held_up[worst])}
+    return [
+        at_most(f"{name}: stop commanded after the fault, largest [s]", delay[worst], 0.2, **details),
+        at_most(f"{name}: at rest after v / a, largest [s]", excess.max(), 0.02, median=float(np.median(excess))),
+        at_least(f"{name}: reason published, share of the runs", named.mean(), 1.0),
+    ]
+
+
+def measure(runs: int = RUNS) -> list[Goal]:
+    """All faults."""
     os.environ |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": str(1 + os.getpid() % 101)}
     sys.path.insert(0, str(ROOT / "test"))
     from ros_world import World
@@ -147,28 +226,18 @@ def measure() -> list[Goal]:
     world, rng = World(), np.random.default_rng(1)
     cells = [Cell(world, mode) for mode in MODES]
     goals = []
-    for fault in FAULTS:
-        figures = []
-        for run in range(RUNS):
-            cell = cells[run % len(cells)]
-            cell.run_until(rng.uniform(0.0, 1.5))
-            figures.append(cell.stopped(fault))
-        delay, excess, held_up = np.array(figures).T
-        name = fault.__name__.replace("_", " ")
-        worst = delay.argmax()
-        details = {"median": float(np.median(delay)), "held up then": float(held_up[worst])}
-        goals += [
-            at_most(f"{name}: stop commanded after the fault, largest [s]", delay[worst], 0.2, **details),
-            at_most(f"{name}: at rest after v / a, largest [s]", excess.max(), 0.02, median=float(np.median(excess))),
-        ]
+    for name, (fault, words) in FAULTS.items():
+        goals += goals_of(name, cells, fault, words, runs, rng)
     lost = []
-    for run in range(RUNS):
+    for run in range(runs):
         cell = cells[run % len(cells)]
         cell.run_until(rng.uniform(0.0, 1.5))
         lost.append(cell.deserted())
     goals.append(at_most("controller lost: reported, largest [s]", max(lost), 0.2, median=float(np.median(lost))))
+    ended = [Interrupted(world, mode, f"ended_{mode}") for mode in MODES]
+    goals += goals_of("Ctrl-C", ended, interrupted, "stopped: the node is ending", runs, rng)
     print(
-        f"{RUNS} runs of each; {sum(cell.early for cell in cells)} more were stopped before their fault",
+        f"{runs} runs of each; {sum(cell.early for cell in cells + ended)} more were stopped before their fault",
         file=sys.stderr,
     )
     world.close()

@@ -108,6 +108,7 @@ class Follower(Node):
             return
         places = [self.names.index(name) for name in self.order]
         message = JointState(name=self.order, position=self.q[places].tolist(), velocity=self.dq[places].tolist())
+        message.effort = [0.0] * len(places)
         message.header.stamp = self.get_clock().now().to_msg()
         message = self.disturb(message)
         if message is not None:

@@ -20,8 +20,10 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.feedback import REST_SPEED
 from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.excitation_settings import ExcitationSettings, plan_of
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
 
@@ -29,7 +31,10 @@ ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 NAMES = [f"joint{i}" for i in range(1, 8)]
 START = np.full(7, 0.1)
 ACCELERATION = 10.0
-QUICK = {"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5}
+QUICK = {
+    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
+    "return_to_start": "false",
+}
 VELOCITY = RobotModel.from_urdf(ARM).limits.velocity
 MODES = pytest.mark.parametrize("mode", ["trajectory", "streaming"])
 
@@ -107,6 +112,18 @@ def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, m
     speed = np.abs([dq for _, _, dq in cell.follower.history]).max(axis=0)
     assert np.all(speed <= VELOCITY * 1.001)
     assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
+
+
+@MODES
+def test_it_returns_to_where_it_stood(world, mode):
+    cell = ready(world, mode=mode, return_to_start="true").running()
+    world.until(lambda: cell.reason == "returning to where the robot stood")
+    assert (cell.state, cell.told[-1].elapsed) == (Status.RUNNING, 2.0)
+    assert np.abs(cell.follower.q - START).max() > 0.05
+    cell.until(Status.DONE)
+    assert cell.reason == ""
+    world.until(cell.follower.at_rest)
+    assert np.allclose(cell.follower.q, START, atol=1e-6)
 
 
 def test_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
@@ -273,6 +290,14 @@ def silent(cell):
     cell.follower.speak = False
 
 
+def fast(message):
+    message.velocity[1] = -1.3 * VELOCITY[1]
+
+
+def blocked(message):
+    message.effort[5] = 18.5
+
+
 def disturbed(change):
     def fault(cell):
         def disturb(message):
@@ -294,6 +319,7 @@ def far(message):
 
 def lacking(message):
     message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
+    message.effort = message.effort[1:]
 
 
 def shorter(message):
@@ -308,7 +334,9 @@ FAULTS = {
     "silence": (silent, "no joint states for 0.1"),
     "frozen stamps": (disturbed(frozen), "stamps of the joint states stand still"),
     "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
-    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2"),
+    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),
+    "velocity": (disturbed(fast), "joint joint2: its measured velocity is -2.6 rad/s, more than 2.2 rad/s"),
+    "effort": (disturbed(blocked), "joint joint6: its measured effort is 18.5 N m, more than 18 N m"),
     "a joint is missing": (disturbed(lacking), "joint states lack joint1"),
     "lengths": (disturbed(shorter), "joint states have 7 names but 6 positions"),
 }
@@ -323,6 +351,10 @@ FAULTS = {
         ("NaN", "trajectory"),
         ("tracking error x 3", "trajectory"),
         ("tracking error x 3", "streaming"),
+        ("velocity", "trajectory"),
+        ("velocity", "streaming"),
+        ("effort", "trajectory"),
+        ("effort", "streaming"),
         ("a joint is missing", "trajectory"),
         ("lengths", "streaming"),
     ],
@@ -476,6 +508,9 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         ),
         ({"periods": 2000}, UsageError, "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower"),
         ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
+        ({"effort_limit": "[1.0, 2.0]"}, UsageError, "effort_limit has 2 values, expected 1 or one for each of joint1"),
+        ({"effort_limit": "[0.0]"}, UsageError, "effort_limit must be at least 0.001"),
+        ({"guard_samples": 0}, UsageError, "guard_samples must be within 1 and 1000, not 0"),
         ({"jerk": "[1.0, 2.0]"}, UsageError, "jerk has 2 values, expected 1 or one for each of joint1"),
         ({"speed_scale": 0.0}, UsageError, "speed_scale must be within 0.001 and 1, not 0.0"),
         ({"amplitude_scale": 1.1}, UsageError, "amplitude_scale must be within 0.001 and 1, not 1.1"),
@@ -489,10 +524,23 @@ def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, wo
         Cell(world, follower=False, **parameters)
 
 
-def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given(world):
-    node = Cell(world, follower=False, joints="[joint3, joint1]", acceleration="[3.0, 1.0]").node
-    assert node._limits.joint_names == ("joint1", "joint3")
-    assert list(node._limits.acceleration) == [1.0, 3.0]
+def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
+    settings = ExcitationSettings(joints=("joint3", "joint1"), acceleration=(3.0, 1.0), effort_limit=(30.0, 10.0))
+    plan = plan_of(RobotModel.from_urdf(ARM, settings.joints), settings)
+    assert plan.limits.joint_names == ("joint1", "joint3")
+    assert list(plan.limits.acceleration) == [1.0, 3.0]
+    assert list(plan.thresholds.effort) == [10.0, 30.0]
+
+
+def test_thresholds_of_velocity_and_effort():
+    model = RobotModel.from_urdf(ARM.read_text().replace('effort="40"', 'effort="0"'))
+    thresholds = plan_of(model, ExcitationSettings(velocity_scale=0.5, velocity_tolerance=0.2)).thresholds
+    assert np.allclose(thresholds.velocity, 0.6 * VELOCITY)
+    assert np.allclose(thresholds.effort, [108, 108, 72, 72, np.inf, 18, 18])  # 0 in a URDF is nobody's limit
+    assert np.all(np.isinf(plan_of(model, ExcitationSettings(effort_scale=0.0)).thresholds.effort))
+    assert np.all(plan_of(model, ExcitationSettings(effort_limit=(7.0,))).thresholds.effort == 7.0)
+    slow = plan_of(model, ExcitationSettings(velocity_scale=0.001)).thresholds.velocity
+    assert np.all(slow == REST_SPEED)  # a robot that stands may look as fast as that
 
 
 def test_two_robots_in_two_namespaces_do_not_meet(world):
@@ -549,6 +597,8 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
         until(lambda: process.poll() is not None, 5.0)
         assert process.returncode == 0, process.stderr.read()
         assert follower.at_rest()
+        if phase in ("approaching", "running"):
+            assert "stopped: the node is ending" in [status.reason for status in told]
     finally:
         process.kill()
         process.communicate()
