@@ -1,10 +1,10 @@
 """How fast the excitation publisher stops a robot: faults at random moments, over real DDS, 100 runs of each.
 
 The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C ends. Half of the runs
-command whole trajectories, half stream. For every run: the time from the fault to the arrival of the braking motion at the
-controller, the time from there to the rest in which that motion ends, beyond the v / a of the slowest joint, v being
-what the joints do at that arrival, and whether the status gives the right reason. A run that is stopped before its
-fault, because the machine was held up, is repeated, and counted.
+command whole trajectories, half stream. For every run: the time from the fault to the arrival of the braking motion
+at the controller, the time from there to the rest in which that motion ends, beyond the v / a of the slowest joint, v
+being what the joints do at that arrival, and whether the status gives the right reason. A run that is stopped before
+its fault, because the machine was held up, is repeated, and counted.
 """
 
 from __future__ import annotations
