@@ -352,8 +352,6 @@ FAULTS = {
         ("tracking error x 3", "trajectory"),
         ("tracking error x 3", "streaming"),
         ("velocity", "trajectory"),
-        ("velocity", "streaming"),
-        ("effort", "trajectory"),
         ("effort", "streaming"),
         ("a joint is missing", "trajectory"),
         ("lengths", "streaming"),
