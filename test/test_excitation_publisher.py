@@ -508,7 +508,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
         ({"effort_limit": "[1.0, 2.0]"}, UsageError, "effort_limit has 2 values, expected 1 or one for each of joint1"),
         ({"effort_limit": "[0.0]"}, UsageError, "effort_limit must be at least 0.001"),
-        ({"guard_samples": 0}, UsageError, "guard_samples must be within 1 and 1000, not 0"),
+        ({"guard_time": -0.1}, UsageError, r"guard_time must be within 0 and 1 \[s\], not -0.1"),
         ({"jerk": "[1.0, 2.0]"}, UsageError, "jerk has 2 values, expected 1 or one for each of joint1"),
         ({"speed_scale": 0.0}, UsageError, "speed_scale must be within 0.001 and 1, not 0.0"),
         ({"amplitude_scale": 1.1}, UsageError, "amplitude_scale must be within 0.001 and 1, not 1.1"),

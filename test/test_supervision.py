@@ -18,8 +18,9 @@ NAMES = ["shoulder", "elbow", "wrist"]
 LIMITS = MotionLimits.of(RobotModel.from_urdf(ARM), (4.0,), margin=0.02)
 EXCITATION = make_excitation("fourier", LIMITS, Demand(period=4.0, periods=1))
 TIMEOUT, TRACKING, STEP = 0.1, 0.2, 0.01
-SPEED, EFFORT, SAMPLES = 1.1 * LIMITS.velocity, np.array([20.0, 10.0, np.inf]), 3
-THRESHOLDS = Thresholds(np.full(3, TRACKING), SPEED, EFFORT, SAMPLES, TIMEOUT)
+SPEED, EFFORT, PATIENCE = 1.1 * LIMITS.velocity, np.array([20.0, 10.0, np.inf]), 0.045
+SAMPLES = 6  # of 10 ms each: the first and five after it
+THRESHOLDS = Thresholds(np.full(3, TRACKING), SPEED, EFFORT, PATIENCE, TIMEOUT)
 
 
 class Cell:
@@ -493,3 +494,12 @@ def test_the_way_back_can_be_paused_and_stopped_and_faults_brake_it():
     command = cell.supervisor.command
     cell.step(300)
     assert (cell.supervisor.phase, cell.supervisor.command) == (Phase.FAULT, command)
+
+
+def test_three_joint_states_are_needed_however_much_time_they_take():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    for t in (1.0, 1.1):
+        feedback.receive(Moment(t, t), t, NAMES, [0.0] * 3, [100.0] * 3)
+        assert feedback.exceeded() == ""
+    feedback.receive(Moment(1.2, 1.2), 1.2, NAMES, [0.0] * 3, [100.0] * 3)
+    assert feedback.exceeded()

@@ -47,13 +47,13 @@ class Feedback:
             thresholds: of silence, velocity and effort.
         """
         self._limits, self._timeout = limits, thresholds.timeout
-        names, samples = limits.joint_names, thresholds.samples
+        names, patience = limits.joint_names, thresholds.patience
         speeds, efforts = (
             [f"{limits.unit(j)}/s" for j in range(len(names))],
             ["N" if p else "N m" for p in limits.prismatic],
         )
-        self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, samples)
-        self._effort_guard = Guard("effort", names, efforts, thresholds.effort, samples)
+        self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, patience)
+        self._effort_guard = Guard("effort", names, efforts, thresholds.effort, patience)
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
         self._places: list[int] = []
@@ -100,8 +100,8 @@ class Feedback:
             return
         self.position, self.at = position, now
         self.velocity = self._ours(velocities)
-        self._velocity_guard.look(self.velocity)
-        self._effort_guard.look(self._ours(efforts))
+        self._velocity_guard.look(self.velocity, now.steady)
+        self._effort_guard.look(self._ours(efforts), now.steady)
 
     def _ours(self, values: Sequence[float]) -> Array:
         """The values of our joints; NaN where there are none, as controllers do where a joint has no such sensor."""

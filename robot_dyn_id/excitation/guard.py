@@ -9,6 +9,9 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 
+LEAST = 3
+"""Joint states in a row, whatever time they take, that are no noise."""
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -18,14 +21,14 @@ class Thresholds:
         tracking: distance between commanded and measured position [rad or m].
         velocity: measured speed [rad/s or m/s].
         effort: measured effort, either direction [N m or N].
-        samples: joint states in a row above a threshold of velocity or effort that stop the robot: fewer are noise.
+        patience: how long a joint may be above its threshold of velocity or effort [s].
         timeout: time between two joint states [s].
     """
 
     tracking: Array
     velocity: Array
     effort: Array
-    samples: int
+    patience: float
     timeout: float
 
 
@@ -37,7 +40,7 @@ class Guard:
     """
 
     def __init__(
-        self, quantity: str, joint_names: Sequence[str], units: Sequence[str], threshold: Array, samples: int
+        self, quantity: str, joint_names: Sequence[str], units: Sequence[str], threshold: Array, patience: float
     ) -> None:
         """Begin with nothing seen.
 
@@ -46,21 +49,29 @@ class Guard:
             joint_names: shape (n,).
             units: of the quantity, shape (n,).
             threshold: of its magnitude, shape (n,); infinite for a joint that is not watched.
-            samples: how many in a row must be above it.
+            patience: how long, and at least for `LEAST` samples, a joint must be above it [s].
         """
         self._quantity, self._names, self._units = quantity, joint_names, units
-        self._threshold, self._samples = threshold, samples
+        self._threshold, self._patience = threshold, patience
         self._above = np.zeros(len(threshold), dtype=np.int64)  # samples in a row
+        self._since = np.zeros(len(threshold))  # time of the first of them
         self._told = np.zeros(len(threshold), dtype=bool)
         self.exceeded = ""
 
-    def look(self, values: Array) -> None:
-        """Take one sample, shape (n,); NaN where it is not measured."""
+    def look(self, values: Array, now: float) -> None:
+        """Take one sample.
+
+        Args:
+            values: shape (n,); NaN where it is not measured.
+            now: when, by a steady clock [s].
+        """
         self._told = ~np.isnan(values)
         above = np.abs(values) > self._threshold
+        self._since = np.where(above & (self._above > 0), self._since, now)
         self._above = np.where(above, self._above + 1, 0)
+        long = (self._above >= LEAST) & (now - self._since >= self._patience)
         self.exceeded = ""
-        for j in np.flatnonzero(self._above >= self._samples)[:1]:
+        for j in np.flatnonzero(long)[:1]:
             unit = self._units[j]
             self.exceeded = (
                 f"joint {self._names[j]}: its measured {self._quantity} is {values[j]:.4g} {unit}, more than "

@@ -79,9 +79,9 @@ class ExcitationSettings:
     effort_limit: tuple[float, ...] = ros_parameter(
         (), "Measured effort that stops the robot, instead of that share, in the unit of the joint states",
         unit="N m or N", minimum=0.001)  # fmt: skip
-    guard_samples: int = ros_parameter(
-        3, "Joint states in a row with too much speed or effort that stop the robot: fewer are noise", minimum=1,
-        maximum=1000)  # fmt: skip
+    guard_time: float = ros_parameter(
+        0.1, "Time with too much speed or effort that stops the robot; less, or less than 3 joint states, is noise",
+        unit="s", minimum=0.0, maximum=1.0)  # fmt: skip
     timeout: float = ros_parameter(
         0.1, "Silence of the joint states that stops the robot", unit="s", minimum=0.01, maximum=10.0
     )
@@ -155,7 +155,7 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         effort = np.where(share > 0.0, share, np.inf)  # many a URDF says 0 where nobody knew
     # noise alone makes a robot that stands look as fast as this, however small its limit
     velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
-    return Thresholds(tracking, velocity, effort, settings.guard_samples, settings.timeout)
+    return Thresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
 
 
 def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:
