@@ -32,6 +32,10 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "data": ("", yaml.safe_load, "recordings to identify from: \"['a', 'b']\""),
     "validation": ("", yaml.safe_load, "recordings to validate on: \"['a']\"; empty: a part of the data is held out"),
     "settings": ("", str, "configuration file of the identification (gains, terms, filter); empty: defaults"),
+    "trajectory": ("", str, "trajectory.yaml of `robot-dyn-id design`; empty: the form of the parameters"),
+    "speed_scale": ("", yaml.safe_load, "slower than designed: 0.5 takes twice the time; empty: as designed"),
+    "amplitude_scale": ("", yaml.safe_load, "smaller than designed, about its centre; empty: as designed"),
+    "dry_run": ("", yaml.safe_load, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
 }
 """Default, how the text is read, and description; a launch file may give another default."""

@@ -19,7 +19,7 @@ LAYERS = (
     ("trajectory_tracking", "controllers"),
     ("excitation", "estimators", "simulation", "simulated_robot"),
     ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline", "monitoring"),
-    ("parameter_io", "trajectory_io", "configuration", "recordings", "report", "offline"),
+    ("parameter_io", "trajectory_io", "configuration", "design_settings", "joint_limits", "planning", "recordings", "report", "offline"),
     ("nodes", "launching"),
     ("cli", "__main__"),
 )
@@ -32,7 +32,7 @@ ONLY_IN = {
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
-    "yaml": {"parameter_io", "trajectory_io", "configuration", "recordings", "launching"},
+    "yaml": {"parameter_io", "trajectory_io", "configuration", "design_settings", "joint_limits", "planning", "recordings", "launching"},
     "launch": {"launching"},
     "numba": {"kernels"},
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 VERBS = {
     "demo": "the whole line on a simulated arm",
+    "design": "an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
     "predict": "torque of an identified model along a recording",
     "validate": "judge an identified model on another recording",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
+from scipy.special import logsumexp, softmax
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
@@ -102,6 +103,19 @@ def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
     return float(1.0 / spectrum.values[0]), -spectrum.slope(0) / spectrum.values[0] ** 2
 
 
+def softened(objective: Objective, sharpness: float) -> Objective:
+    """An objective without the jumps of its derivatives, for a search that follows them; others as they are.
+
+    The largest and the smallest eigenvalue give way to power means of all, which lie above and below them, the closer
+    the larger the sharpness. Where a design is good, many combinations of parameters are equally weak: there the exact
+    condition number has no gradient that a search could follow.
+    """
+    if objective not in (condition, condition_raw):
+        return objective
+    raw = objective is condition_raw
+    return lambda information: _condition(information, np.ones(len(information)) if raw else None, sharpness)
+
+
 OBJECTIVES: dict[str, Objective] = {
     "d_optimal": d_optimal,
     "condition": condition,
@@ -112,12 +126,12 @@ OBJECTIVES: dict[str, Objective] = {
 """Objectives by the name that configurations use; `d_optimal` is the default of designs."""
 
 
-def _condition(information: Array, factors: Array | None) -> Score:
+def _condition(information: Array, factors: Array | None, sharpness: float = np.inf) -> Score:
     spectrum = _spectrum(information, factors)
     if spectrum is None:
         return _open(information)
-    low, high = float(spectrum.values[0]), float(spectrum.values[-1])
-    return 0.5 * float(np.log(high / low)), 0.5 * (spectrum.slope(-1) / high - spectrum.slope(0) / low)
+    (high, above), (low, below) = (spectrum.mean(power) for power in (sharpness, -sharpness))
+    return 0.5 * (high - low), 0.5 * (above - below)
 
 
 def _open(information: Array) -> Score:
@@ -169,11 +183,26 @@ class _Spectrum:
 
     def slope(self, number: int) -> Array:
         """Derivatives of an eigenvalue by the entries of M."""
-        vector = self.vectors[:, number]
-        slope = np.outer(vector, vector)
+        return self._slope(np.arange(len(self.values)) == number)
+
+    def mean(self, power: float) -> Score:
+        """Logarithm of the eigenvalues' power sum, divided by the power, and its derivatives by the entries of M.
+
+        That is the logarithm of the largest eigenvalue for an infinite power, of the smallest for minus infinity.
+        """
+        if np.isinf(power):
+            number = -1 if power > 0.0 else 0
+            return float(np.log(self.values[number])), self.slope(number % len(self.values)) / self.values[number]
+        logarithms = np.log(self.values)
+        shares = softmax(power * logarithms)
+        return float(logsumexp(power * logarithms) / power), self._slope(shares / self.values)
+
+    def _slope(self, weights: Array) -> Array:
+        """Derivatives by the entries of M of a number, from those by the eigenvalues, shape (p,)."""
+        slope = (self.vectors * weights) @ self.vectors.T
         if self.normed:
-            slope[np.diag_indices_from(slope)] -= self.values[number] * vector**2
-        return slope
+            slope[np.diag_indices_from(slope)] -= self.vectors**2 @ (weights * self.values)
+        return np.asarray(slope)
 
 
 def _spectrum(information: Array, factors: Array | None) -> _Spectrum | None:

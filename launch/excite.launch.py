@@ -1,0 +1,20 @@
+"""A designed trajectory on a robot behind a joint trajectory controller, and the recorder."""
+
+from launch import LaunchDescription
+
+from robot_dyn_id.launching import arguments, node
+
+
+def generate_launch_description():
+    return LaunchDescription(
+        [
+            *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "controller", "start"),
+            *arguments("trajectory", "speed_scale", "amplitude_scale", "dry_run"),
+            node(
+                "excitation_publisher",
+                ["urdf", "start", "trajectory", "speed_scale", "amplitude_scale", "dry_run"],
+                command_topic="{controller}/joint_trajectory",
+            ),
+            node("recorder", folder="{bag}"),
+        ]
+    )

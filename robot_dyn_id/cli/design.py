@@ -1,0 +1,162 @@
+"""`robot-dyn-id design`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.cli import progress
+from robot_dyn_id.configuration import read_configuration
+from robot_dyn_id.design_settings import DesignSettings, read_design_settings
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.design import Design, design, repeated
+from robot_dyn_id.excitation.forms import FORMS
+from robot_dyn_id.excitation.objectives import OBJECTIVES
+from robot_dyn_id.excitation.optimisers import OPTIMISERS
+from robot_dyn_id.joint_limits import read_joint_limits
+from robot_dyn_id.offline import output_folder
+from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.planning import Plan, problem_of, weakest_of
+from robot_dyn_id.regressor import Motion, Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.trajectory_io import StoredExcitation, write_trajectory
+
+GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance")
+"""Options that take the place of keys of the design file."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for trajectory.yaml and preview.html")
+    parser.add_argument("--design", metavar="FILE", help="demands: form, limits, obstacles, objective, ... (YAML)")
+    parser.add_argument("--config", metavar="FILE", help="joints, gravity and terms of the identification (YAML)")
+    parser.add_argument("--limits", metavar="FILE", help="joint_limits.yaml as MoveIt has it")
+    parser.add_argument("--after", metavar="RUN", help="earlier identification: tell what it tells badly")
+    parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml whose torques are kept within limits")
+    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
+    parser.add_argument("--acceleration", type=float, metavar="A", help="limit of all joints [rad/s^2 or m/s^2]")
+    parser.add_argument("--form", choices=FORMS, help="of the motion (default: fourier)")
+    parser.add_argument("--period", type=float, metavar="S", help="of one cycle [s] (default: 10)")
+    parser.add_argument("--periods", type=int, metavar="N", help="how many cycles (default: 1)")
+    parser.add_argument("--harmonics", type=int, metavar="N", help="of a Fourier series (default: 5)")
+    parser.add_argument("--objective", choices=OBJECTIVES, help="what is minimised (default: d_optimal)")
+    parser.add_argument("--optimiser", choices=OPTIMISERS, help="how (default: gradient)")
+    parser.add_argument("--clearance", type=float, metavar="M", help="kept in the search [m] (default: 0.02; 0: none)")
+    parser.add_argument("--seed", type=int, help="of everything random (default: 1)")
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Design a motion, write it, and tell what it leaves of every limit."""
+    if arguments.after and arguments.parameters:
+        raise UsageError("--after brings its own parameters: leave --parameters out")
+    prior = _earlier(arguments.after or arguments.parameters)
+    model, regressor = _robot(arguments, prior if arguments.after else None)
+    settings = _settings(arguments, model)
+    if arguments.limits:
+        model = read_joint_limits(arguments.limits, model).narrowed(model)
+        regressor = Regressor(model, regressor.terms)
+    plan = problem_of(settings, model, regressor, prior, after=bool(arguments.after))
+    for note in plan.notes:
+        progress(f"  ! {note}")
+    found = design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort, progress)
+    folder = output_folder(arguments.out)
+    objective = settings.objective or ("a_optimal" if arguments.after else "d_optimal")
+    about = f"{objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
+    excitation: Any = repeated(found, plan.problem, settings.periods)
+    path = folder / "trajectory.yaml"
+    write_trajectory(path, StoredExcitation.of(model, plan.limits, excitation, about))
+    _preview(folder / "preview.html", model, plan, found, settings)
+    told = _told(plan, found, prior) if prior is not None and arguments.after else []
+    if not arguments.json:
+        _print(found, told, path, folder)
+    return 0, {
+        "feasible": found.feasible,
+        "objective": {"name": objective, "value": found.figure, "best_random": float(found.random_figures[0])},
+        "condition_number": {"value": found.condition_numbers["columns"], "scaling": "columns"},
+        "condition_numbers": found.condition_numbers,
+        "margins": [asdict(margin) for margin in found.margins],
+        "seconds": found.seconds,
+        "evaluations": found.evaluations,
+        "interrupted": found.interrupted,
+        "parameters": told,
+        "warnings": list(plan.notes),
+        "trajectory_file": str(path),
+        "preview_file": str(folder / "preview.html"),
+    }  # fmt: skip
+
+
+def _earlier(path: str | None) -> ParameterSet | None:
+    if path is None:
+        return None
+    return read_parameters(Path(path) / "parameters.yaml" if Path(path).is_dir() else path)
+
+
+def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[RobotModel, Regressor]:
+    """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
+    configuration = read_configuration(arguments.config)
+    gravity = arguments.gravity or configuration.gravity or STANDARD_GRAVITY
+    if prior is not None:
+        regressor = regressor_of(prior)
+        return regressor.model, regressor
+    model = RobotModel.from_urdf(arguments.robot, gravity=gravity)
+    moving = [name for name in configuration.identify or model.joint_names if name not in configuration.held]
+    model = RobotModel.from_urdf(arguments.robot, joints=moving, held=configuration.held, gravity=gravity)
+    return model, Regressor(model, terms_on_joints(model, configuration.terms))
+
+
+def _settings(arguments: argparse.Namespace, model: RobotModel) -> DesignSettings:
+    given = {name: getattr(arguments, name) for name in GIVEN if getattr(arguments, name) is not None}
+    if arguments.limits:
+        limits = read_joint_limits(arguments.limits, model)
+        given |= {kind: limits.of(f"max_{kind}") for kind in ("acceleration", "jerk") if limits.of(f"max_{kind}")}
+    if arguments.acceleration is not None:
+        given["acceleration"] = {"all": arguments.acceleration}
+    return read_design_settings(arguments.design, **given)
+
+
+def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
+    """The parameters that were known worst, before and after the motion."""
+    names = list(prior.names)
+    rows = []
+    for name in weakest_of(prior):
+        number = names.index(name)
+        before, after = float(prior.standard_deviations[number]), float(found.standard_deviations[number])
+        rows.append({"name": name, "value": float(prior.values[number]),
+                     "standard_deviation": before if np.isfinite(before) else None, "predicted": after})  # fmt: skip
+    return rows
+
+
+def _preview(path: Path, model: RobotModel, plan: Plan, found: Design, settings: DesignSettings) -> None:
+    from robot_dyn_id.report.margins import PlannedMotion
+    from robot_dyn_id.report.preview import write_preview
+
+    t = np.linspace(0.0, found.excitation.duration, 2 + int(found.excitation.duration / 0.005))
+    q, dq, ddq, _ = found.excitation.evaluate(t)
+    effort = Regressor(model).torque(Motion(q, dq, ddq), model.inertial_parameters)
+    write_preview(
+        path, model, PlannedMotion(t, q, dq, ddq, effort), plan.limits, f"{settings.form} for {model.name}",
+        plan.obstacles, settings.folders, plan.clearance,
+    )  # fmt: skip
+
+
+def _print(found: Design, told: list[dict[str, Any]], path: Path, folder: Path) -> None:
+    width = max(len(margin.name) for margin in found.margins)
+    for margin in found.margins:
+        print(f"{margin.name:<{width}}  {margin.reached:>10.4g}  of {margin.limit:>10.4g} {margin.unit:<8} "
+              f"left {margin.margin:.3g}")  # fmt: skip
+    print(f"objective {found.figure:.5g}; random motions: best {found.random_figures[0]:.5g}, median "
+          f"{np.median(found.random_figures):.5g}")  # fmt: skip
+    print(f"condition number {found.condition_numbers['columns']:.4g} (unit-norm columns), "
+          f"{found.condition_numbers['none']:.4g} (raw, noise-weighted)")  # fmt: skip
+    for row in told:
+        before = "unknown" if row["standard_deviation"] is None else f"{row['standard_deviation']:.3g}"
+        print(f"  {row['name']}: value {row['value']:.4g}, standard deviation {before} -> {row['predicted']:.3g}")
+    if found.interrupted:
+        print("interrupted: the best motion so far")
+    print(f"{found.evaluations} evaluations in {found.seconds:.1f} s; wrote {path} and {folder / 'preview.html'}")

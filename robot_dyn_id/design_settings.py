@@ -1,0 +1,152 @@
+"""The demands on an excitation, from one file: read and checked key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+
+from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.excitation.objectives import OBJECTIVES
+from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
+
+
+@dataclass(frozen=True)
+class DesignSettings:
+    """Every key of a design file; all may be left out.
+
+    Attributes:
+        form: of the motion; `period` to `free_centre` are its own, see `Demand`.
+        posture: its centre, by joint name [rad or m].
+        acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
+        velocity_scale: share of the velocity limits that is used.
+        margin: kept to the position limits [rad or m].
+        effort_scale: share of the effort limits that is used; 0 leaves efforts out.
+        payload: `{link: tool0, mass: 2.0, position: [x, y, z]}`: carried during the motion [kg, m].
+        clearance: distance that is kept from the robot itself and from obstacles [m]; 0 leaves collisions out.
+        obstacles: see `obstacles_of`.
+        allowed: pairs of links or obstacles that may touch.
+        srdf: file of MoveIt's with pairs that may touch.
+        folders: where meshes are looked for.
+        workspace: `{link: tool0, lower: [x, y, z], upper: [x, y, z]}` in the base frame [m].
+        quiet_band: frequencies in which nothing is accelerated [Hz].
+        noise: standard deviation of the efforts by joint name [N m or N]; `all` as above.
+        rate: samples per second of the recording [Hz].
+        objective: what is minimised: by default d_optimal; after an earlier recording, a_optimal of the parameters that
+            it tells worst. `parameters` are those that `a_optimal` counts, all by default.
+        optimiser: how; `search` says how much is spent.
+        seed: of everything random.
+    """
+
+    form: str = "fourier"
+    period: float = 10.0
+    periods: int = 1
+    harmonics: int = 5
+    degree: int = 0
+    control_points: int = 20
+    frequencies: tuple[float, ...] = ()
+    blend: float = 1.0
+    closed: bool = True
+    free_centre: bool = False
+    posture: Mapping[str, float] = field(default_factory=dict)
+    acceleration: Mapping[str, float] = field(default_factory=dict)
+    jerk: Mapping[str, float] = field(default_factory=dict)
+    velocity_scale: float = 1.0
+    margin: float = 0.0
+    effort_scale: float = 1.0
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    clearance: float = 0.02
+    obstacles: tuple[Any, ...] = ()
+    allowed: tuple[Any, ...] = ()
+    srdf: str = ""
+    folders: tuple[str, ...] = ()
+    workspace: Mapping[str, Any] = field(default_factory=dict)
+    quiet_band: tuple[float, ...] = ()
+    noise: Mapping[str, float] = field(default_factory=dict)
+    rate: float = 100.0
+    objective: str = ""
+    parameters: tuple[str, ...] = ()
+    optimiser: str = "gradient"
+    search: Mapping[str, int] = field(default_factory=dict)
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what no design can have.
+
+        Raises:
+            UsageError: names the key.
+        """
+        for key, known in (("objective", OBJECTIVES), ("optimiser", OPTIMISERS)):
+            if getattr(self, key) not in ("", *known):
+                raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
+        if self.parameters and self.objective != "a_optimal":
+            raise UsageError("parameters are for the objective a_optimal: choose it, or leave them out")
+        if not 0.0 <= self.effort_scale <= 1.0:
+            raise UsageError(f"effort_scale must be within 0 and 1, not {self.effort_scale:g}")
+        if self.quiet_band and len(self.quiet_band) != 2:
+            raise UsageError("quiet_band needs the two ends of the band [Hz]")
+        for key, wanted in (("payload", ("link", "mass", "position")), ("workspace", ("link", "lower", "upper"))):
+            given = getattr(self, key)
+            if given and set(given) != set(wanted):
+                raise UsageError(f"{key}: needs {', '.join(wanted)}, and nothing else; it has {', '.join(given)}")
+
+    @property
+    def effort(self) -> Effort:
+        """How much is spent on the search."""
+        known = [item.name for item in fields(Effort)]
+        for key in self.search:
+            if key not in known:
+                raise UsageError(f"search: unknown key {key!r}; {suggestion(key, known)}")
+        return Effort(**self.search)
+
+
+def read_design_settings(path: str | Path | None, **given: Any) -> DesignSettings:
+    """Read a design file; what is given takes the place of its keys.
+
+    Raises:
+        UsageError: not readable, an unknown key (the nearest known one is named), a value of the wrong type.
+    """
+    content: Any = {}
+    if path is not None:
+        try:
+            content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8")) or {}
+        except OSError as error:
+            raise UsageError(f"{path}: cannot read the design file ({error.strerror})") from None
+        except (yaml.YAMLError, UnicodeDecodeError):
+            raise UsageError(f"{path}: not a YAML file") from None
+    hints = get_type_hints(DesignSettings)
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: must hold keys and values")
+    try:
+        for key in content:
+            if key not in hints:
+                raise UsageError(f"unknown key {key!r}; {suggestion(key, list(hints))}")
+        return replace(DesignSettings(**{k: _value(k, v, hints[k]) for k, v in content.items()}), **given)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}" if path is not None else str(error)) from None
+
+
+def _value(key: str, value: Any, hint: Any) -> Any:
+    kind = getattr(hint, "__origin__", hint)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind is tuple:
+        inner = hint.__args__[0]
+        if not isinstance(value, list):
+            raise UsageError(f"{key}: must be a list, not {value!r}")
+        return tuple(value if inner is Any else (_value(key, entry, inner) for entry in value))
+    if kind is Mapping:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return {"all": float(value)}  # one number for all joints
+        if not isinstance(value, dict):
+            raise UsageError(f"{key}: must be keys and values, not {value!r}")
+        return value
+    if type(value) is not kind:
+        raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}")
+    return value
+
+
+WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}

@@ -1,0 +1,172 @@
+"""The design of an excitation: the motion within all requirements that tells most about the parameters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import MotionError
+from robot_dyn_id.excitation.constraints import Margin
+from robot_dyn_id.excitation.design_problem import DesignProblem
+from robot_dyn_id.excitation.objectives import condition, condition_raw
+from robot_dyn_id.excitation.optimisers import Effort, Search
+from robot_dyn_id.excitation.trajectory import Excitation, Repeated
+from robot_dyn_id.regressor import Motion
+
+STEPS = 40
+"""How often a motion that breaks a requirement which no joint keeps by itself (efforts, clearance) is made smaller."""
+
+SHRINK = 0.97
+
+COMPARED = 200
+"""Random motions that a design is compared with."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A motion, what it tells and what it leaves of the limits.
+
+    Attributes:
+        excitation: one cycle.
+        coefficients: of the parametrisation, shape (size,).
+        figure: of the objective.
+        random_figures: of random motions, each joint scaled to its first limit, ascending.
+        condition_numbers: of the stacked, noise-weighted base regressor by scaling: `none`, `columns`.
+        relative_deviations: standard deviation of every parameter as a share of the best of the random motions'.
+        margins: what is left of every limit, on a fine grid.
+        interrupted: whether the search was ended before its end.
+        evaluations: how often the objective was asked for.
+        seconds: that it took.
+    """
+
+    excitation: Excitation
+    coefficients: Array
+    figure: float
+    random_figures: Array
+    condition_numbers: dict[str, float]
+    standard_deviations: Array
+    margins: tuple[Margin, ...]
+    interrupted: bool
+    evaluations: int
+    seconds: float
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every requirement is kept."""
+        return all(margin.kept for margin in self.margins)
+
+
+@dataclass
+class _Best:
+    """The best motion so far: one that keeps to everything, or the one that breaks the least."""
+
+    problem: DesignProblem
+    tell: Callable[[str], None]
+    x: Array | None = None
+    figure: float = np.inf
+    beyond: float = np.inf
+
+    def offer(self, x: Array, word: str) -> None:
+        """Look at coefficients, brought within the limits."""
+        kept, beyond = self._within(x)
+        figure = self.problem.figure(kept)
+        better = figure < self.figure if beyond <= 0.0 and self.beyond <= 0.0 else beyond < self.beyond
+        if better:
+            self.x, self.figure, self.beyond = kept, figure, max(beyond, 0.0)
+        state = f"best {self.figure:.4f}" if self.beyond <= 0.0 else f"none feasible yet, {self.beyond:.3f} beyond"
+        self.tell(f"{word}: {figure:.4f}; {state}")
+
+    def _within(self, x: Array) -> tuple[Array, float]:
+        """Coefficients within the joints' limits, made smaller until all requirements are kept, or as far as helps."""
+        kept = self.problem.brought_in(x)
+        best, least = kept, _beyond(self.problem.margins(kept))
+        joints = np.ones(len(self.problem.limits.joint_names))
+        for _ in range(STEPS if 0.0 < least < 0.3 else 0):
+            kept = self.problem.parametrisation.scaled(kept, SHRINK * joints)
+            beyond = _beyond(self.problem.margins(kept))
+            if beyond < least:
+                best, least = kept, beyond
+            if least <= 0.0:
+                break
+        return best, least
+
+
+def _beyond(margins: tuple[Margin, ...]) -> float:
+    """How far the worst limit is exceeded, as a share of it; 0 where all are kept."""
+    return max((-margin.margin / max(abs(margin.limit), 0.1) for margin in margins if not margin.kept), default=0.0)
+
+
+def design(
+    problem: DesignProblem,
+    search: Search,
+    seed: int = 1,
+    effort: Effort | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Design:
+    """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best so far.
+
+    Args:
+        problem: what is wanted.
+        search: one of `OPTIMISERS`.
+        seed: with the same seed the same motion is found.
+        effort: how much is spent.
+        tell: takes lines about the progress.
+
+    Raises:
+        MotionError: no motion that keeps to everything was found: names the limits that the best one breaks.
+        UsageError: the search cannot be had.
+    """
+    began, rng, interrupted = time.perf_counter(), np.random.default_rng(seed), False
+    compared = np.sort([problem.figure(problem.parametrisation.random(rng, 1.0)) for _ in range(COMPARED)])
+    tell(f"best of {COMPARED} random motions: {compared[0]:.4f}")
+    best = _Best(problem, tell)
+    try:
+        for x, word in search(problem, rng, effort or Effort()):
+            best.offer(x, word)
+    except KeyboardInterrupt:
+        interrupted = True
+        if best.x is None:
+            raise
+    if best.x is None or not np.isfinite(best.figure):
+        raise MotionError(
+            "no motion of this form tells all parameters: choose another form, more harmonics or a longer period, or "
+            "leave terms out"
+        )
+    margins = problem.margins(best.x)
+    broken = [str(margin) for margin in margins if not margin.kept]
+    if broken:
+        raise MotionError(f"no motion that keeps to everything was found; the nearest breaks {'; '.join(broken)}")
+    return _result(problem, best.x, compared, margins, interrupted, time.perf_counter() - began)
+
+
+def _result(
+    problem: DesignProblem, x: Array, compared: Array, margins: tuple[Margin, ...], interrupted: bool, seconds: float
+) -> Design:
+    excitation = problem.parametrisation.trajectory(x)
+    information = problem.told(x)
+    return Design(
+        excitation,
+        x,
+        problem.figure(x),
+        compared,
+        {"none": float(np.exp(condition_raw(information)[0])), "columns": float(np.exp(condition(information)[0]))},
+        np.sqrt(np.linalg.inv(information + problem.prior).diagonal()),
+        margins,
+        interrupted,
+        len(problem.evaluations),
+        seconds,
+    )
+
+
+def repeated(design: Design, problem: DesignProblem, periods: int) -> Excitation:
+    """The excitation, several periods of it where it can be repeated."""
+    return Repeated(design.excitation, periods) if problem.parametrisation.periodic else design.excitation
+
+
+def motion_of(excitation: Excitation, rate: float) -> Motion:
+    """The samples that a recording of an excitation has [Hz]."""
+    return Motion(*excitation.evaluate(np.arange(int(excitation.duration * rate) + 1) / rate)[:3])

@@ -1,0 +1,146 @@
+"""What a search for an excitation sees: a figure to be minimised and requirements, with exact gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.constraints import Margin, Requirement
+from robot_dyn_id.excitation.information import Information
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.objectives import Objective, softened
+from robot_dyn_id.excitation.parametrisation import Parametrisation
+from robot_dyn_id.excitation.trajectory import FINE, Sample
+from robot_dyn_id.regressor import Motion
+
+COARSE, FINER, JUDGED = 100, 300, 1000
+"""Instants at which the first and the last part of a search look, and at which motions are compared."""
+
+PER_WAVE = 20
+"""Instants of the fastest wave, at least."""
+
+
+@dataclass(frozen=True)
+class DesignProblem:
+    """Coefficients of a parametrisation are wanted.
+
+    Attributes:
+        parametrisation: the family of motions.
+        information: what a motion tells.
+        objective: figure of the information matrix, to be minimised.
+        limits: of the joints: what brings motions into them is known in advance.
+        requirements: all that must be kept, the limits of the joints included.
+        rate: samples per second that the recording will have [Hz].
+        prior: information from earlier recordings, shape (p, p).
+        samples: instants at which motions are looked at, at least.
+        evaluations: one entry for each time that the objective was asked for.
+    """
+
+    parametrisation: Parametrisation
+    information: Information
+    objective: Objective
+    limits: MotionLimits
+    requirements: Sequence[Requirement]
+    rate: float
+    prior: Array
+    samples: int = JUDGED
+    evaluations: list[None] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check what does not fit together.
+
+        Raises:
+            UsageError: a rate that is not positive, a prior of other parameters.
+        """
+        p = len(self.information.names)
+        if not 0.0 < self.rate < np.inf:
+            raise UsageError(f"the rate of the recording must be positive, not {self.rate:g} Hz")
+        if self.prior.shape != (p, p):
+            raise UsageError(f"prior information has the shape {self.prior.shape}, expected {(p, p)}")
+
+    def sampled(self, samples: int) -> DesignProblem:
+        """The same problem, looked at at `samples` instants; it counts evaluations together with this one."""
+        return replace(self, samples=samples)
+
+    def softened(self, sharpness: float) -> DesignProblem:
+        """The same problem with an objective whose gradient has no jumps; see `objectives.softened`."""
+        soft = softened(self.objective, sharpness)
+        return self if soft is self.objective else replace(self, objective=soft)
+
+    @cached_property
+    def _times(self) -> Array:
+        """Equally spaced over a period: sums converge at once for smooth columns (Trefethen and Weideman 2014)."""
+        motion = self.parametrisation.trajectory(self.parametrisation.random(np.random.default_rng(0)))
+        count = max(self.samples, int(np.ceil(PER_WAVE * motion.duration / motion.fastest)))
+        return np.arange(count, dtype=np.float64) * (motion.duration / count)
+
+    def told(self, x: Array) -> Array:
+        """Information of the motion as it will be recorded, without the prior, shape (p, p)."""
+        motion = Motion(*self.parametrisation.sample(x, self._times)[:3])
+        return self._ratio * self.information.matrix(motion)
+
+    def figure(self, x: Array) -> float:
+        """The objective alone."""
+        self.evaluations.append(None)
+        return self.objective(self.told(x) + self.prior)[0]
+
+    def score(self, x: Array) -> tuple[float, Array]:
+        """The objective and its gradient, shape (size,); infinite where a parameter is not told at all."""
+        self.evaluations.append(None)
+        sample = self.parametrisation.sample(x, self._times)
+        motion = Motion(*sample[:3])
+        value, slope = self.objective(self._ratio * self.information.matrix(motion) + self.prior)
+        if not np.isfinite(value):
+            return np.inf, np.zeros(len(x))
+        by_motion = self.information.pull_back(motion, self._ratio * slope)
+        return value, self.parametrisation.pull_back(x, self._times, (*by_motion, np.zeros_like(sample[3])))
+
+    @property
+    def _ratio(self) -> float:
+        """Samples of the recording for each instant that is looked at."""
+        return self.rate * self.parametrisation.duration / len(self._times)
+
+    def excess(self, x: Array) -> Array:
+        """The largest excess of every row of every requirement: at most 0 where all are kept; shape (rows,)."""
+        motion = self.parametrisation.sample(x, self._times)
+        return np.concatenate([requirement.largest(motion) for requirement in self.requirements])
+
+    def excess_slopes(self, x: Array) -> Array:
+        """Its Jacobian, shape (rows, size)."""
+        motion = self.parametrisation.sample(x, self._times)
+        return np.array(
+            [
+                self.parametrisation.pull_back(x, self._times, slope)
+                for requirement in self.requirements
+                for slope in requirement.largest_slopes(motion)
+            ]
+        )
+
+    def brought_in(self, x: Array) -> Array:
+        """The same motion, every joint scaled down as far as its own limits, looked at finely, make it necessary."""
+        trajectory = self.parametrisation.trajectory(x)
+        _, motion = self.finely(x)
+        centre = trajectory.centre[:, None]
+        peaks = [np.abs(values).max(axis=1) for values in motion[1:]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up = (self.limits.upper - trajectory.centre) / (motion[0] - centre).max(axis=1)
+            down = (trajectory.centre - self.limits.lower) / (centre - motion[0]).max(axis=1)
+        rates = self.limits.largest_amplitude(np.full(len(up), np.inf), (np.ones(len(up)), *peaks))
+        factor = np.nanmin([up, down, rates, np.ones(len(up))], axis=0)
+        return self.parametrisation.scaled(x, np.maximum(factor, 0.0) * (1.0 - 1e-9))
+
+    def finely(self, x: Array) -> tuple[Array, Sample]:
+        """Times of a fine grid, both ends included, and the motion there."""
+        duration = self.parametrisation.duration
+        t = np.linspace(0.0, duration, 2 + int(duration / FINE))
+        return t, self.parametrisation.trajectory(x).evaluate(t)
+
+    def margins(self, x: Array) -> tuple[Margin, ...]:
+        """What a motion leaves of every limit, looked at finely."""
+        t, motion = self.finely(x)
+        return tuple(margin for requirement in self.requirements for margin in requirement.margins(t, motion))

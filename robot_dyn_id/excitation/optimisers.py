@@ -1,0 +1,149 @@
+"""Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMISERS`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.design_problem import COARSE, FINER, DesignProblem
+
+FIRST_STEPS = 60
+"""Iterations of a gradient search on the coarse grid; what comes of them tells which starts are worth more."""
+
+LAST_STEPS = 300
+
+SOFT, SHARP = 30.0, 100.0
+"""Sharpness of objectives whose own gradient jumps; see `objectives.softened`."""
+
+TOLERANCE = 1e-5
+"""Change of the objective between two iterations at which a gradient search ends."""
+
+FORBIDDEN = 1e3
+"""Figure of a motion that breaks a requirement, for searches that know none: beyond that of any other."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is spent on a search.
+
+    Attributes:
+        draws: random motions that are compared at first.
+        starts: how many of them a gradient search begins from.
+        finished: how many of these are carried to their end.
+        population, generations: of searches that keep a population.
+    """
+
+    draws: int = 200
+    starts: int = 16
+    finished: int = 6
+    population: int = 60
+    generations: int = 150
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            UsageError: less than one, or more starts than draws.
+        """
+        if not 1 <= self.finished <= self.starts <= self.draws:
+            raise UsageError(
+                f"a search needs 1 <= finished <= starts <= draws, not {self.finished}, {self.starts}, {self.draws}"
+            )
+        if self.population < 4 or self.generations < 1:
+            raise UsageError("a search needs a population of at least 4 and at least one generation")
+
+
+Search = Callable[[DesignProblem, np.random.Generator, Effort], Iterator[tuple[Array, str]]]
+"""Yields coefficients that are worth to be looked at, with a word on how far the search is; the best so far are kept by
+whoever asks, who may stop at any time."""
+
+
+def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -> Iterator[tuple[Array, str]]:
+    """Sequential quadratic programming with exact gradients (SLSQP, Kraft 1988) from many starts.
+
+    Random motions are compared; the best are followed some steps on a coarse grid, and the best of those to the end.
+    """
+    coarse, finer = problem.sampled(COARSE).softened(SOFT), problem.sampled(FINER)
+    drawn = [problem.parametrisation.random(rng, 1.0) for _ in range(effort.draws)]
+    figures = [coarse.figure(x) for x in drawn]
+    begun = []
+    for number, start in enumerate(np.argsort(figures, kind="stable")[: effort.starts], start=1):
+        x = _descend(coarse, drawn[start], FIRST_STEPS)
+        within = problem.brought_in(x)
+        # what is still beyond then, collisions say, a few more steps will mend if it is little
+        begun.append((problem.figure(within) + max(0.0, float(coarse.excess(within).max())), x))
+        yield x, f"start {number} of {effort.starts}"
+    begun.sort(key=lambda pair: pair[0])
+    for number, (_, start_x) in enumerate(begun[: effort.finished], start=1):
+        x = _descend(finer.softened(SOFT), start_x, LAST_STEPS)
+        x = x if finer.softened(SHARP) is finer else _descend(finer.softened(SHARP), x, LAST_STEPS)
+        yield x, f"finish {number} of {effort.finished}"
+
+
+def _descend(problem: DesignProblem, x: Array, steps: int) -> Array:
+    """Follow the gradients, for a number of steps at most."""
+    requirements = {
+        "type": "ineq",
+        "fun": lambda x: -problem.excess(x),
+        "jac": lambda x: -problem.excess_slopes(x),
+    }
+    found = minimize(
+        problem.score, x, jac=True, method="SLSQP", constraints=requirements,
+        options={"maxiter": steps, "ftol": TOLERANCE},
+    )  # fmt: skip
+    return found.x if np.all(np.isfinite(found.x)) else x
+
+
+def _population(module: str, name: str) -> Search:
+    """A search of pymoo (Blank and Deb 2020), which sees requirements as a penalty and no gradients."""
+
+    def search(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -> Iterator[tuple[Array, str]]:
+        try:
+            algorithm_of = getattr(importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{module}"), name)
+            problem_of = importlib.import_module("pymoo.core.problem").Problem
+        except ImportError:
+            raise UsageError(f"the optimiser {module} needs pymoo: install it, or choose `gradient`") from None
+        finer = problem.sampled(FINER)
+        first = np.array([problem.parametrisation.random(rng) for _ in range(effort.population)])
+        bound = 2.0 * np.abs(first).max()
+        frame = problem_of(n_var=first.shape[1], n_obj=1, xl=-bound, xu=bound)
+        options: dict[str, Any] = {"x0": first[0], "popsize": effort.population} if name == "CMAES" else {
+            "sampling": first, "pop_size": effort.population
+        }  # fmt: skip
+        algorithm = algorithm_of(**options)
+        algorithm.setup(frame, termination=("n_gen", effort.generations), seed=int(rng.integers(2**31)), verbose=False)
+        best = np.inf
+        while algorithm.has_next():
+            asked = algorithm.ask()
+            figures = np.array([_penalised(finer, x) for x in asked.get("X")])
+            asked.set("F", figures[:, None])
+            algorithm.tell(infills=asked)
+            if figures.min() < best:
+                best = figures.min()
+                yield asked.get("X")[int(np.argmin(figures))], f"generation {algorithm.n_gen} of {effort.generations}"
+
+    return search
+
+
+def _penalised(problem: DesignProblem, x: Array) -> float:
+    beyond = float(problem.excess(x).max())
+    if beyond > 0.0:
+        return FORBIDDEN * (1.0 + beyond)
+    figure = problem.figure(x)
+    return figure if np.isfinite(figure) else FORBIDDEN
+
+
+OPTIMISERS: dict[str, Search] = {
+    "gradient": gradient,
+    "cma_es": _population("cmaes", "CMAES"),
+    "genetic": _population("ga", "GA"),
+    "particle_swarm": _population("pso", "PSO"),
+}
+"""Searches by the name that configurations use; `gradient` is the default."""

@@ -1,0 +1,94 @@
+"""`joint_limits.yaml` as MoveIt has it: limits of a robot that its URDF does not hold, or that are narrower."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from robot_dyn_id.errors import InputError, suggestion
+from robot_dyn_id.robot import Limits, RobotModel
+
+KINDS = ("position", "velocity", "acceleration", "jerk", "effort")
+
+KEYS = tuple(
+    key
+    for kind in KINDS
+    for key in (f"has_{kind}_limits", f"max_{kind}", *(("min_position",) if kind == "position" else ()))
+)
+
+
+@dataclass(frozen=True)
+class JointLimitsFile:
+    """Limits by kind (`max_velocity`, `min_position`, ...) and joint name; only those that the file switches on."""
+
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def of(self, kind: str) -> dict[str, float]:
+        """Those of one kind, such as `max_acceleration`."""
+        return dict(self.values.get(kind, {}))
+
+    def narrowed(self, model: RobotModel) -> RobotModel:
+        """The robot with limits of position, velocity and effort that are the narrower ones of URDF and file."""
+        given = model.limits
+
+        def both(kind: str, own: Any, narrower: Any) -> Any:
+            file = [self.of(kind).get(name) for name in model.joint_names]
+            return np.array([o if f is None else narrower(o, f) for o, f in zip(own, file, strict=True)])
+
+        limits = Limits(
+            both("min_position", given.lower, max),
+            both("max_position", given.upper, min),
+            both("max_velocity", given.velocity, min),
+            both("max_effort", given.effort, min),
+        )
+        return replace(model, limits=limits)
+
+
+def read_joint_limits(path: str | Path, model: RobotModel) -> JointLimitsFile:
+    """Read the file; joints that the robot does not have, such as those of a gripper, are left out.
+
+    Raises:
+        InputError: not readable, no `joint_limits`, an unknown key, a value that is no number, or not positive where it
+            must be, or none of the robot's joints.
+    """
+    try:
+        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the joint limits ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(f"{path}: not a YAML file") from None
+    joints = content.get("joint_limits") if isinstance(content, dict) else None
+    if not isinstance(joints, dict):
+        raise InputError(f"{path}: holds no `joint_limits`")
+    values: dict[str, dict[str, float]] = {}
+    for name in (name for name in model.joint_names if name in joints):
+        for kind, value in _of_joint(joints[name], f"{path}: {name}").items():
+            values.setdefault(kind, {})[name] = value
+    if not values:
+        raise InputError(f"{path}: limits none of the joints {', '.join(model.joint_names)}")
+    return JointLimitsFile(values)
+
+
+def _of_joint(entry: Any, label: str) -> dict[str, float]:
+    if not isinstance(entry, dict):
+        raise InputError(f"{label}: must be keys and values, not {entry!r}")
+    for key in entry:
+        if key not in KEYS:
+            raise InputError(f"{label}: unknown key {key!r}; {suggestion(str(key), KEYS)}")
+    found = {}
+    for kind in KINDS:
+        if entry.get(f"has_{kind}_limits", False) is not True:
+            continue
+        for key in (("min_position",) if kind == "position" else ()) + (f"max_{kind}",):
+            value = entry.get(key)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+                raise InputError(f"{label}: {key} must be a number, not {value!r}")
+            if kind != "position" and not value > 0.0:
+                raise InputError(f"{label}: {key} must be positive, not {value:g}")
+            found[key] = float(value)
+    return found

@@ -1,0 +1,250 @@
+"""A design problem from the demands of a person, for one robot with the terms that are to be identified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.design_settings import DesignSettings
+from robot_dyn_id.errors import InputError, UsageError, suggestion
+from robot_dyn_id.excitation.collision import Clearance
+from robot_dyn_id.excitation.constraints import (
+    EffortLimits,
+    InWorkspace,
+    JointLimits,
+    QuietBand,
+    Requirement,
+    Separation,
+)
+from robot_dyn_id.excitation.design_problem import DesignProblem
+from robot_dyn_id.excitation.forms import make_parametrisation
+from robot_dyn_id.excitation.information import Information
+from robot_dyn_id.excitation.kinematics import placement_of
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.objectives import OBJECTIVES, Objective, a_optimal
+from robot_dyn_id.excitation.obstacles import Obstacle, obstacles_of
+from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.workspace import Workspace
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.regressor import Regressor, regressor_of
+from robot_dyn_id.robot import RobotModel
+
+NOISE = 0.01
+"""Torque noise where none is given, as a share of a joint's effort limit; 1 N m or N where it has none."""
+
+
+RISE = 0.5
+"""Where nobody limits the acceleration of a joint, it may reach its velocity limit in this time [s]."""
+
+WEAKEST = 10
+"""After an earlier recording, the motion is to tell so many parameters: those known worst as a share of their value."""
+
+
+def limits_of(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
+    """Limits of the joints, and a line for every limit that had to be assumed.
+
+    Raises:
+        RobotDynIdError: limits that leave no motion.
+    """
+    acceleration = per_joint(settings.acceleration, model, "acceleration", math.nan)
+    velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
+    assumed = np.isnan(acceleration)
+    notes = tuple(
+        f"joint {model.joint_names[j]}: no acceleration limit is given, and a URDF has none; {velocity[j] / RISE:.3g} "
+        f"{'m' if model.effort_units[j] == 'N' else 'rad'}/s^2 is assumed"
+        for j in np.flatnonzero(assumed)
+    )
+    jerk = per_joint(settings.jerk, model, "jerk", math.inf)
+    bound = np.where(assumed, velocity / RISE, acceleration).tolist()
+    return MotionLimits.of(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be searched, and what those who show it need.
+
+    Attributes:
+        problem: for a search.
+        limits: of the joints.
+        clearance: None where collisions are left out.
+        obstacles: around the robot.
+        notes: what had to be assumed, and what is not checked.
+    """
+
+    problem: DesignProblem
+    limits: MotionLimits
+    clearance: Clearance | None
+    obstacles: tuple[Obstacle, ...]
+    notes: tuple[str, ...]
+
+
+def problem_of(
+    settings: DesignSettings,
+    model: RobotModel,
+    regressor: Regressor,
+    prior: ParameterSet | None = None,
+    after: bool = False,
+) -> Plan:
+    """What is to be searched, for one robot.
+
+    Args:
+        settings: the demands.
+        model: the robot.
+        regressor: of it, with the terms that are to be identified.
+        prior: an earlier identification: its torques are those that are limited.
+        after: whether what it already tells counts.
+
+    Raises:
+        RobotDynIdError: demands that do not fit the robot or one another.
+    """
+    (limits, notes), base = limits_of(settings, model), base_parameters(regressor)
+    signals = sorted({term.name for _, term in regressor.terms if term.signal})
+    if signals:
+        raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
+    posture = per_joint(settings.posture, model, "posture", math.nan)
+    if settings.posture and np.isnan(posture).any():
+        missing = [name for name, value in zip(model.joint_names, posture, strict=True) if math.isnan(value)]
+        raise UsageError(f"posture: give a position for {', '.join(missing)} too, or none at all")
+    own = {item.name: getattr(settings, item.name) for item in fields(Demand) if hasattr(settings, item.name)}
+    demand = Demand(**{**own, "posture": tuple(posture) if settings.posture else ()})
+    family = make_parametrisation(settings.form, limits, demand)
+    obstacles = obstacles_of(settings.obstacles)
+    clearance = _clearance(settings, model, obstacles)
+    information = Information(regressor, base, noise_of(settings.noise, model))
+    problem = DesignProblem(
+        family,
+        information,
+        _objective(settings, base.names, prior if after else None),
+        limits,
+        tuple(_requirements(settings, model, limits, family.duration, clearance, prior)),
+        settings.rate,
+        prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2),
+    )
+    return Plan(problem, limits, clearance, obstacles, (*notes, *(clearance.notes if clearance else ())))
+
+
+def weakest_of(prior: ParameterSet) -> tuple[str, ...]:
+    """The parameters that an earlier identification knows worst, as a share of their values, the worst first."""
+    with np.errstate(divide="ignore"):
+        share = prior.standard_deviations / np.abs(prior.values)
+    return tuple(prior.names[number] for number in np.argsort(-share, kind="stable")[:WEAKEST])
+
+
+def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> Objective:
+    name = settings.objective or ("d_optimal" if prior is None else "a_optimal")
+    chosen = settings.parameters or (() if prior is None or settings.objective else weakest_of(prior))
+    for wanted in chosen:
+        if wanted not in names:
+            raise UsageError(f"parameters: {wanted} is not a base parameter; {suggestion(wanted, list(names))}")
+    if name != "a_optimal":
+        return OBJECTIVES[name]
+    places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
+    # an error counts as a share of the value; of a value near 0, as a share of its own uncertainty
+    scale = 1.0 if prior is None else np.maximum(np.abs(prior.values), prior.standard_deviations)
+    usable = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
+    return lambda information: a_optimal(information, places, usable)
+
+
+def _clearance(settings: DesignSettings, model: RobotModel, obstacles: Sequence[Obstacle]) -> Clearance | None:
+    if settings.clearance <= 0.0:
+        return None
+    pairs = [(str(first), str(second)) for first, second in settings.allowed]
+    return Clearance(model, obstacles, settings.folders, pairs, settings.srdf or None)
+
+
+def _requirements(
+    settings: DesignSettings,
+    model: RobotModel,
+    limits: MotionLimits,
+    duration: float,
+    clearance: Clearance | None,
+    prior: ParameterSet | None,
+) -> list[Requirement]:
+    found: list[Requirement] = [JointLimits(limits)]
+    effort = settings.effort_scale * model.limits.effort
+    if settings.effort_scale > 0.0 and np.isfinite(effort).any():
+        found.append(EffortLimits(*_torque_model(settings, model, prior), effort))
+    if clearance is not None and clearance.pairs:
+        found.append(Separation(clearance, settings.clearance))
+    if settings.workspace:
+        room = settings.workspace
+        found.append(InWorkspace(Workspace(model, room["link"], np.array(room["lower"]), np.array(room["upper"]))))
+    if settings.quiet_band:
+        found.append(QuietBand(limits, duration, *settings.quiet_band))
+    return found
+
+
+def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> tuple[Regressor, Array]:
+    if prior is None:
+        regressor, parameters = Regressor(model), model.inertial_parameters.copy()
+    else:
+        regressor = regressor_of(prior)
+        parameters = np.concatenate([prior.standard_parameters, prior.term_values])
+    if settings.payload:
+        parameters[: 10 * len(model.body_names)] += payload_parameters(model, settings.payload)
+    return regressor, parameters
+
+
+def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
+    """Standard parameters of a point mass on a link, shape (10 b,).
+
+    Raises:
+        UsageError: a mass or position that is none.
+        ModelError: no such link.
+    """
+    try:
+        mass, at = float(payload["mass"]), np.array(payload["position"], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError("payload: mass must be a number and position three numbers [kg, m]") from None
+    placement = placement_of(model, str(payload["link"]))
+    if not (mass > 0.0 and at.shape == (3,)) or placement.body < 0:
+        raise UsageError("payload: needs a positive mass, three numbers for its position, and a link that moves")
+    x, y, z = placement.rotation @ at + placement.position
+    inertia = [y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y]
+    parameters = np.zeros((len(model.body_names), 10))
+    parameters[placement.body] = mass * np.array([1.0, x, y, z, *inertia])
+    return parameters.ravel()
+
+
+def per_joint(values: Mapping[str, float], model: RobotModel, key: str, default: float) -> Array:
+    """Values by joint name, `all` for those that are not named, in the model's order, shape (n,).
+
+    Raises:
+        UsageError: a joint that the robot does not have, a value that is no number.
+    """
+    for name, value in values.items():
+        if name not in (*model.joint_names, "all"):
+            raise UsageError(f"{key}: {name} is not a joint; {suggestion(name, list(model.joint_names))}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise UsageError(f"{key}.{name}: must be a number, not {value!r}")
+    return np.array([float(values.get(name, values.get("all", default))) for name in model.joint_names])
+
+
+def noise_of(values: Mapping[str, float], model: RobotModel) -> Array:
+    """Torque noise of every joint, as given or as a share of its effort limit, shape (n,)."""
+    effort = np.where(np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / NOISE)
+    given = per_joint(values, model, "noise", math.nan)
+    return np.where(np.isnan(given), NOISE * effort, given)
+
+
+def prior_information(prior: ParameterSet, names: Sequence[str]) -> Array:
+    """What an earlier identification tells, shape (p, p): the inverse of its covariance, 0 where it tells nothing.
+
+    Raises:
+        InputError: it has other base parameters.
+    """
+    if tuple(names) != tuple(prior.names):
+        raise InputError(
+            "the earlier identification has other base parameters than this design: use the same robot, joints and "
+            "terms (--config)"
+        )
+    known = np.isfinite(prior.standard_deviations) & (prior.standard_deviations > 0.0)
+    information = np.zeros((len(names),) * 2)
+    information[np.ix_(known, known)] = np.linalg.pinv(prior.covariance[np.ix_(known, known)], hermitian=True)
+    return information
