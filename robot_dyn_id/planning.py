@@ -107,6 +107,7 @@ def problem_of(
     signals = sorted({term.name for _, term in regressor.terms if term.signal})
     if signals:
         raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
+    known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
     posture = per_joint(settings.posture, model, "posture", math.nan)
     if settings.posture and np.isnan(posture).any():
         missing = [name for name, value in zip(model.joint_names, posture, strict=True) if math.isnan(value)]
@@ -124,7 +125,7 @@ def problem_of(
         limits,
         tuple(_requirements(settings, model, limits, family.duration, clearance, prior)),
         settings.rate,
-        prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2),
+        known,
     )
     return Plan(problem, limits, clearance, obstacles, (*notes, *(clearance.notes if clearance else ())))
 

@@ -60,7 +60,14 @@ def test_every_argument_of_a_launch_file_does_something(path):
 
 
 def test_every_scenario_has_a_launch_file():
-    assert [path.name.split(".")[0] for path in LAUNCH] == ["excite", "offline", "record", "robot", "simulation", "twin"]
+    assert [path.name.split(".")[0] for path in LAUNCH] == [
+        "excite",
+        "offline",
+        "record",
+        "robot",
+        "simulation",
+        "twin",
+    ]
 
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=name)

@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.cli import progress
 from robot_dyn_id.configuration import read_configuration
 from robot_dyn_id.design_settings import DesignSettings, read_design_settings
+from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design import Design, design, repeated
 from robot_dyn_id.excitation.forms import FORMS
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.after and arguments.parameters:
         raise UsageError("--after brings its own parameters: leave --parameters out")
     prior = _earlier(arguments.after or arguments.parameters)
+    if prior is not None:
+        check_robot(prior, RobotModel.from_urdf(arguments.robot))
     model, regressor = _robot(arguments, prior if arguments.after else None)
     settings = _settings(arguments, model)
     if arguments.limits:
