@@ -6,9 +6,20 @@ from robot_dyn_id.estimators.least_squares import (
     OrdinaryLeastSquares,
     WeightedLeastSquares,
 )
+from robot_dyn_id.estimators.map import MaximumAPosteriori
+from robot_dyn_id.estimators.ridge import Ridge
+from robot_dyn_id.estimators.robust import Robust
 
 ESTIMATORS: dict[str, type[Estimator]] = {
-    estimator.name: estimator for estimator in (WeightedLeastSquares, GeneralizedLeastSquares, OrdinaryLeastSquares)
+    estimator.name: estimator
+    for estimator in (
+        WeightedLeastSquares,
+        GeneralizedLeastSquares,
+        OrdinaryLeastSquares,
+        Robust,
+        MaximumAPosteriori,
+        Ridge,
+    )
 }
 """Estimators by the name that configurations use."""
 
@@ -17,6 +28,9 @@ __all__ = [
     "Estimate",
     "Estimator",
     "GeneralizedLeastSquares",
+    "MaximumAPosteriori",
     "OrdinaryLeastSquares",
+    "Ridge",
+    "Robust",
     "WeightedLeastSquares",
 ]

@@ -7,6 +7,24 @@ from typing import ClassVar, Protocol
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.problem import LinearProblem
+from robot_dyn_id.regressor import Regressor
+
+
+@dataclass(frozen=True)
+class EstimatedConstant:
+    """A constant of a term that was chosen from the data.
+
+    Attributes:
+        name: `term.constant`, e.g. stribeck.stribeck_velocity.
+        joint: joint or coupling that the term acts on.
+        value: [rad/s or m/s].
+        standard_deviation: one sigma, that of its logarithm times the value; infinite where the data cannot tell.
+    """
+
+    name: str
+    joint: str
+    value: float
+    standard_deviation: float
 
 
 @dataclass(frozen=True)
@@ -22,6 +40,10 @@ class Estimate:
         noise_rms: of what is left of each joint's residual when its own past is taken off, shape (n,).
         rows: samples used, over all joints.
         unseen: parameters with a share in a direction that the data do not show.
+        drawn_to: what the values are drawn towards, away from the data: they are biased, and the covariance holds for
+            parameters that this prior would not be surprised by. Empty: nothing.
+        constants: constants of terms that were chosen from the data.
+        regressor: robot and terms with those constants; None where none were chosen.
         notes: what the user should know about this estimate.
     """
 
@@ -33,6 +55,9 @@ class Estimate:
     noise_rms: Array
     rows: int
     unseen: tuple[str, ...] = ()
+    drawn_to: str = ""
+    constants: tuple[EstimatedConstant, ...] = ()
+    regressor: Regressor | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
 

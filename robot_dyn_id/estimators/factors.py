@@ -97,15 +97,19 @@ class Factors:
             triangles.append(triangle[:, np.append(kept, True)])
         return Factors(len(parameters), tuple(supports), tuple(triangles), self.counts)
 
-    def solve(self, weights: Sequence[float] | Array) -> Solution:
+    def solve(self, weights: Sequence[float] | Array, rows: Array | None = None) -> Solution:
         """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""
-        blocks = []
+        return Solution.of(self.stack(weights, rows))
+
+    def stack(self, weights: Sequence[float] | Array, rows: Array | None = None) -> Array:
+        """The weighted rows [W tau] of all joints, compressed, with further `rows` (k, p + 1), shape (any, p + 1)."""
+        blocks = [] if rows is None else [rows]
         for support, triangle, weight in zip(self.supports, self.triangles, weights, strict=True):
             block = np.zeros((len(triangle), self.parameters + 1))
             block[:, support] = triangle[:, :-1] * weight
             block[:, -1] = triangle[:, -1] * weight
             blocks.append(block)
-        return Solution.of(np.concatenate(blocks))
+        return np.concatenate(blocks)
 
     def squared_residuals(self, values: Array) -> Array:
         """Sum of squared residuals of each joint, shape (n,)."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, Solution
-from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.fitting import (
+    check_options,
+    conclude,
+    factors_of,
+    refined,
+    reweighted,
+    sandwich,
+    whitened,
+)
 from robot_dyn_id.problem import LinearProblem
-from robot_dyn_id.regressor import Integers
-
-CORRECTIONS = 1
-"""Passes that give the residual back what the fit has taken from it, before its autocovariance is used."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,15 @@ class OrdinaryLeastSquares:
         Raises:
             UsageError: a negative order, an unknown method.
         """
-        _check(self.autoregressive_order, self.method)
+        check_options(self.autoregressive_order, self.method)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        factors = _factors(problem, self.method)
+        factors = factors_of(problem, self.method)
         weights = np.ones(len(factors.counts))
-        solution = _refined(problem, factors.solve(weights), weights, self.method)
-        noise, covariance = _sandwich(problem, solution, weights, self.autoregressive_order)
-        return _conclude(problem, factors, solution, solution, covariance, noise)
+        solution = refined(problem, factors.solve(weights), weights, self.method)
+        noise, covariance = sandwich(problem, solution, weights, self.autoregressive_order)
+        return conclude(problem, factors, solution, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
@@ -73,15 +76,15 @@ class WeightedLeastSquares:
         Raises:
             UsageError: a negative order, an unknown method.
         """
-        _check(self.autoregressive_order, self.method)
+        check_options(self.autoregressive_order, self.method)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        factors = _factors(problem, self.method)
-        ordinary, solution, weights = _reweighted(factors)
-        solution = _refined(problem, solution, weights, self.method)
-        noise, covariance = _sandwich(problem, solution, weights, self.autoregressive_order)
-        return _conclude(problem, factors, ordinary, solution, covariance, noise)
+        factors = factors_of(problem, self.method)
+        ordinary, solution, weights = reweighted(factors)
+        solution = refined(problem, solution, weights, self.method)
+        noise, covariance = sandwich(problem, solution, weights, self.autoregressive_order)
+        return conclude(problem, factors, ordinary, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
@@ -110,116 +113,11 @@ class GeneralizedLeastSquares:
         Raises:
             UsageError: a negative order, no pass at all, an unknown method.
         """
-        _check(self.autoregressive_order, self.method)
+        check_options(self.autoregressive_order, self.method)
         if self.passes < 1:
             raise UsageError(f"generalized: passes must be 1 or more, not {self.passes}")
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        plain = _factors(problem, self.method)
-        ordinary, solution, _ = _reweighted(plain)
-        white, weights = plain, np.ones(len(plain.counts))
-        lagged = LaggedGrams.of(problem, self.autoregressive_order)
-        taken = np.zeros((len(plain.counts), self.autoregressive_order + 1))
-        for _ in range(self.passes):
-            whitening = fit_whitening(lagged.residual(solution.values) + taken, lagged.counts)
-            white = Factors.of(problem, whitening.tiles(problem), self.method)
-            for _ in range(2):
-                weights = _inverse_rms(white, solution.values)
-                solution = white.solve(weights)
-            taken = lagged.fitted(solution.inverse)
-        return _conclude(problem, plain, ordinary, solution, solution.inverse, 1.0 / weights)
-
-
-def _check(order: int, method: str) -> None:
-    if order < 0:
-        raise UsageError(f"autoregressive_order must be 0 or more, not {order}")
-    if method not in METHODS:
-        raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
-
-
-def _factors(problem: LinearProblem, method: str) -> Factors:
-    factors = Factors.of(problem, method=method)
-    rows = int(factors.counts.sum())
-    if rows < len(problem.names):
-        raise InputError(
-            f"only {rows} rows for {len(problem.names)} parameters: record longer, or identify fewer joints or terms"
-        )
-    return factors
-
-
-def _refined(problem: LinearProblem, solution: Solution, weights: Array, method: str) -> Solution:
-    """One step of iterative refinement for `gram`, whose solution has lost half of its digits; `qr` needs none."""
-    if method != "gram":
-        return solution
-    gradient = np.zeros_like(solution.values)
-    for tile in problem.tiles():
-        support = problem.supports[tile.joint]
-        residual = tile.block[-1] - solution.values[support] @ tile.block[:-1]
-        gradient[support] += weights[tile.joint] ** 2 * (tile.block[:-1] @ residual)
-    return replace(solution, values=solution.values + solution.inverse @ gradient)
-
-
-def _reweighted(factors: Factors) -> tuple[Solution, Solution, Array]:
-    """Ordinary solution, weighted solution, and the weights that it was found with."""
-    ordinary = factors.solve(np.ones(len(factors.counts)))
-    solution, weights = ordinary, np.ones(len(factors.counts))
-    for _ in range(4):
-        weights = _inverse_rms(factors, solution.values)
-        solution = factors.solve(weights)
-    return ordinary, solution, weights
-
-
-def _sandwich(problem: LinearProblem, solution: Solution, weights: Array, order: int) -> tuple[Array, Array]:
-    """RMS of each joint's white noise, and the covariance H^-1 (sum w^4 W' Omega W) H^-1 of a weighted solution.
-
-    Omega is the covariance of a joint's residual, C C' with C the autoregressive model run forward on white noise. For
-    stationary residuals C' C is the same up to the ends, so W' Omega W is the Gram matrix of the coloured columns C W.
-    """
-    lagged = LaggedGrams.of(problem, order)
-    residual = lagged.residual(solution.values)
-    autocovariance = residual * (lagged.counts / _freedom(len(solution.values), lagged.counts))[:, None]
-    for _ in range(1 + CORRECTIONS):
-        whitening = fit_whitening(autocovariance, lagged.counts)
-        coloured = Factors.of(problem, whitening.coloured_tiles(problem))
-        middle = np.zeros_like(solution.inverse)
-        for joint, weight in enumerate(weights):
-            support, columns = coloured.supports[joint], coloured.triangles[joint][:, :-1]
-            scale = weight**4 * whitening.noise_rms[joint] ** 2
-            middle[np.ix_(support, support)] += scale * (columns.T @ columns)
-        covariance = solution.inverse @ middle @ solution.inverse
-        autocovariance = residual + lagged.fitted(covariance)
-    return whitening.noise_rms, covariance
-
-
-def _freedom(parameters: int, counts: Array | Integers) -> Array:
-    """Rows of each joint less its share of the parameters, at least 1."""
-    return np.asarray(np.maximum(counts - parameters * counts / max(1.0, float(counts.sum())), 1.0))
-
-
-def _inverse_rms(factors: Factors, values: Array) -> Array:
-    """Weights 1 / residual RMS, each joint's own share of the parameters taken off its rows."""
-    rms = np.sqrt(factors.squared_residuals(values) / _freedom(factors.parameters, factors.counts))
-    largest = rms.max(initial=0.0)
-    return np.asarray(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0))
-
-
-def _conclude(
-    problem: LinearProblem,
-    plain: Factors,
-    ordinary: Solution,
-    solution: Solution,
-    covariance: Array,
-    noise: Array,
-) -> Estimate:
-    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return Estimate(
-        values=solution.values,
-        covariance=covariance,
-        standard_deviations=np.where(solution.unseen, np.inf, sigma),
-        condition_number=ordinary.condition_number,
-        residual_rms=np.sqrt(plain.squared_residuals(solution.values) / np.maximum(plain.counts, 1)),
-        noise_rms=noise,
-        rows=int(plain.counts.sum()),
-        unseen=tuple(str(name) for name in np.array(problem.names)[solution.unseen]),
-    )
+        found = whitened(problem, self.autoregressive_order, self.passes, self.method, Factors.solve)
+        return conclude(problem, found.plain, found.ordinary, found.solution, found.solution.inverse, found.noise)

@@ -1,0 +1,96 @@
+"""Ridge regression: least squares that prefer small parameters (Hoerl and Kennard 1970)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
+from robot_dyn_id.problem import LinearProblem
+
+PENALTIES = np.geomspace(1e-12, 1e3, 61)
+"""Among these, and then around the best of them, the most likely penalty is looked for."""
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """`generalized` with a penalty on parameters by the torque that they cause, |W theta - tau|^2 + a |D theta|^2.
+
+    D holds the norms of the white columns, so that a is the penalty's share of a parameter's information. It amounts to
+    a prior of zero, and the covariance is the posterior's. Unless given, a is the most likely one.
+
+    Attributes:
+        penalty: a; 0 finds it from the data.
+        autoregressive_order: past rows that a residual is predicted from.
+        passes: whitening passes.
+    """
+
+    penalty: float = 0.0
+    autoregressive_order: int = 6
+    passes: int = 2
+
+    name: ClassVar[str] = "ridge"
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a negative penalty or order, no pass at all.
+        """
+        check_options(self.autoregressive_order)
+        if not 0.0 <= self.penalty < math.inf:
+            raise UsageError(f"ridge: penalty must be 0 (found from the data) or positive, not {self.penalty}")
+        if self.passes < 1:
+            raise UsageError(f"ridge: passes must be 1 or more, not {self.passes}")
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`."""
+        used = self.penalty
+
+        def solve(white: Factors, weights: Array) -> Solution:
+            nonlocal used
+            stack = white.stack(weights)
+            norms = np.linalg.norm(stack[:, :-1], axis=0)
+            used = self.penalty or likeliest_penalty(stack, norms)
+            rows = np.column_stack([np.diag(np.sqrt(used) * norms), np.zeros(len(norms))])
+            return Solution.of(np.concatenate([stack, rows]))
+
+        found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
+        solution = replace(found.solution, unseen=found.ordinary.unseen)
+        return conclude(
+            problem,
+            found.plain,
+            found.ordinary,
+            solution,
+            solution.inverse,
+            found.noise,
+            drawn_to=f"zero, with {used:.2g} of the information that the data have of each parameter",
+        )
+
+
+def likeliest_penalty(stack: Array, norms: Array) -> float:
+    """The penalty under which the data are most likely, the parameters taken for normal with mean zero (MacKay 1992).
+
+    Args:
+        stack: rows [W tau] of unit variance, shape (any, p + 1).
+        norms: of the columns, shape (p,).
+    """
+    left, singular, _ = np.linalg.svd(stack[:, :-1] / np.where(norms > 0, norms, 1.0), full_matrices=False)
+    squares, projected = singular**2, (left.T @ stack[:, -1]) ** 2
+
+    def surprise(logarithm: float) -> float:
+        penalty = np.exp(logarithm)
+        return float(np.sum(np.log1p(squares / penalty) + penalty / (squares + penalty) * projected))
+
+    grid = np.log(PENALTIES)
+    best = int(np.argmin([surprise(value) for value in grid]))
+    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    return float(np.exp(minimize_scalar(surprise, bounds=around, method="bounded", options={"xatol": 1e-6}).x))
