@@ -53,7 +53,7 @@ def assemble(
         units=base.units,
         values=estimate.values,
         standard_deviations=estimate.standard_deviations,
-        status=_status(estimate),
+        status=_status(base.names, estimate),
         covariance=estimate.covariance,
         column_names=base.column_names,
         mapping=base.mapping,
@@ -87,7 +87,8 @@ def assemble(
     )
 
 
-def _status(estimate: Estimate) -> tuple[str, ...]:
+def _status(names: Sequence[str], estimate: Estimate) -> tuple[str, ...]:
     sigma = estimate.standard_deviations
     weak = ~(sigma <= WEAK * np.abs(estimate.values))
-    return tuple(np.where(np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
+    unseen = np.isin(names, estimate.unseen)
+    return tuple(np.where(unseen | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())

@@ -13,6 +13,8 @@ import yaml
 from robot_dyn_id.base_parameters import PIVOTS
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
+from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.settings import VELOCITIES, Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import CHECKS
@@ -67,7 +69,7 @@ class Configuration:
         couplings: name: {weights: {joint: weight}, terms: as above}.
         estimator: name, or {name: ..., option: value}.
         pivots: rref or qr.
-        estimate_widths: whether the smoothing widths of Coulomb friction are chosen from the data.
+        prior: an earlier `parameters.yaml` for estimators that use one, in place of the URDF.
         reversal_speed: speed below which a joint's rows are left out [rad/s or m/s], or auto.
         thresholds: of the verdict.
         ignore: health checks to overrule.
@@ -84,7 +86,7 @@ class Configuration:
     couplings: tuple[Coupling, ...] = ()
     estimator: Estimator = field(default_factory=ESTIMATORS["weighted"])
     pivots: str = "rref"
-    estimate_widths: bool = False
+    prior: ParameterSet | None = None
     reversal_speed: float | str = 0.0
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
@@ -116,7 +118,7 @@ class Configuration:
             filter_order=self.filter_order,
             velocity=self.velocity,
             pivots=self.pivots,
-            estimate_widths=self.estimate_widths,
+            prior=self.prior,
             reversal_speed=self.reversal_speed,
             reversal_speeds=self.reversal_speeds,
             thresholds=self.thresholds,
@@ -164,7 +166,7 @@ def parse_configuration(content: Any) -> Configuration:
         "couplings": _couplings,
         "estimator": _estimator,
         "pivots": lambda value, key: _one_of(value, key, PIVOTS),
-        "estimate_widths": _flag,
+        "prior": lambda value, key: read_parameters(_text(value, key)),
         "reversal_speed": lambda value, key: value if value == AUTO else _number(value, key),
         "thresholds": lambda value, key: Thresholds(**_numbers(value, key, [f.name for f in fields(Thresholds)])),
         "ignore": lambda value, key: tuple(_one_of(v, key, CHECKS) for v in _texts(value, key)),

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.assembly import assemble
-from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.consistency import negative_terms
 from robot_dyn_id.dataset import Excerpt, Recording, duration
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Estimate
-from robot_dyn_id.estimators.smoothing import choose_widths
 from robot_dyn_id.evaluation import Evaluation, evaluate
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.prior import nominal_prior
+from robot_dyn_id.prior import Prior, earlier_prior, nominal_prior
 from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
@@ -131,18 +130,10 @@ def identify(
     trained = Ranges.of(walk())
     plan, more = _without_reversals(plan, training, joints, settings, trained)
     warnings += more
-    if settings.estimate_widths:
-        progress("choosing the smoothing widths")
-        regressor = choose_widths(
-            regressor,
-            base.independent,
-            trained.dq_max,
-            lambda wide, columns: linear_problem(wide, columns, walk, plan),
-        )
-        base = base_parameters(regressor, pivots=settings.pivots)
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
-    prior = nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
+    prior = _prior(settings, regressor, base)
     estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan, prior))
+    regressor = estimate.regressor or regressor
     warnings += negative_terms(regressor, base, estimate.values, estimate.standard_deviations)
     warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")
@@ -165,6 +156,14 @@ def identify(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )
     return Identification(parameters, evaluation, estimate, (estimate.rows, dropped), tuple(r.source for r in held_out))
+
+
+def _prior(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
+    """The earlier parameter set if one is given, else the URDF if it has masses."""
+    model = regressor.model
+    if settings.prior is not None:
+        return earlier_prior(settings.prior, model, regressor.names, base.mapping)
+    return nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
 
 
 def _without_reversals(

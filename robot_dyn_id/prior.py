@@ -37,6 +37,11 @@ class Prior:
     scales: Array
     mapping: Array
 
+    @property
+    def center(self) -> Array:
+        """Expected values of the base parameters, shape (p,)."""
+        return np.asarray(self.mapping @ self.values)
+
     def rows(self, spread: float) -> Array:
         """Independent equations of unit variance on the base parameters, [A b] with A base = b, shape (k, p + 1).
 

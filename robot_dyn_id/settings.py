@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import Estimator, WeightedLeastSquares
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.reversals import check_speed
@@ -29,7 +30,7 @@ class Settings:
         filter_order: of one pass.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
-        estimate_widths: whether the smoothing width of Coulomb friction is chosen from the data, joint by joint.
+        prior: an earlier parameter set for estimators that use one, in place of the URDF.
         reversal_speed: speed below which a joint's rows are left out [rad/s or m/s]: 0 keeps all, `auto` is three
             standard deviations of the velocity's noise.
         reversal_speeds: of single joints, in place of that.
@@ -45,7 +46,7 @@ class Settings:
     filter_order: int = 4
     velocity: str = "auto"
     pivots: str = "rref"
-    estimate_widths: bool = False
+    prior: ParameterSet | None = None
     reversal_speed: float | str = 0.0
     reversal_speeds: Mapping[str, float] = field(default_factory=dict)
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -55,9 +56,12 @@ class Settings:
         """Check the choices.
 
         Raises:
-            UsageError: unknown velocity source, a filter that is none, terms that overlap, couplings of one name.
+            UsageError: unknown velocity source, a filter that is none, terms that overlap, couplings of one name, a
+                prior that the estimator would not use.
         """
         refuse_overlaps(self.terms)
+        if self.prior is not None and not self.estimator.uses_prior:
+            raise UsageError(f"estimator {self.estimator.name} uses no prior: use map, or leave the prior out")
         for what, speed in (("all joints", self.reversal_speed), *self.reversal_speeds.items()):
             check_speed(speed, what)
         names = [coupling.name for coupling in self.couplings]

@@ -8,7 +8,6 @@ import pytest
 from scipy.signal import lfilter
 from simulated import Simulated
 
-from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import (
     ESTIMATORS,
@@ -17,15 +16,11 @@ from robot_dyn_id.estimators import (
     WeightedLeastSquares,
 )
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.smoothing import choose_widths
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.problem import LinearProblem, Tile
-from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.terms import Coulomb, Offset, Viscous
-from robot_dyn_id.validation import Ranges
 
 SUPPORTS = (np.arange(6), np.arange(2, 8))
 TRUTH = np.array([3.0, -1.0, 0.5, 20.0, -0.02, 7.0, 1.0, -4.0])
@@ -68,7 +63,7 @@ def stacked(columns, torques, weights=(1.0, 1.0)):
     return np.vstack(blocks), np.concatenate([weight * tau for weight, tau in zip(weights, torques, strict=True)])
 
 
-every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+every_estimator = pytest.mark.parametrize("name", ["weighted", "generalized", "ols"])
 every_method = pytest.mark.parametrize("method", ["qr", "gram"])
 
 
@@ -224,23 +219,6 @@ def test_the_colour_of_the_residuals_is_found():
     np.testing.assert_allclose(whitening.filters, [[1.0, -0.8, 0.0]] * 2, atol=0.03)
     np.testing.assert_allclose(estimate.residual_rms, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(estimate.noise_rms, [0.6, 1.8], rtol=0.05)
-
-
-def test_the_smoothing_width_is_found():
-    robot = Simulated(terms=(Viscous(), Coulomb(0.15), Offset()))
-    recording = robot.record(duration=40.0, noise=0.02)
-    plan = SignalPlan.of(100.0, LowPass(10.0), False)
-    walk = walker([recording], robot.joints, {}, plan)
-    start = Regressor(robot.model, terms_on_joints(robot.model, (Viscous(), Coulomb(0.02), Offset())))
-    speeds = Ranges.of(walk()).dq_max
-    chosen = choose_widths(
-        start,
-        base_parameters(start).independent,
-        speeds,
-        lambda regressor, columns: linear_problem(regressor, columns, walk, plan),
-    )
-    widths = [term.smoothing_width for _, term in chosen.terms if isinstance(term, Coulomb)]
-    np.testing.assert_allclose(widths, 0.15, rtol=0.3)
 
 
 RUNS = 40

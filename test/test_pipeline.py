@@ -249,7 +249,7 @@ def test_what_is_not_excited_is_named(robot, recording):
 
 
 def test_smoothing_widths_are_estimated_on_request(robot, recording):
-    parameters = run(robot, recording, settings=Settings(estimate_widths=True)).parameters
+    parameters = run(robot, recording, settings=Settings(estimator=ESTIMATORS["separable"]())).parameters
     assert set(parameters.term_constant_names) == {"coulomb.smoothing_width"}
     assert len(set(parameters.term_constant_values)) > 1
     assert np.all(parameters.term_constant_values < 0.1)

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--cutoff", type=float, metavar="HZ", help="zero-phase low-pass (default: from the data)")
     parser.add_argument("--estimator", choices=list(ESTIMATORS), help="default: weighted")
+    parser.add_argument("--prior", metavar="FILE", help="earlier parameters.yaml for map (default: the URDF)")
     parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
     add_configuration(parser)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.estimators import ESTIMATORS
+from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.terms.friction import with_friction
 
 
@@ -32,4 +33,6 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
         given["estimator"] = ESTIMATORS[arguments.estimator]()
     if getattr(arguments, "friction", None) is not None:
         given["terms"] = with_friction(configuration.terms, arguments.friction)
+    if getattr(arguments, "prior", None) is not None:
+        given["prior"] = read_parameters(arguments.prior)
     return replace(configuration, **given)

@@ -9,6 +9,7 @@ from robot_dyn_id.estimators.least_squares import (
 from robot_dyn_id.estimators.map import MaximumAPosteriori
 from robot_dyn_id.estimators.ridge import Ridge
 from robot_dyn_id.estimators.robust import Robust
+from robot_dyn_id.estimators.separable import Separable
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     estimator.name: estimator
@@ -19,6 +20,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         Robust,
         MaximumAPosteriori,
         Ridge,
+        Separable,
     )
 }
 """Estimators by the name that configurations use."""
@@ -32,5 +34,6 @@ __all__ = [
     "OrdinaryLeastSquares",
     "Ridge",
     "Robust",
+    "Separable",
     "WeightedLeastSquares",
 ]

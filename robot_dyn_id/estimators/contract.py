@@ -62,9 +62,15 @@ class Estimate:
 
 
 class Estimator(Protocol):
-    """Constructor: options only. `fit` walks the problem's tiles as often as it needs and returns a new value."""
+    """Constructor: options only. `fit` walks the problem's tiles as often as it needs and returns a new value.
+
+    Attributes:
+        name: what configurations call it.
+        uses_prior: whether it looks at the problem's prior.
+    """
 
     name: ClassVar[str]
+    uses_prior: ClassVar[bool]
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """Estimate the parameters.

@@ -35,6 +35,7 @@ class OrdinaryLeastSquares:
     method: str = "qr"
 
     name: ClassVar[str] = "ols"
+    uses_prior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -69,6 +70,7 @@ class WeightedLeastSquares:
     method: str = "qr"
 
     name: ClassVar[str] = "weighted"
+    uses_prior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -106,6 +108,7 @@ class GeneralizedLeastSquares:
     method: str = "qr"
 
     name: ClassVar[str] = "generalized"
+    uses_prior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the options.

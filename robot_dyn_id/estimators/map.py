@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from robot_dyn_id.dataset import Array
@@ -32,6 +32,7 @@ class MaximumAPosteriori:
     passes: int = 2
 
     name: ClassVar[str] = "map"
+    uses_prior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -53,10 +54,13 @@ class MaximumAPosteriori:
         """
         if problem.prior is None:
             raise UsageError("map: there is no prior: complete the masses of the URDF, or use another estimator")
-        rows = problem.prior.rows(self.spread)
+        rows, center = problem.prior.rows(self.spread), problem.prior.center
 
         def solve(white: Factors, weights: Array) -> Solution:
-            return white.solve(weights, rows)
+            stack = white.stack(weights, rows)
+            stack[:, -1] -= stack[:, :-1] @ center  # so that what rounding hides stays at the prior, not at zero
+            solution = Solution.of(stack)
+            return replace(solution, values=center + solution.values)
 
         found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
         return conclude(

@@ -38,6 +38,7 @@ class Ridge:
     passes: int = 2
 
     name: ClassVar[str] = "ridge"
+    uses_prior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the options.

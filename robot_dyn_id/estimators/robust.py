@@ -56,6 +56,7 @@ class Robust:
     iterations: int = 100
 
     name: ClassVar[str] = "robust"
+    uses_prior: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the options.

@@ -21,6 +21,8 @@ def identification_summary(identification: Identification, parameters_file: str)
         "held_out_sources": list(identification.held_out_sources),
         "sources": list(parameters.data_sources),
         "estimator": parameters.estimator,
+        "drawn_to": estimate.drawn_to,
+        "constants": [{**vars(c), "standard_deviation": _finite(c.standard_deviation)} for c in estimate.constants],
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
     }

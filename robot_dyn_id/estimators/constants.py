@@ -1,0 +1,262 @@
+"""Free constants of the terms of a problem, and the problem made linear in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.estimators.fitting import inverse_rms
+from robot_dyn_id.problem import LinearProblem, Origin, Tile
+from robot_dyn_id.regressor import Integers, Regressor
+from robot_dyn_id.terms import FreeConstant, Term
+
+WEIGHINGS = 4
+"""Solutions from one set of weights to the next."""
+
+STRIDE = 1.5
+"""Greatest change of a logarithm in one step."""
+
+END = 1e-6
+"""Logarithms closer than this to the end of their range are at it."""
+
+
+@dataclass(frozen=True)
+class Slopes(Term):
+    """The derivatives of a term's columns by the logarithms of its free constants, as columns of a term of their own.
+
+    Attributes:
+        term: the term.
+    """
+
+    term: Term
+
+    def __post_init__(self) -> None:
+        """Take over what a class of terms has in common: the columns of the first free constant, then of the next."""
+        symbols = tuple(f"{free.name}_{symbol}_" for free in self.term.free for symbol in self.term.symbols)
+        object.__setattr__(self, "symbols", symbols)
+        object.__setattr__(self, "signal", self.term.signal)
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        values = np.array([self.term.constants[free.name] for free in self.term.free])
+        slopes = values[:, None, None] * self.term.constant_slopes(y, dy, ddy)
+        return np.asarray(slopes.reshape(-1, len(dy)))
+
+    def factor(self, weights: Array, signal: Array) -> Array:
+        """See `Term.factor`."""
+        return self.term.factor(weights, signal)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The k free constants of a problem.
+
+    Attributes:
+        origin: what the rows of the problem were made of.
+        names: of its p parameters.
+        places: number of the term in `origin.regressor.terms`, and which constant.
+        lower, upper: ends of the ranges of the logarithms, shape (k,).
+    """
+
+    origin: Origin
+    parameters: tuple[str, ...]
+    places: tuple[tuple[int, FreeConstant], ...]
+    lower: Array
+    upper: Array
+
+    @staticmethod
+    def of(problem: LinearProblem) -> Constants:
+        """Those of terms on joints that move.
+
+        Raises:
+            UsageError: there are none.
+        """
+        places, ranges = [], []
+        if problem.origin is not None:
+            speeds = problem.origin.speeds()
+            for number, (coordinate, term) in enumerate(problem.origin.regressor.terms):
+                speed = float(np.abs(coordinate.weights) @ speeds)
+                for free in term.free if speed > 0.0 else ():
+                    places.append((number, free))
+                    ranges.append(free.range(speed))
+        if problem.origin is None or not places:
+            raise UsageError(
+                "separable: no term on a joint that moves has a free constant: use weighted, or a term with one, such "
+                "as stribeck, or coulomb with a smoothing_width other than 0"
+            )
+        lower, upper = np.log(np.array(ranges)).T
+        return Constants(problem.origin, problem.names, tuple(places), lower, upper)
+
+    @property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """`term.constant` and the joint or coupling, of each."""
+        terms = self.origin.regressor.terms
+        return tuple((f"{terms[i][1].name}.{free.name}", terms[i][0].name) for i, free in self.places)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """For messages."""
+        return tuple(f"{name.partition('.')[2]} of {joint}" for name, joint in self.names)
+
+    @property
+    def numbers(self) -> dict[int, list[int]]:
+        """The constants of each term that has some, by its number."""
+        found: dict[int, list[int]] = {}
+        for constant, (number, _) in enumerate(self.places):
+            found.setdefault(number, []).append(constant)
+        return found
+
+    def term(self, number: int, logarithms: Array) -> Term:
+        """A term with other constants; `logarithms` of all constants, shape (k,)."""
+        chosen = {self.places[i][1].name: float(np.exp(logarithms[i])) for i in self.numbers[number]}
+        return self.origin.regressor.terms[number][1].with_constants(chosen)
+
+    def regressor(self, logarithms: Array) -> Regressor:
+        """Robot and terms with other constants."""
+        terms = list(self.origin.regressor.terms)
+        for number in self.numbers:
+            terms[number] = (terms[number][0], self.term(number, logarithms))
+        return Regressor(self.origin.regressor.model, tuple(terms))
+
+    def first_column(self, number: int) -> int:
+        """Column of a term's first symbol in the regressor."""
+        terms = self.origin.regressor.terms
+        bodies = len(self.origin.regressor.model.body_names)
+        return 10 * bodies + sum(len(term.symbols) for _, term in terms[:number])
+
+    def linearised(self, logarithms: Array, weighted: bool) -> Linearised:
+        """The problem at these constants, and its slopes: one walk over the data."""
+        here = self.regressor(logarithms)
+        added = [(here.terms[number][0], Slopes(here.terms[number][1])) for number in self.numbers]
+        position = {int(column): i for i, column in enumerate(self.origin.columns)}
+        columns, constant, parent = list(self.origin.columns), [], []
+        at = len(here.names)
+        for number, own in self.numbers.items():
+            first, symbols = self.first_column(number), len(here.terms[number][1].symbols)
+            for i in own:
+                for symbol in range(symbols):
+                    if first + symbol in position:
+                        columns.append(at)
+                        constant.append(i)
+                        parent.append(position[first + symbol])
+                    at += 1
+        wide = self.origin.problem_of(Regressor(here.model, (*here.terms, *added)), np.array(columns))
+        return Linearised(
+            self, logarithms, weighted, wide, Factors.of(wide), np.array(constant), np.array(parent)
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """A problem at some values of its constants, with slopes.
+
+    Attributes:
+        constants: the k constants.
+        logarithms: of their values, shape (k,).
+        weighted: whether joints count by 1 / RMS of their residuals.
+        wide: the problem with the e slopes as further columns.
+        factors: its compressed rows.
+        constant: that each slope belongs to, shape (e,).
+        parent: the parameter that multiplies each slope, shape (e,).
+    """
+
+    constants: Constants
+    logarithms: Array
+    weighted: bool
+    wide: LinearProblem
+    factors: Factors
+    constant: Integers
+    parent: Integers
+
+    @cached_property
+    def _solved(self) -> tuple[Solution, Array, Array]:
+        """Best parameters at these constants, the weights, and the sum of squared residuals of each joint."""
+        plain = self.factors.keep(np.arange(len(self.constants.parameters)))
+        weights = np.ones(len(plain.counts))
+        solution = plain.solve(weights)
+        for _ in range(WEIGHINGS if self.weighted else 0):
+            weights = inverse_rms(plain, solution.values)
+            solution = plain.solve(weights)
+        return solution, weights, plain.squared_residuals(solution.values)
+
+    @property
+    def cost(self) -> float:
+        """Half of minus two log-likelihoods with a variance for each joint, or half of the sum of squares."""
+        squares, counts = self._solved[2], self.factors.counts
+        if self.weighted:
+            return float(0.5 * counts @ np.log(np.maximum(squares, 1e-300)))
+        return float(0.5 * squares.sum())
+
+    @property
+    def scale(self) -> float:
+        """What a change of the cost is compared with."""
+        return float(0.5 * self.factors.counts.sum()) if self.weighted else self.cost
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which constants are not at an end of their range, shape (k,)."""
+        low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
+        return (low > END) & (high > END)
+
+    def step(self, damping: float) -> Array:
+        """The Gauss-Newton step of the logarithms, those that would leave their range held, shape (k,).
+
+        Args:
+            damping: as a share of each constant's own information.
+        """
+        low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
+        free = np.ones(len(low), dtype=bool)
+        for _ in range(len(free)):
+            step = self._step(damping, free)
+            blocked = free & (((low <= END) & (step < 0.0)) | ((high <= END) & (step > 0.0)))
+            if not blocked.any():
+                break
+            free &= ~blocked
+        return np.clip(step, -STRIDE, STRIDE)
+
+    def _step(self, damping: float, free: NDArray[np.bool_]) -> Array:
+        """Jointly with the parameters, which is Kaufman's step once they are the best for these constants."""
+        p = len(self.constants.parameters)
+        stack = self.factors.stack(self._solved[1])
+        stack = np.column_stack([stack[:, :p], stack[:, p:-1] @ self._mixing[:, free], stack[:, -1]])
+        norms = np.linalg.norm(stack[:, p:-1], axis=0)
+        below = np.zeros((len(norms), stack.shape[1]))
+        below[:, p:-1] = np.diag(np.sqrt(damping) * norms)
+        step = np.zeros(len(free))
+        step[free] = Solution.of(np.concatenate([stack, below])).values[p:]
+        return step
+
+    @cached_property
+    def _mixing(self) -> Array:
+        """The slopes of the torque by the constants from the slopes of the columns, shape (e, k)."""
+        mixing = np.zeros((len(self.constant), len(self.logarithms)))
+        mixing[np.arange(len(self.constant)), self.constant] = self._solved[0].values[self.parent]
+        return mixing
+
+    def problem(self) -> LinearProblem:
+        """The problem with a parameter more for each constant inside its range: the change of its logarithm."""
+        p, inside = len(self.constants.parameters), np.flatnonzero(self.inside)
+        supports, mixings = [], []
+        for support in self.wide.supports:
+            mixing = self._mixing[np.ix_(support[support >= p] - p, inside)]
+            own = np.flatnonzero([i in self.constant[support[support >= p] - p] for i in inside])
+            supports.append(np.concatenate([support[support < p], p + own]))
+            mixings.append(mixing[:, own])
+
+        def tiles() -> Iterator[Tile]:
+            for tile in self.wide.tiles():
+                plain = int(np.count_nonzero(self.wide.supports[tile.joint] < p))
+                slopes = mixings[tile.joint].T @ tile.block[plain:-1]
+                yield replace(tile, block=np.concatenate([tile.block[:plain], slopes, tile.block[-1:]]))
+
+        labels = tuple(self.constants.labels[i] for i in inside)
+        return replace(
+            self.wide, names=(*self.constants.parameters, *labels), supports=tuple(supports), tiles=tiles, origin=None
+        )

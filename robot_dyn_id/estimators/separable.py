@@ -1,0 +1,125 @@
+"""Separable least squares: constants of terms beside their linear parameters (Golub and Pereyra 1973; Kaufman 1975).
+
+For given constants the best linear parameters are known, so only the constants are searched, by their logarithms: first
+on a grid from many starts, without looking at the data again, then by Gauss-Newton steps, one walk over the data each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.estimators.constants import Constants, Linearised
+from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
+from robot_dyn_id.estimators.fitting import check_options, factors_of
+from robot_dyn_id.estimators.grid import best_of_grid
+from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.problem import LinearProblem
+
+SETTLED = 1e-10
+"""Relative decrease of the cost that is none."""
+
+DAMPING = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
+"""Tried in turn until the cost falls, as shares of the constants' own information (Levenberg 1944)."""
+
+
+@dataclass(frozen=True)
+class Separable:
+    """`weighted`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
+
+    The covariance, of parameters and of the logarithms of the constants, is that of `weighted` with a column for each
+    constant: what it does to the torque.
+
+    Attributes:
+        weighted: whether each joint counts by 1 / RMS of its residual, else all rows are alike.
+        grid: values of each constant that the search begins with.
+        iterations: Gauss-Newton steps after which it is given up.
+        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+    """
+
+    weighted: bool = True
+    grid: int = 14
+    iterations: int = 50
+    autoregressive_order: int = 6
+
+    name: ClassVar[str] = "separable"
+    uses_prior: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a grid that is none, a negative order, no iteration at all.
+        """
+        check_options(self.autoregressive_order)
+        if self.grid < 2:
+            raise UsageError(f"separable: grid must be 2 or more, not {self.grid}")
+        if self.iterations < 1:
+            raise UsageError(f"separable: iterations must be 1 or more, not {self.iterations}")
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no term has a free constant.
+        """
+        factors_of(problem)  # refuses too few rows before anything is searched
+        constants = Constants.of(problem)
+        start = best_of_grid(constants, self.grid, self.weighted)
+        found = self._descend(constants, start)
+        kind = WeightedLeastSquares if self.weighted else OrdinaryLeastSquares
+        estimate = kind(self.autoregressive_order).fit(found.problem())
+        return _told(problem, constants, found, estimate)
+
+    def _descend(self, constants: Constants, start: Array) -> Linearised:
+        """Gauss-Newton with damping on the logarithms, kept within their ranges.
+
+        Raises:
+            ConvergenceError: the cost still falls after all steps.
+        """
+        at = constants.linearised(start, self.weighted)
+        for _ in range(self.iterations):
+            for damping in DAMPING:
+                trial = np.clip(at.logarithms + at.step(damping), constants.lower, constants.upper)
+                if np.abs(trial - at.logarithms).max(initial=0.0) < 1e-9:
+                    return at
+                then = constants.linearised(trial, self.weighted)
+                if then.cost < at.cost:
+                    break
+            else:
+                return at
+            decrease, at = at.cost - then.cost, then
+            if decrease <= SETTLED * at.scale:
+                return at
+        raise ConvergenceError(
+            f"separable: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give "
+            f"more iterations, or fix those that the data cannot tell"
+        )
+
+
+def _told(problem: LinearProblem, constants: Constants, found: Linearised, extended: Estimate) -> Estimate:
+    """The estimate of the parameters alone, and of the constants."""
+    p = len(problem.names)
+    sigmas = np.full(len(found.logarithms), np.inf)
+    sigmas[found.inside] = extended.standard_deviations[p:]
+    values = np.exp(found.logarithms)
+    estimated = tuple(
+        EstimatedConstant(name, joint, float(value), float(value * sigma))
+        for (name, joint), value, sigma in zip(constants.names, values, sigmas, strict=True)
+    )
+    unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
+    notes = (f"these data do not tell {', '.join(unknown)}",) if unknown else ()
+    return replace(
+        extended,
+        values=extended.values[:p],
+        covariance=extended.covariance[:p, :p],
+        standard_deviations=extended.standard_deviations[:p],
+        unseen=tuple(name for name in extended.unseen if name in problem.names),
+        constants=estimated,
+        regressor=constants.regressor(found.logarithms),
+        notes=(*extended.notes, *notes),
+    )
