@@ -74,7 +74,7 @@ class Robust:
         """See `Estimator.fit`."""
         plain = factors_of(problem)
         ordinary = plain.solve(np.ones(len(plain.counts)))
-        # Huber's loss is convex: it finds the way from anywhere, and the other starts from there
+        # Huber's loss is convex for given noise, so it finds the way; the other starts from there
         values, noise = self._iterate(problem, problem.tiles, ordinary.values, "huber")
         clean = replace(problem, tiles=lambda: _without_outliers(problem, values, OUTLYING * noise))
         lagged = LaggedGrams.of(clean, self.autoregressive_order)
@@ -107,8 +107,7 @@ class Robust:
             if moved[~solution.unseen].max(initial=0.0) < SETTLED and change < SETTLED:
                 return values, noise
         raise ConvergenceError(
-            f"robust: the parameters still move after {self.iterations} iterations: loss huber has one solution only; "
-            f"if it does not settle either, more than a third of the rows may be outliers"
+            f"robust: the parameters still move after {self.iterations} iterations: give more, or use loss huber"
         )
 
     def _covariance(self, problem: LinearProblem, walk: Walk, values: Array, noise: Array) -> tuple[Solution, Array]:
