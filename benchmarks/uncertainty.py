@@ -38,8 +38,9 @@ from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquare
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import FourierSeries, random_fourier
 from robot_dyn_id.pipeline import identify, split
+from robot_dyn_id.problem import LinearProblem, Tile
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.regressor import LinearProblem, Motion, Regressor, Tile, regressor_of
+from robot_dyn_id.regressor import Motion, Regressor, regressor_of
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem

@@ -17,6 +17,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.smoothing import choose_widths
 from robot_dyn_id.evaluation import Evaluation, evaluate
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.prior import nominal_prior
 from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
@@ -140,7 +141,8 @@ def identify(
         )
         base = base_parameters(regressor, pivots=settings.pivots)
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
-    estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan))
+    prior = nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
+    estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan, prior))
     warnings += negative_terms(regressor, base, estimate.values, estimate.standard_deviations)
     warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")

@@ -1,8 +1,8 @@
-"""The regressor Y of a robot with its terms, tau = Y(q, dq, ddq) pi, and the linear problem that estimators solve."""
+"""The regressor Y of a robot with its terms, tau = Y(q, dq, ddq) pi."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -259,38 +259,3 @@ class Layout:
     def block(self, packed: Array, joint: int) -> Array:
         """A joint's rows of a packed tile: its columns, then its torque, shape (support + 1, N)."""
         return packed[self.starts[joint] : self.starts[joint + 1]]
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Consecutive rows of the linear problem: N samples of one joint.
-
-    Attributes:
-        joint: number of the joint.
-        segment: number of the uninterrupted stretch of time; samples of one segment follow one another.
-        block: the joint's columns (in the order of its support) and its torque as the last row, (support + 1, N).
-            Rows of zeros are left out, and only keep time. Valid until the next tile is asked for.
-    """
-
-    joint: int
-    segment: int
-    block: Array
-
-
-@dataclass(frozen=True)
-class LinearProblem:
-    """tau = W theta as a stream of tiles; walking it twice gives the same tiles.
-
-    Attributes:
-        names: the p parameters.
-        joint_names: the n joints.
-        supports: for each joint, the parameters that can appear in its torque.
-        tiles: a function that starts a walk.
-        rate: samples per second of every segment [Hz].
-    """
-
-    names: tuple[str, ...]
-    joint_names: tuple[str, ...]
-    supports: tuple[Integers, ...]
-    tiles: Callable[[], Iterator[Tile]]
-    rate: float

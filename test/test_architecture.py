@@ -14,7 +14,7 @@ LAYERS = (
     ("dataset", "parameters"),
     ("screw", "kernels"),
     ("urdf", "robot", "terms"),
-    ("stored_terms", "regressor"),
+    ("stored_terms", "regressor", "prior", "problem"),
     ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant"),
     ("trajectory_tracking", "controllers"),
     ("excitation", "estimators", "simulation", "simulated_robot"),

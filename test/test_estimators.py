@@ -19,7 +19,8 @@ from robot_dyn_id.estimators import (
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.smoothing import choose_widths
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
-from robot_dyn_id.regressor import LinearProblem, Regressor, Tile, terms_on_joints
+from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.walk import walker

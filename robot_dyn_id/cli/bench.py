@@ -15,7 +15,8 @@ from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.regressor import Layout, LinearProblem, Motion, Regressor, Tile, terms_on_joints
+from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.regressor import Layout, Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import LinearProblem
+from robot_dyn_id.problem import LinearProblem
 
 
 @dataclass(frozen=True)

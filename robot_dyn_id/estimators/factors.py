@@ -19,7 +19,8 @@ from scipy.linalg import blas, lapack, solve_triangular
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.regressor import Integers, LinearProblem, Tile
+from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.regressor import Integers
 
 UNSEEN = 1e-7
 """Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""

@@ -12,7 +12,8 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors, Solution
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
-from robot_dyn_id.regressor import Integers, LinearProblem
+from robot_dyn_id.problem import LinearProblem
+from robot_dyn_id.regressor import Integers
 
 CORRECTIONS = 1
 """Passes that give the residual back what the fit has taken from it, before its autocovariance is used."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.regressor import Integers, LinearProblem, Regressor
+from robot_dyn_id.problem import LinearProblem
+from robot_dyn_id.regressor import Integers, Regressor
 from robot_dyn_id.terms import Coulomb
 
 COARSE = np.geomspace(0.002, 0.5, 9)

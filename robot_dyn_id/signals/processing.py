@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import Integers, Layout, LinearProblem, Motion, Regressor, Tile
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.prior import Prior
+from robot_dyn_id.problem import LinearProblem, Origin, Tile
+from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.windows import Cut, Window
 
@@ -140,7 +143,11 @@ def tiles(
 
 
 def linear_problem(
-    regressor: Regressor, columns: Integers, walk: Callable[[], Iterator[Smooth]], plan: SignalPlan
+    regressor: Regressor,
+    columns: Integers,
+    walk: Callable[[], Iterator[Smooth]],
+    plan: SignalPlan,
+    prior: Prior | None = None,
 ) -> LinearProblem:
     """The stream of tiles that estimators solve, for some columns of a regressor."""
     layout = Layout.of(regressor, columns)
@@ -150,4 +157,23 @@ def linear_problem(
         supports=layout.supports,
         tiles=lambda: tiles(regressor, layout, walk, plan),
         rate=plan.row_rate,
+        origin=Origin(
+            regressor,
+            columns,
+            speeds=lambda: greatest_speeds(walk()),
+            problem_of=lambda other, chosen: linear_problem(other, chosen, walk, plan),
+        ),
+        prior=prior,
     )
+
+
+def greatest_speeds(pieces: Iterable[Smooth]) -> Array:
+    """Greatest speed of each joint [rad/s or m/s], shape (n,).
+
+    Raises:
+        InputError: no samples.
+    """
+    speeds = [np.abs(piece.motion.dq[:, piece.own]).max(axis=1) for piece in pieces if piece.own.any()]
+    if not speeds:
+        raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
+    return np.asarray(np.max(speeds, axis=0))

@@ -1,0 +1,130 @@
+"""What is known of a robot's parameters before any data: its URDF, or a parameter set that was identified earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.robot import RobotModel
+
+FLOOR = 0.1
+"""Least mass and length of a body's scales, as a share of the mean over the robot's bodies."""
+
+HIDDEN = 1e-12
+"""Singular values of the free columns' mapping below this share of the largest are zero."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Expected values of all c columns of a regressor, and how large each of them is on this robot.
+
+    Attributes:
+        source: what it comes from, for messages.
+        values: of the columns, ten inertial parameters per body first, shape (c,).
+        scales: size of an error that is as large as the parameter itself, by the robot's own masses and lengths, shape
+            (c,); infinite where nothing is known.
+        mapping: base = mapping @ full, shape (p, c).
+    """
+
+    source: str
+    values: Array
+    scales: Array
+    mapping: Array
+
+    def rows(self, spread: float) -> Array:
+        """Independent equations of unit variance on the base parameters, [A b] with A base = b, shape (k, p + 1).
+
+        Args:
+            spread: standard deviation of every parameter as a share of its scale. Columns of infinite scale are free,
+                and so is every combination of base parameters that they take part in.
+        """
+        left, covariance = self._determined
+        if not len(left):
+            return np.zeros((0, len(self.mapping) + 1))
+        root = np.linalg.inv(np.linalg.cholesky(covariance)) @ left / spread
+        known = np.isfinite(self.scales)
+        return np.column_stack([root, root @ self.mapping[:, known] @ self.values[known]])
+
+    @cached_property
+    def _determined(self) -> tuple[Array, Array]:
+        """Combinations without free columns, shape (k, p), and their covariance at a spread of 1, shape (k, k)."""
+        known = np.isfinite(self.scales)
+        size = np.sqrt(((self.mapping[:, known] * self.scales[known]) ** 2).sum(axis=1))
+        unit = np.where(size > 0.0, size, 1.0)
+        bases, singular, _ = np.linalg.svd(self.mapping[:, ~known] / unit[:, None])
+        rank = int(np.count_nonzero(singular > HIDDEN * singular.max(initial=0.0)))
+        left = bases[:, rank:].T / unit
+        spread = left @ (self.mapping[:, known] * self.scales[known])
+        return left, spread @ spread.T
+
+
+def nominal_prior(model: RobotModel, mapping: Array) -> Prior:
+    """The URDF's own masses and inertias; nothing is known of the terms.
+
+    Raises:
+        InputError: the URDF has no masses.
+    """
+    terms = mapping.shape[1] - len(model.inertial_parameters)
+    return Prior(
+        source=f"URDF of {model.name}",
+        values=np.append(model.inertial_parameters, np.zeros(terms)),
+        scales=np.append(inertial_scales(model), np.full(terms, np.inf)),
+        mapping=mapping,
+    )
+
+
+def earlier_prior(parameters: ParameterSet, model: RobotModel, names: Sequence[str], mapping: Array) -> Prior:
+    """An earlier parameter set; its terms are as uncertain as they are large, all of one kind at least `FLOOR` of it.
+
+    Args:
+        parameters: the set.
+        model: the robot, whose masses and lengths give the scales: those of the set may be no body's own.
+        names: of the c columns, which must be those of the set.
+        mapping: base = mapping @ full, shape (p, c).
+
+    Raises:
+        InputError: other columns, or a URDF without masses.
+    """
+    if tuple(names) != parameters.column_names:
+        raise InputError(
+            f"prior: the parameter set of {parameters.robot_name} has other joints or terms than are to be identified: "
+            f"give one with the same, or use the URDF as prior"
+        )
+    sizes = np.abs(parameters.term_values)
+    kinds = np.array([name.rstrip("0123456789") for name in names[len(model.inertial_parameters) :]])
+    least = [FLOOR * sizes[kinds == kind].mean() for kind in kinds]
+    sizes = np.maximum(sizes, least)
+    return Prior(
+        source=f"parameter set of {parameters.robot_name}",
+        values=np.append(parameters.standard_parameters, parameters.term_values),
+        scales=np.append(inertial_scales(model), np.where(sizes > 0.0, sizes, np.inf)),
+        mapping=mapping,
+    )
+
+
+def inertial_scales(model: RobotModel) -> Array:
+    """Sizes of the ten parameters of each body: m, m r (three times), m r^2 (six times), shape (10 b,).
+
+    m is its mass and r the root mean square distance of its mass from the joint's origin; neither counts for less than
+    `FLOOR` of the mean over the bodies, so that a body that the URDF leaves out is not taken for certain.
+
+    Raises:
+        InputError: the URDF has no masses.
+    """
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    mass, trace = bodies[:, 0], bodies[:, [4, 6, 9]].sum(axis=1)
+    if not mass.any():
+        raise InputError(f"{model.name}: no prior, for its URDF has no masses: complete it, or use another estimator")
+    radius = np.sqrt(np.maximum(trace, 0.0) / np.where(mass > 0.0, 2.0 * mass, np.inf))
+    mass, radius = (np.maximum(size, FLOOR * size.mean()) for size in (mass, radius))
+    scales = np.empty_like(bodies)
+    scales[:, 0] = mass
+    scales[:, 1:4] = (mass * radius)[:, None]
+    scales[:, 4:] = (mass * radius**2)[:, None]
+    return scales.ravel()

@@ -1,0 +1,66 @@
+"""The linear problem that estimators solve: tau = W theta as a stream of tiles, and what else is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.prior import Prior
+from robot_dyn_id.regressor import Integers, Regressor
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Consecutive rows of the linear problem: N samples of one joint.
+
+    Attributes:
+        joint: number of the joint.
+        segment: number of the uninterrupted stretch of time; samples of one segment follow one another.
+        block: the joint's columns (in the order of its support) and its torque as the last row, (support + 1, N).
+            Rows of zeros are left out, and only keep time. Valid until the next tile is asked for.
+    """
+
+    joint: int
+    segment: int
+    block: Array
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the rows of a linear problem were made of.
+
+    Attributes:
+        regressor: robot and terms.
+        columns: of the regressor that are the problem's parameters, shape (p,).
+        speeds: finds the greatest speed of each joint in the data [rad/s or m/s], shape (n,).
+        problem_of: the problem of some columns of another regressor of the same robot, from the same data.
+    """
+
+    regressor: Regressor
+    columns: Integers
+    speeds: Callable[[], Array]
+    problem_of: Callable[[Regressor, Integers], LinearProblem]
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """tau = W theta as a stream of tiles; walking it twice gives the same tiles.
+
+    Attributes:
+        names: the p parameters.
+        joint_names: the n joints.
+        supports: for each joint, the parameters that can appear in its torque.
+        tiles: a function that starts a walk.
+        rate: samples per second of every segment [Hz].
+        origin: what the rows were made of, for estimators that look for constants of terms or need the robot.
+        prior: what is known of the parameters without the data.
+    """
+
+    names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    supports: tuple[Integers, ...]
+    tiles: Callable[[], Iterator[Tile]]
+    rate: float
+    origin: Origin | None = None
+    prior: Prior | None = None
