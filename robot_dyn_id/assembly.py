@@ -33,8 +33,10 @@ def assemble(
     """The parameter set of an estimate; arguments as in `pipeline.identify`."""
     model, plan, seen = regressor.model, evaluation.plan, evaluation.survey
     inertial = 10 * len(model.body_names)
-    full = np.zeros(len(regressor.names))
-    full[base.independent] = estimate.values
+    full = estimate.full
+    if full is None:
+        full = np.zeros(len(regressor.names))
+        full[base.independent] = estimate.values
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
     columns = regressor.term_columns

@@ -143,7 +143,8 @@ def identify(
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
     estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan, prior))
-    warnings += negative_terms(regressor, base, estimate.values, estimate.standard_deviations)
+    free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
+    warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
     warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped

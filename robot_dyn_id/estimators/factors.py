@@ -99,13 +99,22 @@ class Factors:
 
     def solve(self, weights: Sequence[float] | Array) -> Solution:
         """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""
+        return Solution.of(self._stack(weights))
+
+    def root(self, weights: Sequence[float] | Array) -> Array:
+        """Triangular R with R' R = W' W, the information of rows with one weight per joint, shape (p, p)."""
+        rows = np.concatenate([self._stack(weights)[:, :-1], np.zeros((self.parameters, self.parameters))])
+        return np.asarray(np.linalg.qr(rows, mode="r"))
+
+    def _stack(self, weights: Sequence[float] | Array) -> Array:
+        """All joints' weighted triangles one below the other, shape (rows, p + 1)."""
         blocks = []
         for support, triangle, weight in zip(self.supports, self.triangles, weights, strict=True):
             block = np.zeros((len(triangle), self.parameters + 1))
             block[:, support] = triangle[:, :-1] * weight
             block[:, -1] = triangle[:, -1] * weight
             blocks.append(block)
-        return Solution.of(np.concatenate(blocks))
+        return np.concatenate(blocks)
 
     def squared_residuals(self, values: Array) -> Array:
         """Sum of squared residuals of each joint, shape (n,)."""
