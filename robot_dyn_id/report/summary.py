@@ -21,6 +21,8 @@ def identification_summary(identification: Identification, parameters_file: str)
         "held_out_sources": list(identification.held_out_sources),
         "sources": list(parameters.data_sources),
         "estimator": parameters.estimator,
+        "physically_consistent": parameters.physically_consistent,
+        "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
     }
@@ -60,6 +62,10 @@ def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
             strict=True,
         )
     ]
+
+
+def _optional(value: float | None) -> float | None:
+    return None if value is None else _finite(value)
 
 
 def _finite(value: float) -> float | None:
