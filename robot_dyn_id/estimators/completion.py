@@ -5,13 +5,14 @@ With P(k) the pseudo-inertia of body k, P0(k) the prior's, x all parameters and 
     minimise |R (B x - b)|^2 / 2 + sum over k of D(P(k), P0(k)) / spread^2
     subject to P(k) > floor P0(k), friction and rotor inertia >= 0
 
-D is tr((P0^-1 (P - P0))^2) / 2 (`euclidean`; Lee, Wensing and Park 2020, constant pullback metric) or the log-determinant
-divergence (`entropic`; the same to second order, without bound at the floor). Both are solved by damped Newton steps on
-a barrier: self-concordant, feasible from the start, a few dozen small Cholesky factorisations.
+D is tr((P0^-1 (P - P0))^2) / 2 (`euclidean`; Lee, Wensing and Park 2020, with a constant metric) or the divergence of
+the log-determinant (`entropic`; the same to second order, infinite at the floor). Both are solved by damped Newton
+steps on a barrier: feasible from the start, a few dozen small Cholesky factorisations.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,8 +26,8 @@ from robot_dyn_id.errors import ConvergenceError
 
 METRICS = ("entropic", "euclidean")
 
-BARRIERS = 10.0 ** np.arange(0.0, -8.5, -1.0)
-"""Weights of the barrier, one after the other; the objective is off by the last times the number of bounds."""
+LAST_BARRIER = 1e-8
+"""Last weight of the barrier: the objective is off by so much times the number of bounds."""
 
 SHARPEST = 1e6
 """Information is cut where a combination would be known better than to this share of the prior: rounding is near."""
@@ -82,8 +83,9 @@ class Completion:
         for body, lower in enumerate(factor):
             of_body = slice(10 * body, 10 * body + 10)
             scale[of_body, of_body] = parameters_of(lower @ BASIS @ lower.T).T
-        terms = np.linalg.norm(self.root @ self.mapping[:, inertial:], axis=0)
-        scale[inertial:, inertial:] = np.diag(1.0 / np.where(terms > 0.0, terms, 1.0))
+        norms = np.linalg.norm(self.root @ self.mapping[:, inertial:], axis=0)
+        sizes = np.abs(np.linalg.lstsq(self.mapping, self.base, rcond=None)[0][inertial:])
+        scale[inertial:, inertial:] = np.diag(np.maximum(sizes, 1.0 / np.where(norms > 0.0, norms, 1.0)))
         return scale
 
     def solve(self) -> Array:
@@ -99,26 +101,31 @@ class Completion:
         if sharpness > 1.0:
             rows, target = rows / sharpness, target / sharpness
         point = np.concatenate([np.tile(_coordinates(np.eye(4)), len(self.bodies)), bounded * 1.0])
-        normal, pull = rows.T @ rows, rows.T @ target
-        free = np.arange(len(point)) >= inertial
-        normal[free, free] += 1e-9 * np.maximum(np.diag(normal)[free], 1.0)  # terms that the data do not show: zero
-        for barrier in BARRIERS:
-            point = _minimum(_Objective(normal, pull, bounded, barrier, self.spread**-2, self.floor, self.metric), point)
+        # Terms that the data do not show go to zero.
+        weak = 1e-9 * np.maximum(np.sum(rows[:, inertial:] ** 2, axis=0), 1.0)
+        rows = np.vstack([rows, np.eye(len(weak), len(point), inertial) * np.sqrt(weak)[:, None]])
+        target = np.append(target, np.zeros(len(weak)))
+        # As strong as the misfit of the start at first: the way then leads through the middle, not along the bounds.
+        first = max(1.0, float(np.sum((rows @ point - target) ** 2)) / len(point))
+        for barrier in np.geomspace(first, LAST_BARRIER, 1 + math.ceil(math.log10(first / LAST_BARRIER))):
+            point = _minimum(
+                _Objective(rows, target, bounded, barrier, self.spread**-2, self.floor, self.metric), point
+            )
         return np.asarray(self.scale @ point)
 
 
 def _coordinates(matrices: Array) -> Array:
     """Coordinates of symmetric matrices, shape (..., 4, 4) -> (..., 10)."""
-    return np.einsum("...ij,sij->...s", matrices, BASIS)
+    return np.asarray(np.einsum("...ij,sij->...s", matrices, BASIS))
 
 
 @dataclass(frozen=True)
 class _Objective:
     """Objective with a barrier; coordinates: 10 per body, then one per term."""
 
-    normal: Array
-    pull: Array
-    bounded: Array
+    rows: Array
+    target: Array
+    bounded: NDArray[np.bool_]
     barrier: float
     weight: float
     floor: float
@@ -127,7 +134,7 @@ class _Objective:
     def bodies(self, coordinates: Array) -> Array:
         """Matrices of bodies, shape (b, 4, 4)."""
         inertial = len(coordinates) - len(self.bounded)
-        return np.einsum("ks,sij->kij", coordinates[:inertial].reshape(-1, 10), BASIS)
+        return np.asarray(np.einsum("ks,sij->kij", coordinates[:inertial].reshape(-1, 10), BASIS))
 
     def room(self, point: Array) -> tuple[Array, Array]:
         """What must stay positive: Y = (Z - floor E) / (1 - floor) of the bodies, and the bounded terms."""
@@ -148,7 +155,7 @@ class _Objective:
         signs, logarithms = np.linalg.slogdet(matrices)
         if np.any(signs <= 0.0) or np.any(np.linalg.eigvalsh(matrices)[:, 0] <= 0.0):
             return np.inf
-        fit = 0.5 * point @ self.normal @ point - self.pull @ point
+        fit = 0.5 * float(np.sum((self.rows @ point - self.target) ** 2))
         barrier = -self.logarithm * logarithms.sum() - self.barrier * np.log(terms).sum()
         if self.metric == "entropic":
             distance = (1.0 - self.floor) ** 2 * np.trace(matrices, axis1=1, axis2=2).sum()
@@ -160,9 +167,9 @@ class _Objective:
         """Gradient (c,) and Hessian (c, c)."""
         matrices, terms = self.room(point)
         inertial = 10 * len(matrices)
-        inverse = np.linalg.inv(matrices)
-        gradient, hessian = self.normal @ point - self.pull, self.normal.copy()
-        slope = -self.logarithm / (1.0 - self.floor) * inverse
+        inverse = np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+        gradient, hessian = self.rows.T @ (self.rows @ point - self.target), self.rows.T @ self.rows
+        slope = np.asarray(-self.logarithm / (1.0 - self.floor) * inverse, dtype=np.float64)
         if self.metric == "entropic":
             slope += self.weight * (1.0 - self.floor) * np.eye(4)
         else:

@@ -63,8 +63,8 @@ class Consistent:
         """
         if problem.prior is None or problem.origin is None:
             raise UsageError(
-                "consistent: no robot to stay near: write estimates of masses and inertias into the URDF, or choose the "
-                "estimator weighted"
+                "consistent: no robot to stay near: write estimates of masses and inertias into the URDF, or choose "
+                "the estimator weighted"
             )
         regressor, prior = problem.origin.regressor, problem.prior
         inertial = 10 * len(regressor.model.body_names)

@@ -23,8 +23,8 @@ class Estimate:
         rows: samples used, over all joints.
         unseen: parameters with a share in a direction that the data do not show.
         notes: what the user should know about this estimate.
-        full: all c parameters of the regressor, from estimators that know more than the p combinations of them: it gives
-            the same torque as `values`.
+        full: all c parameters of the regressor, from estimators that know more than the p combinations of them: they
+            give the same torque as `values`.
         unconstrained: from estimators with bounds, what the p parameters are without, shape (p,).
     """
 
