@@ -86,7 +86,7 @@ def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy,
     np.testing.assert_array_equal(result.estimate.unconstrained, plain.values)
     assert result.unconstrained_nrmse == pytest.approx(plain.held_out_all_joints_nrmse, rel=1e-12)
     good = replace(result.parameters, verdict="good")
-    usable_dynamics(good, panda.text, panda.joints, needs_mass_matrix=True)
+    usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
 
 
 TERMS = (Viscous(), Coulomb(), Offset(), RotorInertia())
