@@ -20,10 +20,14 @@ from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.offline import identify_recordings
 from robot_dyn_id.pipeline import identify, split
+from robot_dyn_id.prior import nominal_prior
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
+from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.walk import walker
 from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
@@ -198,6 +202,34 @@ def test_urdfs_without_masses_and_with_negative_ones_are_refused(robot):
         identify(training, rest, RobotModel.from_urdf(bare), Settings(estimator=Consistent()), "test")
     with pytest.raises(ModelError, match="joint elbow carries a negative mass"):
         RobotModel.from_urdf(ARM.replace('<mass value="2.2"/>', '<mass value="-2.2"/>'))
+
+
+def test_what_a_joint_that_never_moved_cannot_tell_is_the_urdfs(robot):
+    recording = robot.record(duration=36.0, rate=50.0)
+    n = len(recording.samples.t)
+    still = {"q": recording.samples.q.copy(), "dq": None}
+    still["q"][:, 2] = 0.3
+    motion_only = replace(recording, samples=replace(recording.samples, **still))
+    plan = SignalPlan.of(50.0, LowPass(5.0), False)
+    (piece,) = walker([motion_only], robot.joints, {}, plan, keep_edges=True)()
+    assert len(piece.motion) == n
+    tau = robot.regressor.torque(piece.motion, robot.parameters).T + 0.05 * np.random.default_rng(0).normal(size=(n, 3))
+    data = replace(motion_only, samples=replace(motion_only.samples, tau=tau))
+    walk = walker([data], robot.joints, {}, plan)
+    prior = nominal_prior(robot.model, robot.base.mapping)
+    estimate = Consistent().fit(linear_problem(robot.regressor, robot.base.independent, walk, plan, prior))
+    assert {"fv3", "fc3"} <= set(estimate.unseen)
+    assert np.all(np.isinf(estimate.standard_deviations[np.isin(robot.base.names, estimate.unseen)]))
+    inertial = robot.model.inertial_parameters
+    assert is_consistent(estimate.full[: len(inertial)])
+    np.testing.assert_allclose(robot.base.mapping @ estimate.full, estimate.values, rtol=0, atol=1e-12)
+    shown = ~np.isin(robot.base.names, estimate.unseen)
+    off = np.abs(estimate.values - robot.base_values)[shown] / estimate.standard_deviations[shown]
+    assert np.all(off < 5.0)
+    wrist = estimate.full[20:30]
+    assert np.all(np.abs(wrist - inertial[20:30]) < 0.5 * np.abs(inertial[20:30]).max())
+    names = list(robot.regressor.names)
+    assert estimate.full[names.index("fv3")] < 1e-3  # nothing is known, and nothing is made up
 
 
 @pytest.mark.parametrize(("options", "words"), [

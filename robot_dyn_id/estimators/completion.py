@@ -23,10 +23,11 @@ from scipy.linalg import cho_factor, cho_solve
 from robot_dyn_id.consistency import parameters_of, pseudo_inertia
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError
+from robot_dyn_id.estimators.factors import UNSEEN
 
 METRICS = ("entropic", "euclidean")
 
-LAST_BARRIER = 1e-8
+LAST_BARRIER = 1e-10
 """Last weight of the barrier: the objective is off by so much times the number of bounds."""
 
 SHARPEST = 1e6
@@ -75,6 +76,12 @@ class Completion:
     metric: str
 
     @cached_property
+    def shown(self) -> Array:
+        """How much the data tell of each term: norms of its columns, zero where that is rounding."""
+        norms = np.linalg.norm(self.root @ self.mapping[:, self.bodies.size :], axis=0)
+        return np.where(norms > UNSEEN * norms.max(initial=0.0), norms, 0.0)
+
+    @cached_property
     def scale(self) -> Array:
         """Parameters as multiples of the coordinates, shape (c, c), block diagonal."""
         inertial = self.bodies.size
@@ -83,9 +90,10 @@ class Completion:
         for body, lower in enumerate(factor):
             of_body = slice(10 * body, 10 * body + 10)
             scale[of_body, of_body] = parameters_of(lower @ BASIS @ lower.T).T
-        norms = np.linalg.norm(self.root @ self.mapping[:, inertial:], axis=0)
         sizes = np.abs(np.linalg.lstsq(self.mapping, self.base, rcond=None)[0][inertial:])
-        scale[inertial:, inertial:] = np.diag(np.maximum(sizes, 1.0 / np.where(norms > 0.0, norms, 1.0)))
+        sigmas = np.divide(1.0, self.shown, out=np.zeros_like(sizes), where=self.shown > 0.0)
+        found = np.maximum(sizes, sigmas)
+        scale[inertial:, inertial:] = np.diag(np.where(found > 0.0, found, 1.0))
         return scale
 
     def solve(self) -> Array:
@@ -102,7 +110,7 @@ class Completion:
             rows, target = rows / sharpness, target / sharpness
         point = np.concatenate([np.tile(_coordinates(np.eye(4)), len(self.bodies)), bounded * 1.0])
         # Terms that the data do not show go to zero.
-        weak = 1e-9 * np.maximum(np.sum(rows[:, inertial:] ** 2, axis=0), 1.0)
+        weak = np.where(self.shown > 0.0, 1e-6 * np.maximum(1.0, 1e-6 * np.sum(rows[:, inertial:] ** 2, axis=0)), 1.0)
         rows = np.vstack([rows, np.eye(len(weak), len(point), inertial) * np.sqrt(weak)[:, None]])
         target = np.append(target, np.zeros(len(weak)))
         # As strong as the misfit of the start at first: the way then leads through the middle, not along the bounds.
