@@ -257,3 +257,13 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     assert summary["mass_matrix_indefinite"] == 0.0
     assert summary["held_out"]["all_joints_nrmse"] <= 1.0 * summary["unconstrained_nrmse"]
     assert any("fv4" in warning for warning in summary["warnings"])  # a symptom is not hidden by a bound
+
+
+@every_metric
+@pytest.mark.parametrize("sharper", [1e2, 1e4, 1e6])
+def test_precise_data_that_no_real_robot_has_made_still_give_one(metric, sharper):
+    completion = of_panda(metric=metric)
+    found = replace(completion, root=sharper * completion.root).solve()
+    inertial = completion.bodies.size
+    assert is_consistent(found[:inertial])
+    assert np.all(found[inertial:][completion.bounded] >= 0.0)

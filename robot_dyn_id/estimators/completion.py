@@ -12,7 +12,6 @@ steps on a barrier: feasible from the start, a few dozen small Cholesky factoris
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,13 +27,16 @@ from robot_dyn_id.estimators.factors import UNSEEN
 METRICS = ("entropic", "euclidean")
 
 LAST_BARRIER = 1e-10
-"""Last weight of the barrier: the objective is off by so much times the number of bounds."""
+"""Last weight of the barrier, as a share of the misfit: the objective is off by it times the number of bounds."""
+
+ROUNDING = 1e-12
+"""Added to the unit diagonal of a Hessian, so that rounding leaves it positive definite."""
 
 SHARPEST = 1e6
 """Information is cut where a combination would be known better than to this share of the prior: rounding is near."""
 
-STEPS = 60
-"""Newton steps for one barrier; five to ten are used."""
+STEPS = 300
+"""Newton steps for one barrier; five to ten are used, more where precise data contradict every real robot."""
 
 
 def _symmetric_basis() -> Array:
@@ -113,12 +115,15 @@ class Completion:
         weak = np.where(self.shown > 0.0, 1e-6 * np.maximum(1.0, 1e-6 * np.sum(rows[:, inertial:] ** 2, axis=0)), 1.0)
         rows = np.vstack([rows, np.eye(len(weak), len(point), inertial) * np.sqrt(weak)[:, None]])
         target = np.append(target, np.zeros(len(weak)))
+        normal = rows.T @ rows
         # As strong as the misfit of the start at first: the way then leads through the middle, not along the bounds.
         first = max(1.0, float(np.sum((rows @ point - target) ** 2)) / len(point))
-        for barrier in np.geomspace(first, LAST_BARRIER, 1 + math.ceil(math.log10(first / LAST_BARRIER))):
-            point = _minimum(
-                _Objective(rows, target, bounded, barrier, self.spread**-2, self.floor, self.metric), point
-            )
+        barrier, fit = first, 0.0
+        while barrier > LAST_BARRIER * max(1.0, fit):
+            barrier *= 0.1
+            objective = _Objective(rows, target, normal, bounded, barrier, self.spread**-2, self.floor, self.metric)
+            point = _minimum(objective, point)
+            fit = float(np.sum((rows @ point - target) ** 2))
         return np.asarray(self.scale @ point)
 
 
@@ -133,6 +138,7 @@ class _Objective:
 
     rows: Array
     target: Array
+    normal: Array
     bounded: NDArray[np.bool_]
     barrier: float
     weight: float
@@ -176,7 +182,7 @@ class _Objective:
         matrices, terms = self.room(point)
         inertial = 10 * len(matrices)
         inverse = np.asarray(np.linalg.inv(matrices), dtype=np.float64)
-        gradient, hessian = self.rows.T @ (self.rows @ point - self.target), self.rows.T @ self.rows
+        gradient, hessian = self.rows.T @ (self.rows @ point - self.target), self.normal.copy()
         slope = np.asarray(-self.logarithm / (1.0 - self.floor) * inverse, dtype=np.float64)
         if self.metric == "entropic":
             slope += self.weight * (1.0 - self.floor) * np.eye(4)
@@ -200,15 +206,17 @@ def _minimum(objective: _Objective, point: Array) -> Array:
     value = objective.value(point)
     for _ in range(STEPS):
         gradient, hessian = objective.slopes(point)
-        step = -cho_solve(cho_factor(hessian), gradient)
+        size = 1.0 / np.sqrt(np.diag(hessian))
+        unit = hessian * size * size[:, None] + ROUNDING * np.eye(len(size))
+        step = -size * cho_solve(cho_factor(unit), size * gradient)
         decrease = float(-gradient @ step)
-        if decrease < 1e-9 * max(1e-3, objective.barrier) + 1e-14 * abs(value):
+        if decrease < 1e-9 * max(1e-3, objective.barrier) + 1e-11 * abs(value):
             return point
         length = 1.0
         while not (trial := objective.value(point + length * step)) <= value - 0.1 * length * decrease:
             length *= 0.5
             if length < 1e-9:
-                if decrease < 1e-6:  # rounding of the value hides what is left to win
+                if decrease < 1e-6 * max(1.0, abs(value)):  # rounding of the value hides what is left to win
                     return point
                 raise ConvergenceError("consistent: no way down from where the steps came to")
         point, value = point + length * step, trial
