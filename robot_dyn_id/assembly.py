@@ -8,7 +8,7 @@ import numpy as np
 
 from robot_dyn_id.base_parameters import BaseParameters
 from robot_dyn_id.consistency import is_consistent
-from robot_dyn_id.dataset import Recording
+from robot_dyn_id.dataset import Array, Recording
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
@@ -33,8 +33,7 @@ def assemble(
     """The parameter set of an estimate; arguments as in `pipeline.identify`."""
     model, plan, seen = regressor.model, evaluation.plan, evaluation.survey
     inertial = 10 * len(model.body_names)
-    full = np.zeros(len(regressor.names))
-    full[base.independent] = estimate.values
+    full = _representative(base, estimate)
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
     columns = regressor.term_columns
@@ -85,6 +84,15 @@ def assemble(
         dq_max=trained.dq_max,
         ddq_max=trained.ddq_max,
     )
+
+
+def _representative(base: BaseParameters, estimate: Estimate) -> Array:
+    """All parameters as the estimator knows them, or else those of the dependent columns zero."""
+    if estimate.full is not None:
+        return estimate.full
+    full = np.zeros(len(base.column_names))
+    full[base.independent] = estimate.values
+    return full
 
 
 def _status(names: Sequence[str], estimate: Estimate) -> tuple[str, ...]:

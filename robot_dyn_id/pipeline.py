@@ -17,7 +17,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.evaluation import Evaluation, evaluate
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.prior import Prior, earlier_prior, nominal_prior
-from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.regressor import Integers, Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
@@ -26,7 +26,7 @@ from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker, window_walker
-from robot_dyn_id.validation import Ranges
+from robot_dyn_id.validation import Ranges, compare
 
 Progress = Callable[[str], None]
 """Takes one line of what is being done."""
@@ -42,6 +42,7 @@ class Identification:
         estimate: of the estimator.
         rows: used rows of the linear problem and dropped samples.
         held_out_sources: what it was validated on.
+        unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
     """
 
     parameters: ParameterSet
@@ -49,6 +50,7 @@ class Identification:
     estimate: Estimate
     rows: tuple[int, int]
     held_out_sources: tuple[str, ...]
+    unconstrained_nrmse: float | None = None
 
 
 def split(
@@ -134,7 +136,8 @@ def identify(
     prior = _prior(settings, regressor, base)
     estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan, prior))
     regressor = estimate.regressor or regressor
-    warnings += negative_terms(regressor, base, estimate.values, estimate.standard_deviations)
+    free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
+    warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
     warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
@@ -155,7 +158,24 @@ def identify(
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )
-    return Identification(parameters, evaluation, estimate, (estimate.rows, dropped), tuple(r.source for r in held_out))
+    free_nrmse = _without_bounds(regressor, base.independent, estimate, held_out, settings, plan)
+    sources = tuple(recording.source for recording in held_out)
+    return Identification(parameters, evaluation, estimate, (estimate.rows, dropped), sources, free_nrmse)
+
+
+def _without_bounds(
+    regressor: Regressor,
+    columns: Integers,
+    estimate: Estimate,
+    held_out: Sequence[Recording],
+    settings: Settings,
+    plan: SignalPlan,
+) -> float | None:
+    """Held-out error of all joints of what the estimate is without its bounds."""
+    if estimate.unconstrained is None:
+        return None
+    walk = walker(held_out, regressor.model.joint_names, settings.drives, plan)
+    return compare(regressor, columns, estimate.unconstrained, walk, plan).all_joints_nrmse
 
 
 def _prior(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:

@@ -27,6 +27,7 @@ LAYERS = (
         "joint_limits",
         "planning",
         "recordings",
+        "export",
         "report",
         "offline",
     ),

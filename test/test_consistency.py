@@ -7,7 +7,15 @@ import pytest
 from simulated import ARM
 
 from robot_dyn_id.base_parameters import base_parameters
-from robot_dyn_id.consistency import is_consistent, negative_terms, pseudo_inertia
+from robot_dyn_id.consistency import (
+    is_consistent,
+    negative_terms,
+    parameters_of,
+    pseudo_inertia,
+    solid,
+    violation,
+)
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
@@ -56,3 +64,58 @@ def test_friction_that_drives_is_told_and_what_may_be_negative_is_not():
     elbow = next(sentence for sentence in sentences if "elbow" in sentence)  # fc2 alone
     assert elbow.endswith("look for a late effort, a wrong smoothing width or too little motion")
     assert negative_terms(regressor, base, -values, sigmas) == ()
+
+
+def test_pseudo_inertia_and_back():
+    parameters = np.random.default_rng(1).normal(size=(3, 5, 10))
+    np.testing.assert_allclose(parameters_of(pseudo_inertia(parameters)), parameters, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "words"),
+    [
+        (0, -2.0, "its mass is -2 kg"),
+        (1, 2.0, r"a principal moment of inertia is -1.78 kg m\^2"),
+        (4, 0.5, r"its principal moments 0.2, 0.2, 0.5 kg m\^2 break the triangle inequality"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said(index, value, words):
+    impossible = BOX.copy()
+    impossible[index] = value
+    assert violation(BOX) == ""
+    assert re.fullmatch(words, violation(impossible))
+
+
+def test_a_prior_of_real_bodies_is_left_alone():
+    bodies = RobotModel.from_urdf(ARM).inertial_parameters.reshape(-1, 10)
+    ours, told = solid(bodies, ("a", "b", "c"))
+    np.testing.assert_allclose(ours, bodies, rtol=1e-12, atol=1e-15)
+    assert told == ()
+
+
+def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_named():
+    flat, massless, plate = BOX.copy(), np.zeros(10), BOX.copy()
+    flat[4] = 0.5
+    plate[4:] = [0.2, 0.0, 0.12, 0.0, 0.0, 0.12]  # 0.2, 0.1, 0.1 about the centre: no thickness along x
+    for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of metres
+        size = scale ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        bodies = np.array([BOX, flat, massless, plate]) * size
+        ours, told = solid(bodies, ("box", "flat", "massless", "plate"))
+        assert all(is_consistent(body) for body in ours)
+        np.testing.assert_allclose(ours[0], bodies[0], rtol=1e-12, atol=1e-18)
+        assert [re.match(r"joint (\w+): ", sentence)[1] for sentence in told] == ["flat", "massless", "plate"]
+        assert "break the triangle inequality" in told[0]
+        assert "its mass is 0 kg" in told[1]
+        assert ours[2, 0] == pytest.approx(1e-3 * 2.0)
+        more = np.linalg.eigvalsh(pseudo_inertia(ours[3]) - pseudo_inertia(bodies[3]))
+        assert more[0] > -1e-12 * np.abs(bodies[3]).max() * scale**2  # a floor of the new prior is one of the old
+        np.testing.assert_allclose(ours[3], bodies[3], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "words"),
+    [(np.zeros((2, 10)), "no moving link a mass"), (np.eye(2, 10)[[0, 0]], "no moving link an inertia")],
+)
+def test_a_prior_without_size_is_refused(bodies, words):
+    with pytest.raises(InputError, match=words):
+        solid(bodies, ("a", "b"))

@@ -16,6 +16,7 @@ VERBS = {
     "design": "an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
     "predict": "torque of an identified model along a recording",
+    "export": "write an identified model as URDF or MJCF",
     "validate": "judge an identified model on another recording",
     "base": "the minimal (base) parameter set of a robot",
     "bench": "measure speed against peers in the same run",

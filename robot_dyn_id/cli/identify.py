@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.cli.answers import count_of, print_evaluation
+from robot_dyn_id.cli.answers import count_of, print_evaluation, print_price
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.offline import PAGE, PARAMETERS, identify_recordings, open_all
@@ -44,5 +44,6 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     )
     if not arguments.json:
         print_evaluation(result.evaluation)
+        print_price(result)
         print(f"\n{count_of(result.parameters)} in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary

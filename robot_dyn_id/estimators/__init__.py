@@ -1,5 +1,6 @@
 """Estimators under one contract. A new one is one file and one line here."""
 
+from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.least_squares import (
     GeneralizedLeastSquares,
@@ -15,6 +16,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
     estimator.name: estimator
     for estimator in (
         WeightedLeastSquares,
+        Consistent,
         GeneralizedLeastSquares,
         OrdinaryLeastSquares,
         Robust,
@@ -27,6 +29,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 
 __all__ = [
     "ESTIMATORS",
+    "Consistent",
     "Estimate",
     "Estimator",
     "GeneralizedLeastSquares",

@@ -45,6 +45,9 @@ class Estimate:
         constants: constants of terms that were chosen from the data.
         regressor: robot and terms with those constants; None where none were chosen.
         notes: what the user should know about this estimate.
+        full: all c parameters of the regressor, from estimators that know more than the p combinations of them: they
+            give the same torque as `values`.
+        unconstrained: from estimators with bounds, what the p parameters are without, shape (p,).
     """
 
     values: Array
@@ -59,6 +62,8 @@ class Estimate:
     constants: tuple[EstimatedConstant, ...] = ()
     regressor: Regressor | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+    full: Array | None = field(default=None, repr=False)
+    unconstrained: Array | None = field(default=None, repr=False)
 
 
 class Estimator(Protocol):
@@ -66,7 +71,7 @@ class Estimator(Protocol):
 
     Attributes:
         name: what configurations call it.
-        uses_prior: whether it looks at the problem's prior.
+        uses_prior: whether an earlier parameter set can take the place of the URDF's as the problem's prior.
     """
 
     name: ClassVar[str]

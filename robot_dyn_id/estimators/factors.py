@@ -101,6 +101,11 @@ class Factors:
         """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""
         return Solution.of(self.stack(weights, rows))
 
+    def root(self, weights: Sequence[float] | Array) -> Array:
+        """Triangular R with R' R = W' W, the information of rows with one weight per joint, shape (p, p)."""
+        rows = np.concatenate([self.stack(weights)[:, :-1], np.zeros((self.parameters, self.parameters))])
+        return np.asarray(np.linalg.qr(rows, mode="r"))
+
     def stack(self, weights: Sequence[float] | Array, rows: Array | None = None) -> Array:
         """The weighted rows [W tau] of all joints, compressed, with further `rows` (k, p + 1), shape (any, p + 1)."""
         blocks = [] if rows is None else [rows]

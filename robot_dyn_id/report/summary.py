@@ -23,6 +23,8 @@ def identification_summary(identification: Identification, parameters_file: str)
         "estimator": parameters.estimator,
         "drawn_to": estimate.drawn_to,
         "constants": [{**vars(c), "standard_deviation": _finite(c.standard_deviation)} for c in estimate.constants],
+        "physically_consistent": parameters.physically_consistent,
+        "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
     }
@@ -62,6 +64,10 @@ def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
             strict=True,
         )
     ]
+
+
+def _optional(value: float | None) -> float | None:
+    return None if value is None else _finite(value)
 
 
 def _finite(value: float) -> float | None:

@@ -1,0 +1,37 @@
+"""`robot-dyn-id export`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.export import FORMATS
+from robot_dyn_id.offline import output_folder
+from robot_dyn_id.parameter_io import read_parameters, write_atomically
+from robot_dyn_id.robot import RobotModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--format", required=True, choices=list(FORMATS), help="format of the model")
+    parser.add_argument("--out", required=True, metavar="FILE", help="where the model goes")
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Export and write."""
+    parameters = read_parameters(arguments.parameters)
+    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    exported = FORMATS[arguments.format](parameters)
+    file = Path(arguments.out)
+    output_folder(file.parent)
+    write_atomically(file, exported.text)
+    for warning in exported.warnings:
+        print(f"  ! {warning}", file=sys.stderr)
+    if not arguments.json:
+        print(f"{parameters.robot_name} with its identified parameters in {file}")
+    return 0, {"file": str(file), "warnings": list(exported.warnings)}

@@ -1,0 +1,92 @@
+"""Physically consistent estimate: weighted least squares, and the real robot nearest to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.consistency import not_negative, solid
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.completion import METRICS, Completion
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
+from robot_dyn_id.problem import LinearProblem
+
+
+@dataclass(frozen=True)
+class Consistent:
+    """All standard parameters, every body with positive mass and a positive-definite pseudo-inertia.
+
+    What the data tell stays as they tell it, as closely as consistency allows; what they do not tell stays near the
+    URDF. Covariance and standard deviations are those of weighted least squares: the bounds and the prior only take
+    errors away from it, and add a bias towards the URDF where the data are weak.
+
+    Attributes:
+        metric: distance to the URDF, `entropic` or `euclidean`; see `completion`.
+        spread: how far bodies are thought to be from the URDF's, as a share of them: 1 is a few kilograms for a few.
+        floor: least pseudo-inertia of a body, as a share of the prior's, in the order of matrices.
+        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        method: `qr` or `gram`.
+    """
+
+    metric: str = "entropic"
+    spread: float = 1.0
+    floor: float = 0.01
+    autoregressive_order: int = 6
+    method: str = "qr"
+
+    name: ClassVar[str] = "consistent"
+    uses_prior: ClassVar[bool] = False  # bodies of an earlier set need not be real ones
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: an unknown metric, a spread or a floor out of range, options of `weighted` out of range.
+        """
+        if self.metric not in METRICS:
+            raise UsageError(f"consistent: metric {self.metric!r} is not known; use one of {', '.join(METRICS)}")
+        if not 1e-3 <= self.spread <= 1e3:
+            raise UsageError(f"consistent: spread must be between 0.001 and 1000, not {self.spread:g}")
+        if not 0.0 <= self.floor < 1.0:
+            raise UsageError(f"consistent: floor must be 0 or more and less than 1, not {self.floor:g}")
+        WeightedLeastSquares(self.autoregressive_order, self.method)
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: a problem without a prior.
+            InputError: a prior without masses.
+        """
+        if problem.prior is None or problem.origin is None:
+            raise UsageError(
+                "consistent: no robot to stay near: write estimates of masses and inertias into the URDF, or choose "
+                "the estimator weighted"
+            )
+        regressor, prior = problem.origin.regressor, problem.prior
+        inertial = 10 * len(regressor.model.body_names)
+        bodies, notes = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
+        plain = WeightedLeastSquares(self.autoregressive_order, self.method).fit(problem)
+        factors = Factors.of(problem, method=self.method)
+        largest = float(plain.residual_rms.max(initial=0.0))
+        rms = np.maximum(plain.residual_rms, 1e-9 * largest if largest > 0.0 else 1.0)
+        root = factors.root(1.0 / rms)
+        # Residuals that follow one another tell less than as many independent ones: so much less, on average.
+        inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
+        full = Completion(
+            root / np.sqrt(inflation), plain.values, prior.mapping, bodies, not_negative(regressor), self.spread,
+            self.floor, self.metric,
+        ).solve()  # fmt: skip
+        found = prior.mapping @ full
+        return replace(
+            plain,
+            values=found,
+            residual_rms=np.sqrt(factors.squared_residuals(found) / np.maximum(factors.counts, 1)),
+            notes=(*plain.notes, *notes),
+            full=full,
+            unconstrained=plain.values,
+        )

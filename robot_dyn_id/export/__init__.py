@@ -1,0 +1,13 @@
+"""Identified models in the formats of other tools: one file per format, and one line here."""
+
+from collections.abc import Callable
+
+from robot_dyn_id.export.mjcf import mjcf
+from robot_dyn_id.export.model import Exported
+from robot_dyn_id.export.urdf import urdf
+from robot_dyn_id.parameters import ParameterSet
+
+FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {"urdf": urdf, "mjcf": mjcf}
+"""Formats by the name that the command line uses."""
+
+__all__ = ["FORMATS", "Exported", "mjcf", "urdf"]

@@ -1,0 +1,94 @@
+"""MJCF, the format of MuJoCo: bodies, joints, inertias; no shapes."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from robot_dyn_id.consistency import central
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.export.model import Exported, ExportModel
+from robot_dyn_id.export.urdf import numbers
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.robot import RobotModel
+
+PLACES = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
+"""Terms that a `<joint>` carries."""
+
+
+def mjcf(parameters: ParameterSet) -> Exported:
+    """The moving bodies of a parameter set, links that are fixed or held lumped in, each named after its joint.
+
+    Raises:
+        InputError: parameters that MuJoCo's compiler refuses, or a model of links cannot carry.
+    """
+    export = ExportModel.of(parameters, PLACES)
+    if export.impossible:
+        raise InputError(
+            f"MuJoCo refuses inertias that no real robot has ({export.impossible}): identify with "
+            f"`estimator: consistent`"
+        )
+    model = export.regressor.model
+    root = ElementTree.Element("mujoco", model=model.name)
+    ElementTree.SubElement(root, "compiler", angle="radian", autolimits="true")
+    ElementTree.SubElement(root, "option", gravity=numbers(model.gravity))
+    elements = [ElementTree.SubElement(root, "worldbody")]
+    for number, name in enumerate(model.body_names):
+        parent = elements[int(model.parent[number]) + 1]
+        body = _body(model, number, export.bodies[number])
+        _joint(body, model, number, export.terms[name])
+        parent.append(body)
+        elements.append(body)
+    _followers(root, model)
+    ElementTree.indent(root)
+    return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", export.warnings)
+
+
+def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Element:
+    body = ElementTree.Element(
+        "body", name=f"{model.body_names[number]}_link", pos=numbers(model.translation[number]),
+        quat=_quaternion(model.rotation[number]),
+    )  # fmt: skip
+    mass, centre, inertia = central(parameters)
+    principal, axes = np.linalg.eigh(inertia)  # MuJoCo would find them to nine digits only
+    axes[:, 2] *= np.linalg.det(axes)
+    ElementTree.SubElement(
+        body, "inertial", pos=numbers(centre), quat=_quaternion(axes), mass=numbers([mass]),
+        diaginertia=numbers(principal),
+    )  # fmt: skip
+    return body
+
+
+def _quaternion(rotation: Array) -> str:
+    """Scalar first."""
+    return numbers(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
+
+
+def _joint(body: ElementTree.Element, model: RobotModel, number: int, terms: dict[str, float]) -> None:
+    name = model.body_names[number]
+    kind = "slide" if model.prismatic[number] else "hinge"
+    joint = ElementTree.SubElement(body, "joint", name=name, type=kind, axis=numbers(model.axis[number]))
+    if name in model.joint_names:
+        index = model.joint_names.index(name)
+        ends = np.array([model.limits.lower[index], model.limits.upper[index]])
+        if np.all(np.isfinite(ends)) and ends[0] < ends[1]:
+            joint.set("range", numbers(ends))
+    for key, value in terms.items():
+        joint.set(key, numbers([value]))
+
+
+def _followers(root: ElementTree.Element, model: RobotModel) -> None:
+    """Mimic joints as equality constraints."""
+    followers = [number for number, name in enumerate(model.body_names) if name not in model.joint_names]
+    if not followers:
+        return
+    equality = ElementTree.SubElement(root, "equality")
+    for number in followers:
+        coefficients = [float(model.offset[number]), float(model.multiplier[number]), 0.0, 0.0, 0.0]
+        leader = model.joint_names[int(model.leader[number])]
+        ElementTree.SubElement(
+            equality, "joint", joint1=model.body_names[number], joint2=leader, polycoef=numbers(coefficients)
+        )

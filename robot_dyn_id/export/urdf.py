@@ -1,0 +1,164 @@
+"""URDF: the text that was identified, with other inertias and friction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.dom import minidom
+
+import numpy as np
+
+from robot_dyn_id.consistency import central, is_consistent, parameters_of, pseudo_inertia
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.export.model import Exported, ExportModel
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.screw import exponential, transform
+
+PLACES = {"viscous": "damping", "coulomb": "friction"}
+"""Terms that `<dynamics>` carries."""
+
+
+def urdf(parameters: ParameterSet) -> Exported:
+    """The URDF of a parameter set with the identified inertias and friction; all else is kept.
+
+    A body's parameters go to the link that its joint carries, and links fixed to that one lose their own. Joints that
+    were held keep their links' inertias, which are taken off the body that they were part of, unless what is left of it
+    could not exist.
+
+    Raises:
+        InputError: parameters that a URDF cannot carry; see `ExportModel.of`.
+    """
+    model = ExportModel.of(parameters, PLACES)
+    document = minidom.parseString(parameters.urdf)
+    robot = _Robot.of(document)
+    bodies, emptied, warnings = _without_held(model)
+    for joint, body in zip(model.regressor.model.body_names, bodies, strict=True):
+        robot.set_inertia(robot.child[joint], body)
+        for link in robot.fixed_to(robot.child[joint]):
+            robot.remove_inertia(link)
+        robot.set_dynamics(joint, model.terms[joint])
+    for joint in emptied:
+        for link in (robot.child[joint], *robot.fixed_to(robot.child[joint])):
+            robot.remove_inertia(link)
+    if model.impossible:
+        warnings.insert(0, f"no real robot has these inertias, simulators may refuse them ({model.impossible}): "
+                           f"identify with `estimator: consistent`")  # fmt: skip
+    text = document.toxml()
+    document.unlink()
+    return Exported(text + "\n", (*warnings, *model.warnings))
+
+
+def _without_held(model: ExportModel) -> tuple[Array, list[str], list[str]]:
+    """Bodies less the held joints' own links, (b, 10); held joints whose links are emptied instead; warnings."""
+    identified = model.regressor.model
+    whole = RobotModel.from_urdf(identified.urdf, gravity=tuple(identified.gravity))
+    bodies, emptied, warnings = model.bodies.copy(), [], []
+    carried: dict[str, list[tuple[str, Array]]] = {}
+    for number, name in enumerate(whole.body_names):
+        if name in identified.body_names:
+            continue
+        carrier, placement = _carrier(whole, identified, number)
+        if carrier:
+            pseudo = pseudo_inertia(whole.inertial_parameters[10 * number : 10 * number + 10])
+            carried.setdefault(carrier, []).append((name, parameters_of(placement @ pseudo @ placement.T)))
+    for carrier, held in carried.items():
+        body = identified.body_names.index(carrier)
+        rest = bodies[body] - sum(own for _, own in held)
+        if is_consistent(rest) or not is_consistent(bodies[body]):
+            bodies[body] = rest
+        else:
+            names = [name for name, _ in held]
+            emptied += names
+            warnings.append(f"joint {carrier}: the held joints {', '.join(names)} weigh more in the URDF than was "
+                            f"found: their links are written without mass, as part of its own")  # fmt: skip
+    return bodies, emptied, warnings
+
+
+def _carrier(whole: RobotModel, identified: RobotModel, number: int) -> tuple[str, Array]:
+    """The identified body that a held joint's link is part of (empty: the base), and where the link is in its frame."""
+    placement = np.eye(4)
+    while number >= 0 and whole.body_names[number] not in identified.body_names:
+        position, axis = identified.held[whole.body_names[number]], whole.axis[number]
+        screw = np.concatenate([np.zeros(3), axis] if whole.prismatic[number] else [axis, np.zeros(3)])
+        moved = transform(whole.rotation[number], whole.translation[number]) @ exponential(screw, position)
+        placement, number = moved @ placement, int(whole.parent[number])
+    return (whole.body_names[number] if number >= 0 else ""), placement
+
+
+@dataclass(frozen=True)
+class _Robot:
+    """The elements of a URDF.
+
+    Attributes:
+        document: the whole.
+        links: by name.
+        joints: by name.
+        child: child link of each joint.
+    """
+
+    document: minidom.Document
+    links: dict[str, minidom.Element]
+    joints: dict[str, minidom.Element]
+    child: dict[str, str]
+
+    @staticmethod
+    def of(document: minidom.Document) -> _Robot:
+        root = document.documentElement
+        assert root is not None, "a URDF that was identified has a root"
+        links = {link.getAttribute("name"): link for link in _children(root, "link")}
+        joints = {joint.getAttribute("name"): joint for joint in _children(root, "joint")}
+        child = {name: _children(joint, "child")[0].getAttribute("link") for name, joint in joints.items()}
+        return _Robot(document, links, joints, child)
+
+    def fixed_to(self, link: str) -> list[str]:
+        """Links behind fixed joints of a link, and of those."""
+        found = []
+        for name, joint in self.joints.items():
+            if joint.getAttribute("type") == "fixed" and _children(joint, "parent")[0].getAttribute("link") == link:
+                found += [self.child[name], *self.fixed_to(self.child[name])]
+        return found
+
+    def remove_inertia(self, link: str) -> None:
+        """Take a link's mass away."""
+        for element in _children(self.links[link], "inertial"):
+            self.links[link].removeChild(element)
+
+    def set_inertia(self, link: str, body: Array) -> None:
+        """Give a link the standard parameters of a body in its frame."""
+        self.remove_inertia(link)
+        mass, centre, inertia = central(body)
+        pairs = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+        inertial = self.document.createElement("inertial")
+        for tag, attributes in (
+            ("origin", {"xyz": numbers(centre), "rpy": "0 0 0"}),
+            ("mass", {"value": numbers([mass])}),
+            ("inertia", {key: numbers([inertia[pair]]) for key, pair in pairs.items()}),
+        ):
+            inertial.appendChild(self._element(tag, attributes))
+        self.links[link].insertBefore(inertial, self.links[link].firstChild)
+
+    def set_dynamics(self, joint: str, terms: Mapping[str, float]) -> None:
+        """Write a joint's friction."""
+        if not terms:
+            return
+        element = next(iter(_children(self.joints[joint], "dynamics")), None)
+        if element is None:
+            element = self.joints[joint].appendChild(self.document.createElement("dynamics"))
+        for key, value in terms.items():
+            element.setAttribute(key, numbers([value]))
+
+    def _element(self, tag: str, attributes: Mapping[str, str]) -> minidom.Element:
+        element = self.document.createElement(tag)
+        for key, value in attributes.items():
+            element.setAttribute(key, value)
+        return element
+
+
+def _children(element: minidom.Element, tag: str) -> list[minidom.Element]:
+    return [node for node in element.childNodes if isinstance(node, minidom.Element) and node.tagName == tag]
+
+
+def numbers(values: Array | list[float]) -> str:
+    """Numbers as text that reads back as the same to the last bit (17 digits)."""
+    return " ".join(f"{float(value):.17g}" for value in values)
