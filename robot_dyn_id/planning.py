@@ -14,22 +14,17 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.design_settings import DesignSettings
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.excitation.collision import Clearance
-from robot_dyn_id.excitation.constraints import (
-    EffortLimits,
-    InWorkspace,
-    JointLimits,
-    QuietBand,
-    Requirement,
-    Separation,
-)
 from robot_dyn_id.excitation.design_problem import DesignProblem
 from robot_dyn_id.excitation.forms import make_parametrisation
 from robot_dyn_id.excitation.information import Information
+from robot_dyn_id.excitation.joint_requirements import EffortLimits, JointLimits, QuietBand
 from robot_dyn_id.excitation.kinematics import placement_of
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.obstacles import Obstacle, obstacles_of
 from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.requirement import Requirement
+from robot_dyn_id.excitation.space_requirements import InWorkspace, Separation
 from robot_dyn_id.excitation.workspace import Workspace
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import Regressor, regressor_of

@@ -10,11 +10,11 @@ from test_parameter_io import identified
 
 from robot_dyn_id.design_settings import DesignSettings
 from robot_dyn_id.errors import InputError, MotionError, UsageError
-from robot_dyn_id.excitation.constraints import Separation
 from robot_dyn_id.excitation.design import design
 from robot_dyn_id.excitation.forms import FORMS
 from robot_dyn_id.excitation.objectives import OBJECTIVES, condition, condition_raw, softened
 from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.space_requirements import Separation
 from robot_dyn_id.planning import payload_parameters, problem_of
 from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel

@@ -10,10 +10,10 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import MotionError
-from robot_dyn_id.excitation.constraints import Margin
 from robot_dyn_id.excitation.design_problem import DesignProblem
 from robot_dyn_id.excitation.objectives import condition, condition_raw
 from robot_dyn_id.excitation.optimisers import Effort, Search
+from robot_dyn_id.excitation.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated
 from robot_dyn_id.regressor import Motion
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.constraints import Margin, Requirement
 from robot_dyn_id.excitation.information import Information
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.objectives import Objective, softened
 from robot_dyn_id.excitation.parametrisation import Parametrisation
+from robot_dyn_id.excitation.requirement import Margin, Requirement
 from robot_dyn_id.excitation.trajectory import FINE, Sample
 from robot_dyn_id.regressor import Motion
 
