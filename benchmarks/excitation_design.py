@@ -1,4 +1,4 @@
-"""What designed motions of a 7-axis arm are worth: against random ones, with collisions, for parameters, one after another.
+"""What designed motions of a 7-axis arm are worth: against random ones, for parameters, one after another.
 
 The condition number of unit-norm columns depends on which columns stand for the base parameters. Its figures are given
 for the leftmost independent columns, which this package uses, and for the rightmost ones, which the goals were set
@@ -108,9 +108,9 @@ def without_collisions() -> list[Goal]:
         if clearance.smallest(q)[0].min() <= 0.0:
             continue
         free += 1
-        if (figure := problem.figure(x)) < best:
-            if not clearance.encounters(fine, problem.parametrisation.trajectory(x).evaluate(fine)[0]):
-                best = figure
+        figure, finely = problem.figure(x), problem.parametrisation.trajectory(x).evaluate(fine)[0]
+        if figure < best and not clearance.encounters(fine, finely):
+            best = figure
     began = time.perf_counter()
     found = design(problem, OPTIMISERS["gradient"], 1, Effort(draws=200, starts=12, finished=4))
     seconds = time.perf_counter() - began
@@ -181,7 +181,7 @@ def base_values(problem: DesignProblem) -> np.ndarray:
 
 
 PARTS = {
-    "random": lambda seeds: against_random(seeds),
+    "random": against_random,
     "collisions": lambda seeds: without_collisions(),
     "deviations": lambda seeds: for_parameters(),
     "sequence": lambda seeds: one_after_another(),
