@@ -9,9 +9,8 @@ from robots import PLANAR3R, URDFS, panda_arm, robot
 from test_report import Page
 
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.excitation import MotionLimits
+from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.collision import Clearance
-from robot_dyn_id.excitation.fourier import fourier_within
 from robot_dyn_id.excitation.meshes import simplified
 from robot_dyn_id.excitation.obstacles import obstacles_of
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows
@@ -26,7 +25,7 @@ CELL = [{"name": "ground", "height": -0.4}, {"name": "table <1>", "box": [0.2, 0
 def planned(model, effort=False, samples=1001):
     limits = MotionLimits.of(model, (10.0,))
     t = np.linspace(0.0, 10.0, samples)
-    q, dq, ddq, _ = fourier_within(limits, 1, share=0.5).evaluate(t)
+    q, dq, ddq, _ = make_excitation("fourier", limits, Demand(share=0.5)).evaluate(t)
     return PlannedMotion(t, q, dq, ddq, 0.1 * ddq if effort else None), limits
 
 
