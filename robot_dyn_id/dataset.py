@@ -16,6 +16,9 @@ from robot_dyn_id.errors import InputError
 
 Array = NDArray[np.float64]
 
+Span = tuple[float, float]
+"""A start and a stop [s]."""
+
 LATEST = 1e11
 """Stamps beyond this [s] are no time of any clock."""
 
@@ -162,18 +165,21 @@ class Excerpt:
     Attributes:
         recording: the whole.
         start, stop: [s]; samples with start <= t - t_first < stop belong to it.
+        without: spans in it that are left out [s], in order; of each, samples with start <= t - t_first <= stop.
     """
 
     recording: Recording
     start: float
     stop: float
+    without: tuple[Span, ...] = ()
 
     @property
     def source(self) -> str:
         """See `Recording`."""
         start = "start" if self.start == -np.inf else f"{self.start:g} s"
         stop = "end" if self.stop == np.inf else f"{self.stop:g} s"
-        return f"{self.recording.source} [{start}, {stop})"
+        spans = ", ".join(f"[{start:g} s, {stop:g} s]" for start, stop in self.without)
+        return f"{self.recording.source} [{start}, {stop})" + (f" without {spans}" if spans else "")
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -190,6 +196,11 @@ class Excerpt:
         """See `Recording`."""
         return self.recording.effort_is_torque
 
+    @property
+    def seams(self) -> int:
+        """How often its samples go on behind a span that was left out."""
+        return sum(start > max(self.start, 0.0) and stop < self.stop for start, stop in self.without)
+
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`."""
         first: float | None = None
@@ -200,7 +211,10 @@ class Excerpt:
                     continue
                 first = float(stamps[0])
             since = chunk.t - first
-            yield chunk.take((since >= self.start) & (since < self.stop))
+            keep = (since >= self.start) & (since < self.stop)
+            for start, stop in self.without:
+                keep &= (since < start) | (since > stop)
+            yield chunk.take(keep)
 
 
 REMEMBERED = 32 * 2**20
@@ -237,14 +251,3 @@ class Remembered:
             yield chunk
         if seen is not None:
             self._kept[tuple(joints)] = tuple(seen)
-
-
-def duration(recording: Recording, joints: Sequence[str]) -> float:
-    """Time from the first to the latest stamp of a recording [s]."""
-    first, latest = np.inf, -np.inf
-    for chunk in recording.chunks(joints):
-        stamps = chunk.t[np.abs(chunk.t) <= LATEST]
-        if len(stamps):
-            first = min(first, float(stamps[0]))
-            latest = max(latest, float(stamps.max()))
-    return max(0.0, latest - first)

@@ -15,9 +15,13 @@ from robot_dyn_id.regressor import Integers, Motion, Regressor
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan, Smooth
+from robot_dyn_id.signals.stillness import spoken, stillness
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.walk import walker
 from robot_dyn_id.validation import HeldOut, Ranges, Verdict, compare, judge
+
+AT_REST = 0.5
+"""Share of the held-out time that stands still above which a verdict says little."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ def evaluate(
 ) -> Evaluation:
     """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
     efforts, more = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
-    warnings += more
+    at_rest, counts = _at_rest(recordings, regressor.model.joint_names)
+    warnings += more + (at_rest if counts else ())
     walk = walker(recordings, regressor.model.joint_names, settings.drives, plan)
     held_out = compare(regressor, columns, values, walk, plan, trained)
     if not held_out.samples:
@@ -96,13 +101,32 @@ def evaluate(
         held_out=held_out,
         cross_check=check,
         verdict=verdict,
-        warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons))),
+        warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons, *at_rest))),
         trace=_trace(regressor, columns, values, walk, plan, held_out.samples),
         survey=seen,
         plan=plan,
         efforts=efforts,
         indefinite=indefinite,
     )
+
+
+def _at_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[tuple[str, ...], bool]:
+    """Warnings for recordings that stand still in part, and whether most of the time does.
+
+    Raises:
+        InputError: they do not move at all.
+    """
+    seen = [stillness(recording, joints) for recording in recordings]
+    sources = ", ".join(recording.source for recording in recordings)
+    if not any(still.moves for still in seen):
+        raise InputError(f"{sources}: stands still throughout: nothing can be validated on it; give data that move")
+    texts = tuple(
+        f"{recording.source} stands still {spoken(still.spans)}: there it is validated at rest; give data that move"
+        for recording, still in zip(recordings, seen, strict=True)
+        if still.spans
+    )
+    share = sum(still.at_rest for still in seen) / sum(still.length for still in seen)
+    return texts, share > AT_REST
 
 
 def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:

@@ -39,7 +39,7 @@ def identify_recordings(
     """Identify a robot, and write `parameters.yaml`, `report.json` and `report.html`.
 
     Args:
-        recordings: trials to train on; the last one, or the last third of the only one, is held out unless told.
+        recordings: trials to train on; what is held out unless told: see `split`.
         held_out: trials to validate on.
         robot: URDF or xacro, file or text.
         configuration: the choices.

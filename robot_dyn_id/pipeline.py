@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.assembly import assemble
 from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.consistency import negative_terms
-from robot_dyn_id.dataset import Excerpt, Recording, duration
+from robot_dyn_id.dataset import Excerpt, Recording, Span
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.evaluation import Evaluation, evaluate
@@ -24,6 +24,7 @@ from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
+from robot_dyn_id.signals.stillness import Stillness, left_out, spoken, stillness
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker, window_walker
 from robot_dyn_id.validation import Ranges, compare
@@ -59,22 +60,50 @@ def split(
     validation: Sequence[Recording] = (),
     train_range: tuple[float, float] | None = None,
 ) -> tuple[list[Recording], list[Recording]]:
-    """Training and held-out data: as told, else the last trial, else the last third of the only one.
+    """Training and held-out data: as told, else the last trial that moves, else the last third of the only one.
+
+    Long stillness is left out, and the third is one of the time that moves; a trial that stands still throughout is a
+    posture to train on. `train_range` and `validation` are taken as they are.
 
     Raises:
         UsageError: an empty range, or a range together with several trials or other validation data.
         InputError: nothing that could be split.
     """
-    if train_range is None:
-        if validation:
-            return list(recordings), list(validation)
-        if len(recordings) > 1:
-            return list(recordings[:-1]), [recordings[-1]]
-        length = duration(recordings[0], joints)
-        if length == 0.0:
-            raise InputError(f"{recordings[0].source}: only one sample, or time stamps that never advance")
-        middle = 2.0 * length / 3.0
-        return [Excerpt(recordings[0], 0.0, middle)], [Excerpt(recordings[0], middle, math.inf)]
+    if train_range is not None:
+        return _split_at(recordings, joints, validation, train_range)
+    seen = [stillness(recording, joints) for recording in recordings]
+    if validation:
+        return [_moving(*pair) for pair in zip(recordings, seen, strict=True)], list(validation)
+    moving = [place for place, still in enumerate(seen) if still.moves] or list(range(len(recordings)))
+    last = moving[-1]
+    whole = [_moving(*pair) for pair in zip(recordings, seen, strict=True)]
+    others = [recording for place, recording in enumerate(whole) if place != last]
+    if len(moving) > 1:
+        return others, [whole[last]]
+    if seen[last].length == 0.0:
+        raise InputError(f"{recordings[last].source}: only one sample, or time stamps that never advance")
+    middle = seen[last].instant(2.0 / 3.0)
+    train = _moving(recordings[last], seen[last], (0.0, middle))
+    return [*others, train], [_moving(recordings[last], seen[last], (middle, math.inf))]
+
+
+def _moving(recording: Recording, still: Stillness, span: Span = (-math.inf, math.inf)) -> Recording:
+    """A part of a recording without its stillness, if it moves at all."""
+    start, stop = span
+    without = tuple(s for s in still.spans if s[1] > start and s[0] < stop) if still.moves else ()
+    if not without and span == (-math.inf, math.inf):
+        return recording
+    ends = bool(without) and without[-1][1] == still.length
+    return Excerpt(recording, start, min(stop, still.length) if ends else stop, without)
+
+
+def _split_at(
+    recordings: Sequence[Recording],
+    joints: Sequence[str],
+    validation: Sequence[Recording],
+    train_range: tuple[float, float],
+) -> tuple[list[Recording], list[Recording]]:
+    """Training data of a range, and the rest of the recording without its stillness."""
     start, stop = train_range
     if not (math.isfinite(start) and start < stop):
         raise UsageError(f"--train-range {start:g} {stop:g}: the first must be less than the second")
@@ -83,14 +112,20 @@ def split(
     train: list[Recording] = [Excerpt(recordings[0], start, stop)]
     if validation:
         return train, list(validation)
-    length = duration(recordings[0], joints)
-    if start >= length:
-        raise UsageError(f"--train-range {start:g} {stop:g}: {recordings[0].source} is only {length:.1f} s long")
-    rest = [Excerpt(recordings[0], -math.inf, start)] if start > 0 else []
-    rest += [Excerpt(recordings[0], stop, math.inf)] if stop < length else []
-    if not rest:
+    still = stillness(recordings[0], joints)
+    if start >= still.length:
+        raise UsageError(f"--train-range {start:g} {stop:g}: {recordings[0].source} is only {still.length:.1f} s long")
+    sides = [(-math.inf, start)] if start > 0 else []
+    sides += [(stop, math.inf)] if stop < still.length else []
+    if not sides:
         raise UsageError(f"--train-range {start:g} {stop:g} leaves nothing to validate on: give --validate as well")
-    return train, list(rest)
+    rest = [side for side in sides if still.moves and any(a < side[1] and b > side[0] for a, b in still.moving())]
+    if not rest:
+        raise UsageError(
+            f"--train-range {start:g} {stop:g} leaves nothing to validate on that moves: {recordings[0].source} "
+            f"stands still {spoken(still.spans)}; give --validate as well"
+        )
+    return train, [_moving(recordings[0], still, side) for side in rest]
 
 
 def identify(
@@ -155,6 +190,8 @@ def identify(
         seen,
         estimate.unseen,
     )
+    told = (*left_out([*training, *held_out]), *evaluation.warnings)
+    evaluation = replace(evaluation, warnings=told)
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )

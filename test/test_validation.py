@@ -100,13 +100,22 @@ def test_the_share_outside_the_trained_ranges_is_counted(recording):
     assert compared(recording).outside == 0.0
     _, _, motion = joined(recording)
     span = ranges.q_max - ranges.q_min
-    narrow = replace(ranges, q_max=ranges.q_max - np.array([0.5, 0.0, 0.0]) * span)
-    margin = 0.1 * (narrow.q_max - narrow.q_min)[0]
+    narrow = replace(ranges, q_max=ranges.q_max - np.array([0.7, 0.0, 0.0]) * span)
+    margin = 0.5 * (narrow.q_max - narrow.q_min)[0]
     beyond = (motion.q[0] > narrow.q_max[0] + margin).mean() / 3  # of three joints' samples
     assert compared(recording, trained=narrow).outside == pytest.approx(beyond)
     for name in ("dq_max", "ddq_max"):
-        slower = replace(ranges, **{name: 0.5 * getattr(ranges, name)})
+        slower = replace(ranges, **{name: 0.3 * getattr(ranges, name)})
         assert compared(recording, trained=slower).outside > 0.05, name
+
+
+def test_joints_that_are_slow_against_their_training_are_told(recording):
+    ranges = Ranges.of(walk_of(recording)())
+    assert compared(recording, trained=ranges).slow == ()
+    assert compared(recording).slow == ()
+    faster = replace(ranges, dq_max=ranges.dq_max * [4.9, 5.1, 1.0])
+    ((name, share),) = compared(recording, trained=faster).slow
+    assert (name, share) == (ROBOT.joints[1], pytest.approx(1 / 5.1))
 
 
 def test_no_torque_at_all_is_no_crash(recording):
@@ -152,7 +161,8 @@ RULES = {
     "condition": ("suspect", {"condition_number": 1001.0}, "condition number 1e+03 (unit-norm columns) is above 1000"),
     "unseen": ("suspect", {"condition_number": float("inf")}, "condition number inf"),
     "dropped": ("suspect", {"dropped_share": 0.011}, "1.1% of the rows were dropped"),
-    "outside": ("suspect", {"held_out": replace(HELD_OUT, outside=0.06)}, "6% of the held-out samples lie outside"),
+    "outside": ("suspect", {"held_out": replace(HELD_OUT, outside=0.06)}, "6% of the held-out samples lie far outside"),
+    "weak": ("suspect", {"held_out": replace(HELD_OUT, slow=(("b", 0.1),))}, "it reaches, joint b 10%; validate on a motion"),
     "warning": ("suspect", {"warnings": ("the torso hums",)}, "the torso hums"),
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array, Chunk, Recording
+from robot_dyn_id.dataset import Array, Chunk, Excerpt, Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.windows import Cut, windows
@@ -181,6 +181,8 @@ def survey(
             if window.q.shape[1] >= min(length, 16):
                 one = _periodograms(window.q, window.dq, step, length)
                 spectra = one if spectra is None else spectra.plus(one)
+    seams = sum(recording.seams for recording in recordings if isinstance(recording, Excerpt))
+    repairs.gaps = max(0, repairs.gaps - seams)  # those are meant
     if not ranges.count:
         raise InputError(
             f"{', '.join(r.source for r in recordings)}: no usable sample ({describe(repairs) or 'empty'})"

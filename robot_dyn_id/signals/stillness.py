@@ -1,0 +1,150 @@
+"""Where a recording stands still: a recorder that was left running, a paused excitation.
+
+A robot at rest tells nothing about inertia and viscous friction, and not even its weight: dry friction holds it at any
+torque within its own. Long stillness would yet fill the cut-off's spectra, the weights, and the held-out part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dyn_id.dataset import LATEST, Array, Excerpt, Recording, Span
+from robot_dyn_id.signals.cleaning import LARGEST_POSITION
+
+BIN = 0.5
+"""Time in which a joint must change its place [s]."""
+
+NOISE = 2.0
+"""Changes below this many times the roughness (largest second difference of the positions: some seven
+standard deviations of their noise, or one step of the encoder) are noise."""
+
+CREEP, TRAVEL = 2e-3, 0.02
+"""A change below this share of what the joint's fast motion changes in that time is a drift; it is taken to change this
+much at least [rad or m]."""
+
+SHORTEST = 5.0
+"""Stillness is left out from this length on [s]: braking, reversals and short rests belong to a motion."""
+
+
+@dataclass(frozen=True)
+class Stillness:
+    """When a recording stands still; times are counted from its first stamp.
+
+    Attributes:
+        length: time from the first to the latest stamp [s].
+        spans: stillness that lasts [s], in order.
+        moves: whether it moves at all.
+    """
+
+    length: float
+    spans: tuple[Span, ...]
+    moves: bool
+
+    @property
+    def at_rest(self) -> float:
+        """How long it stands still [s]."""
+        return sum(stop - start for start, stop in self.spans)
+
+    def moving(self) -> tuple[Span, ...]:
+        """The spans between, from the first stamp on."""
+        ends = [0.0, *(time for span in self.spans for time in span), self.length]
+        return tuple((start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True) if stop > start)
+
+    def instant(self, share: float) -> float:
+        """When this share of the moving time has passed, or of all time where nothing moves [s]."""
+        if not (self.spans and self.moves):
+            return share * self.length
+        left = share * (self.length - self.at_rest)
+        for start, stop in self.moving():
+            if left <= stop - start:
+                return start + left
+            left -= stop - start
+        return self.length
+
+
+@dataclass
+class _Bins:
+    """Least and greatest position and greatest roughness of each joint in each bin: (3, n) values per half second.
+
+    All of them extremes, so that they do not depend on how a recording is cut into chunks.
+    """
+
+    extremes: dict[int, Array]
+    before: Array
+
+    def add(self, since: Array, q: Array) -> None:
+        joined = np.concatenate([self.before, q])
+        rough = np.zeros_like(joined)
+        rough[2:] = np.abs(np.diff(joined, n=2, axis=0))
+        rough, self.before = rough[len(self.before) :], joined[-2:]
+        numbers = np.floor(since / BIN).astype(np.int64)
+        runs = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        new = np.stack(
+            [np.minimum.reduceat(q, runs), np.maximum.reduceat(q, runs), np.maximum.reduceat(rough, runs)], 1
+        )
+        for number, values in zip(numbers[runs].tolist(), new, strict=True):
+            old = self.extremes.get(number, values)
+            low = np.minimum(old[0], values[0])
+            self.extremes[number] = np.stack([low, *np.maximum(old[1:], values[1:])])
+
+    def moving(self) -> tuple[list[int], NDArray[np.bool_]]:
+        """Numbers of the bins that hold samples, and whether any joint moves in them."""
+        numbers = sorted(self.extremes)
+        low, high, rough = np.stack([self.extremes[number] for number in numbers], axis=1)
+        change = high - low
+        fast = np.quantile(change, 0.9, axis=0)  # not the largest: a single wrong sample would make it
+        moves = change > np.maximum(NOISE * rough, CREEP * np.maximum(fast, TRAVEL))
+        return numbers, np.asarray(moves.any(axis=1))
+
+
+def stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
+    """Walk a recording once and see where no joint moves for long."""
+    first, latest = math.inf, -math.inf
+    bins = _Bins({}, np.empty((0, len(joints))))
+    for chunk in recording.chunks(joints):
+        stamps = chunk.t[np.abs(chunk.t) <= LATEST]
+        if not len(stamps):
+            continue
+        first = float(stamps[0]) if first == math.inf else first
+        latest = max(latest, float(stamps.max()))
+        kept = (np.abs(chunk.t) <= LATEST) & (chunk.t >= first) & (np.abs(chunk.q) <= LARGEST_POSITION).all(axis=1)
+        if kept.any():
+            bins.add(chunk.t[kept] - first, chunk.q[kept])
+    length = max(0.0, latest - first)
+    if not bins.extremes:
+        return Stillness(length, (), False)
+    numbers, moves = bins.moving()
+    return Stillness(length, _spans(numbers, moves, length) if moves.any() else ((0.0, length),), bool(moves.any()))
+
+
+def _spans(numbers: Sequence[int], moves: NDArray[np.bool_], length: float) -> tuple[Span, ...]:
+    """Runs of still bins, those that last; a bin without samples ends a run."""
+    spans: list[Span] = []
+    run: list[int] = []
+    for number, moving in [*zip(numbers, moves.tolist(), strict=True), (numbers[-1] + 2, True)]:
+        if run and (moving or number != run[-1] + 1):
+            start, stop = run[0] * BIN, length if run[-1] == numbers[-1] else (run[-1] + 1) * BIN
+            spans += [(start, stop)] if stop - start >= SHORTEST else []
+            run = []
+        if not moving:
+            run.append(number)
+    return tuple(spans)
+
+
+def left_out(recordings: Sequence[Recording]) -> tuple[str, ...]:
+    """What was left out of recordings because it stands still, one line for each file."""
+    spans: dict[str, dict[Span, None]] = {}
+    for recording in recordings:
+        if isinstance(recording, Excerpt) and recording.without:
+            spans.setdefault(recording.recording.source, {}).update(dict.fromkeys(recording.without))
+    return tuple(f"{source} stands still {spoken(sorted(told))}: left out" for source, told in spans.items())
+
+
+def spoken(spans: Sequence[Span]) -> str:
+    """`from 0.0 to 5.0 s, from 34.2 to 128.0 s`."""
+    return ", ".join(f"from {start:.1f} to {stop:.1f} s" for start, stop in spans)
