@@ -44,7 +44,7 @@ class MonitorSettings:
     cutoff: float = ros_parameter(
         10.0, "Cut-off of the causal low-pass on positions, velocities and efforts", "Hz", 0.1, 200.0
     )
-    window: float = ros_parameter(10.0, "Motion that the RMS residual goes over", "s", 0.1)
+    window: float = ros_parameter(10.0, "Motion that the RMS residual goes over, without its worst moments", "s", 0.1)
     warn_factor: float = ros_parameter(3.0, "Residual, over that on held-out data, from which on it warns", "", 1.0)
     warn_floor: float = ros_parameter(0.1, "Normalised residual below which it never warns", "", 0.0)
     timeout: float = ros_parameter(0.5, "Silence after which joint states are stale", "s", 0.01)
