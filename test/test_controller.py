@@ -156,6 +156,13 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
     world.remove(node)
 
 
+def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_reason(world):
+    node = world.add(Simulator, *given(model="parameters", effort_noise="[0.1, 0.1]"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: node.end is not None, what="end")
+    assert str(node.end) == "effort_noise has 2 values, expected one, or one for each of the 3 joints"
+
+
 def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
     scene = Scene(world, tmp_path, effort_noise="[0.05]")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)

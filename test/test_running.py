@@ -68,6 +68,24 @@ def test_a_wrong_parameter_is_one_line_and_the_exit_code_of_wrong_usage():
     assert err == "ticker: parameter rate must be at least 1 [Hz], not 0.1\n"
 
 
+def test_a_wrong_parameter_names_the_file_that_sets_it(tmp_path):
+    files = [tmp_path / name for name in ("first.yaml", "second.yaml", "launch_params_1")]
+    for file, values in zip(files, ("rate: 0.2", "rate: 0.1", "use_sim_time: false"), strict=True):
+        file.write_text(f"/**/ticker:\n  ros__parameters:\n    {values}\n")
+    with start(*(word for file in files for word in ("--params-file", str(file)))) as process:
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err == f"ticker: parameter rate must be at least 1 [Hz], not 0.1 (set in {files[1]})\n"
+
+
+def test_a_node_ends_by_itself_with_a_code_or_a_reason():
+    for how, code, words in (("4", 4, ""), ("UsageError('no such thing')", 2, "ticker: no such thing\n")):
+        source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace("self.ticks += 1", f"self.end = {how}")
+        with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
+            _, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (code, words)
+
+
 def test_the_world_of_the_tests_serves(world):
     world.probe.create_service(Trigger, "answer", lambda request, answer: Trigger.Response(success=True))
     assert world.call(Trigger, "answer").success
