@@ -64,7 +64,13 @@ class Controller(RobotNode):
         Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", SENSOR),
         Interface(SUBSCRIBES, "robot_description", String, "The URDF, if no file is given", LATCHED),
-        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
+        Interface(
+            SUBSCRIBES,
+            "identified_parameters",
+            ParameterSetMsg,
+            "The model; one that is refused leaves the one in use",
+            LATCHED,
+        ),
         Interface(SUBSCRIBES, "~/joint_trajectory", JointTrajectory, "Followed under computed torque", RELIABLE),
     )
 
@@ -105,19 +111,20 @@ class Controller(RobotNode):
         self._decide()
 
     def _decide(self) -> None:
-        """Use the parameters that were offered last if they belong to this robot, else none."""
+        """Use the parameters that were offered last if they may move this robot; else those in use stay."""
         if self._offered is None or not self._urdf or not self._joints:
             return
-        self._dynamics = self._tracker = None
-        self._refused = ""
         try:
             parameters = parameter_set(self._offered)
             self._dynamics = usable_dynamics(
                 parameters, self._urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
             )
-            self._order = JointOrder(parameters.joint_names)
         except InputError as error:
             self._refused = f"parameters refused: {error}"
+            if self._dynamics is not None:  # an arm that is let go of falls
+                self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
+        else:
+            self._order, self._tracker, self._refused = JointOrder(parameters.joint_names), None, ""
         self._look()
 
     # --- control
