@@ -39,6 +39,11 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "amplitude_scale": ("", yaml.safe_load, "smaller than designed, about its centre; empty: as designed"),
     "dry_run": ("", yaml.safe_load, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
+    "law": (
+        "gravity_compensation",
+        str,
+        "gravity_compensation, or computed_torque to follow controller/joint_trajectory",
+    ),
 }
 """Default, how the text is read, and description; a launch file may give another default."""
 

@@ -62,6 +62,7 @@ def test_every_argument_of_a_launch_file_does_something(path):
 
 def test_every_scenario_has_a_launch_file():
     assert [path.name.split(".")[0] for path in LAUNCH] == [
+        "control",
         "excite",
         "offline",
         "record",
@@ -82,9 +83,9 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
             assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
 
 
-def test_only_the_simulation_has_the_limits_of_the_demo_arm_by_default():
+def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
     with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
-    assert with_default == ["simulation.launch.py"]
+    assert with_default == ["control.launch.py", "simulation.launch.py"]
     assert "needs_configuration()" in (ROOT / "launch" / "robot.launch.py").read_text()
 
 
