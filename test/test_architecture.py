@@ -32,7 +32,7 @@ LAYERS = (
         "report",
         "offline",
     ),
-    ("nodes", "launching"),
+    ("nodes", "launching", "starting"),
     ("cli", "__main__"),
 )
 """A module imports from lower layers, and within its layer only from what is written before it."""

@@ -61,6 +61,29 @@ def test_a_node_is_asked_to_stop_while_it_still_works():
             assert (process.returncode, out) == (0, "rest True\n"), err
 
 
+LOADING = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "rclpy":
+            print("loading", flush=True)
+            time.sleep(20.0)
+sys.meta_path.insert(0, Slow())
+from robot_dyn_id.starting import start
+sys.exit(start("robot_dyn_id.nodes.monitor"))
+"""
+
+
+def test_a_node_that_still_loads_ends_quietly():
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (130, "")
+
+
 def test_a_wrong_parameter_is_one_line_and_the_exit_code_of_wrong_usage():
     with start("-p", "rate:=0.1") as process:
         out, err = process.communicate(timeout=20)
