@@ -153,7 +153,9 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     world.until(lambda: len(efforts) > 3 and np.any(efforts[-1].data), what="efforts")
     timer.cancel()
     world.until(lambda: not np.any(efforts[-1].data), 2.0, "zero effort")
-    world.until(lambda: told("no joint states: no effort; joint_states has 1 publishers"), what="log")
+    world.until(
+        lambda: told("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
+    )
     heard = len(efforts)
     states.publish(bad)
     world.until(lambda: told("position of joint shoulder is not finite"), what="NaN")
@@ -218,7 +220,19 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     scene.parameters.publish(message())
     world.remove(scene.node)
     world.until(lambda: scene.level("monitor")[0] == DiagnosticStatus.STALE, what="stale")
-    assert "no joint states; joint_states has 0 publishers" in scene.level("monitor")[1]
+    assert "joint states are older than 0.5 s; joint_states has 0 publishers" in scene.level("monitor")[1]
+
+
+def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
+    log = world.heard(Log, "/rosout", DEEP)
+    node = world.add(Monitor)
+
+    def levels():
+        return [line.level for line in log if line.msg == "waiting for identified_parameters"]
+
+    world.until(lambda: levels() == [20], 3.0, "information")
+    world.until(lambda: levels() == [20, 30], 8.0, "warning")
+    world.remove(node)
 
 
 def test_control_c_ends_both_with_0():

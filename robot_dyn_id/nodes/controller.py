@@ -132,6 +132,7 @@ class Controller(RobotNode):
     def _take_state(self, message: Any) -> None:
         if not self._joints.issuperset(message.name):
             self._joints.update(message.name)
+            self._heard = self._seconds()
             self._decide()
         if self._dynamics is None or not self._order.concerns(message):
             return
@@ -175,8 +176,10 @@ class Controller(RobotNode):
         if not self._urdf:
             self._condition.report(STALE, "waiting for robot_description")
         elif not self._joints or (self._dynamics is not None and not fresh):
-            publishers = self.count_publishers("joint_states")
-            self._condition.report(STALE, f"no joint states: no effort; joint_states has {publishers} publishers")
+            what = f"joint states are older than {self.settings.timeout:g} s" if self._joints else "no joint states"
+            publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
+            values = {"age of joint states [s]": f"{age:.3f}"}
+            self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
         elif self._refused:
@@ -194,7 +197,7 @@ class Controller(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
-        return self._condition.diagnosis
+        return self._condition.remind()
 
 
 def main() -> int:

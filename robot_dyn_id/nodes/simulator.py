@@ -218,7 +218,7 @@ class Simulator(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
-        return self._condition.diagnosis
+        return self._condition.remind()
 
 
 def main() -> int:
