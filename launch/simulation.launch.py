@@ -9,8 +9,8 @@ from robot_dyn_id.launching import TRAJECTORY, arguments, node, shared
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("robot", "config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller"),
-            *arguments(urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
+            *arguments("config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller"),
+            *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
             node(
                 "simulator",
                 ["urdf"],

@@ -13,14 +13,16 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from robot_dyn_id.errors import InputError
+
 PACKAGE = "robot_dyn_id"
 
 TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 """What the simulator listens to, before it is remapped."""
 
 ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
-    "robot": ("arm7", str, "robot whose file in this package's config folder sets the parameters of all nodes"),
-    "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`"),
+    "robot": ("", str, "robot whose file in this package's config folder sets the parameters of all nodes"),
+    "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`; neither: defaults"),
     "urdf": ("", str, "URDF or xacro file; empty: from the topic robot_description"),
     "namespace": ("", str, "namespace of all nodes and topics, one for each robot"),
     "use_sim_time": ("", yaml.safe_load, "true: time from /clock"),
@@ -37,6 +39,11 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "amplitude_scale": ("", yaml.safe_load, "smaller than designed, about its centre; empty: as designed"),
     "dry_run": ("", yaml.safe_load, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
+    "law": (
+        "gravity_compensation",
+        str,
+        "gravity_compensation, or computed_torque to follow controller/joint_trajectory",
+    ),
 }
 """Default, how the text is read, and description; a launch file may give another default."""
 
@@ -49,6 +56,38 @@ def arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument]:
         value = defaults.get(name, default)
         declared.append(DeclareLaunchArgument(name, default_value=value, description=description))
     return declared
+
+
+def needs_configuration() -> OpaqueFunction:
+    """End the launch unless `robot` or `config` is given: limits made for another robot must not drive this one."""
+
+    def check(context: LaunchContext) -> None:
+        if not configuration(context):
+            raise InputError("name the configuration of your robot: config:=FILE, or robot:= and one of " + _robots())
+
+    return OpaqueFunction(function=check)
+
+
+def configuration(context: LaunchContext) -> str:
+    """The file with the parameters of all nodes; empty if neither `config` nor `robot` is given.
+
+    Raises:
+        InputError: there is no such file; the launch ends with this line, before any node starts.
+    """
+    config, robot = (str(LaunchConfiguration(name).perform(context)) for name in ("config", "robot"))
+    if config and not Path(config).is_file():
+        raise InputError(f"config:={config}: there is no such file")
+    if config or not robot:
+        return config
+    file = shared("config", f"{robot}.yaml")
+    if not Path(file).is_file():
+        raise InputError(f"robot:={robot}: there is no {file}; give config:=FILE, or one of {_robots()}")
+    return file
+
+
+def _robots() -> str:
+    """Names of the robots that have a configuration here."""
+    return ", ".join(sorted(file.stem for file in Path(shared("config")).glob("*.yaml")))
 
 
 def shared(*parts: str) -> str:
@@ -78,7 +117,7 @@ def node(
         def text(name: str) -> str:
             return str(LaunchConfiguration(name).perform(context))
 
-        config = text("config") or shared("config", f"{text('robot')}.yaml")
+        config = configuration(context)
         texts = _Texts(text, root=f"/{text('namespace')}" if text("namespace") else "")
         wanted = {**{name: f"{{{name}}}" for name in (*given, "use_sim_time")}, **parameters}
         values = {}
@@ -94,7 +133,7 @@ def node(
                 package=PACKAGE,
                 executable=executable,
                 namespace="/".join(part for part in (text("namespace"), inside) if part),
-                parameters=[config, values],
+                parameters=[*([config] if config else []), values],
                 remappings=[(old, new.format_map(texts)) for old, new in remappings],
                 output="screen",
                 # an excitation that nobody records, or nodes that wait for one that is gone, help nobody

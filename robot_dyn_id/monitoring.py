@@ -19,6 +19,14 @@ its breakaway, and no model could know which."""
 ENOUGH = 2.0
 """Motion from which a joint is judged on [s]."""
 
+PART = 0.25
+"""Motion that one mean square goes over [s]; longer than the filter takes to forget one sample."""
+
+LEFT_OUT = 0.15
+"""Share of the parts, the worst ones, that is left out of the judgement. A controller that is told to stop, or to go
+elsewhere, gives a pulse of torque of a few milliseconds: efforts sampled at 200 Hz do not show how large it was, and no
+model could predict what they show. A model that does not fit does so in most of the motion."""
+
 
 class CausalFilter:
     """Second-order low-pass with both poles at -w, and the derivative of its output, for samples at any times.
@@ -104,7 +112,7 @@ class ResidualMonitor:
         Args:
             parameters: the set.
             cutoff: of the filter [Hz].
-            window: motion that the mean squares go over [s], with exponential forgetting.
+            window: motion that is judged, the latest [s]; in parts of `PART`.
             longest_gap: see above.
 
         Raises:
@@ -113,10 +121,12 @@ class ResidualMonitor:
         self.parameters, self.longest_gap = parameters, longest_gap
         self._regressor: Regressor = regressor_of(parameters)
         self._columns = parameters.independent_columns.astype(np.int64)
-        self._filter, self._window = CausalFilter(cutoff), window
+        self._filter = CausalFilter(cutoff)
         joints = len(parameters.joint_names)
         self._last, self._evaluated = -np.inf, -np.inf
-        self._moved, self._squares = np.zeros(joints), np.zeros((2, joints))
+        self._moved, self._joints = np.zeros(joints), np.arange(joints)
+        self._time = np.zeros((round(max(window / PART, 1.0)), joints))
+        self._integrals = np.zeros((2, *self._time.shape))  # of residual^2 and torque^2 in each part
 
     def add(self, t: float, q: Array, dq: Array, tau: Array) -> bool:
         """Take up a joint state, shape (n,) each; states that are not later than the one before are left out.
@@ -137,7 +147,7 @@ class ResidualMonitor:
         return self._filter.settled
 
     def residual(self) -> Residual:
-        """The residual at the state that was added last; it is taken up in the mean squares."""
+        """The residual at the state that was added last; it is taken up in the judgement."""
         q, dq, tau = self._smooth
         motion = Motion(q[:, None], dq[:, None], self._slope[1][:, None])
         columns = self._regressor.dense(motion)[self._columns, :, 0]  # (p, n)
@@ -145,11 +155,33 @@ class ResidualMonitor:
         passed = min(self._last - self._evaluated, self.longest_gap)
         self._evaluated = self._last
         moving = np.abs(dq) > MOVING * self.parameters.dq_max
-        squares = np.array((residual.difference, tau)) ** 2
-        self._moved += np.where(moving, passed, 0.0)
-        share = np.where(moving, passed / np.clip(self._moved, passed, self._window), 0.0)
-        self._squares += share * (squares - self._squares)
+        self._count(np.where(moving, passed, 0.0), np.array((residual.difference, tau)) ** 2)
         return residual
+
+    def _count(self, passed: Array, squares: Array) -> None:
+        """Add squares, shape (2, n), that lasted for `passed` [s], shape (n,), to the part of the moment of each joint.
+
+        The parts are a ring: where a joint begins a new one, its oldest is forgotten.
+        """
+        before, after = (np.floor(moved / PART) for moved in (self._moved, self._moved + passed))
+        self._moved += passed
+        part = after.astype(np.int64) % len(self._time)
+        begun = self._joints[after > before]
+        self._time[part[begun], begun] = self._integrals[:, part[begun], begun] = 0.0
+        self._time[part, self._joints] += passed
+        self._integrals[:, part, self._joints] += passed * squares
+
+    @property
+    def _squares(self) -> Array:
+        """Mean squares of residual and torque over the motion without its worst parts, shape (2, n)."""
+        time = np.maximum(self._time, 1e-300)
+        order = np.argsort(self._integrals[0] / time, axis=0)  # parts without motion come first, and count for nothing
+        filled = np.count_nonzero(self._time, axis=0)
+        left_out = np.clip(np.ceil(LEFT_OUT * filled), 0, np.maximum(filled - 1, 0))
+        kept = np.arange(len(time))[:, None] < len(time) - left_out
+        every = np.array((self._time, *self._integrals))
+        total, *squares = np.sum(np.take_along_axis(every, order[None], axis=1), axis=1, where=kept)
+        return np.asarray(np.array(squares) / np.maximum(total, 1e-300))
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -158,12 +190,12 @@ class ResidualMonitor:
 
     @property
     def rms(self) -> Array:
-        """RMS residual while moving [N m or N], shape (n,)."""
+        """RMS residual while moving, without the worst parts [N m or N], shape (n,)."""
         return np.asarray(np.sqrt(self._squares[0]))
 
     @property
     def nrmse(self) -> Array:
-        """RMS residual over RMS torque while moving, shape (n,)."""
+        """RMS residual over RMS torque while moving, both without the worst parts, shape (n,)."""
         return np.asarray(self.rms / np.sqrt(np.maximum(self._squares[1], 1e-300)))
 
     def worse(self, factor: float, floor: float) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ LAYERS = (
         "parameter_io",
         "trajectory_io",
         "configuration",
+        "parameter_files",
         "design_settings",
         "joint_limits",
         "planning",
@@ -31,7 +32,7 @@ LAYERS = (
         "report",
         "offline",
     ),
-    ("nodes", "launching"),
+    ("nodes", "launching", "starting"),
     ("cli", "__main__"),
 )
 """A module imports from lower layers, and within its layer only from what is written before it."""
@@ -47,6 +48,7 @@ ONLY_IN = {
         "parameter_io",
         "trajectory_io",
         "configuration",
+        "parameter_files",
         "design_settings",
         "joint_limits",
         "planning",

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from model_nodes import COULOMB, VISCOUS, identified, message
 from rcl_interfaces.msg import Log
@@ -14,6 +15,7 @@ from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from simulated import ARM
 from std_msgs.msg import Float64MultiArray, String
+from test_controllers import impossible
 from test_simulator import DEEP, RELIABLE, Commander, given, trajectory
 from trajectory_msgs.msg import JointTrajectory
 
@@ -100,11 +102,34 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
     assert not scene.efforts_heard
     scene.parameters.publish(message())
     world.until(lambda: scene.efforts_heard, what="efforts")
-    scene.parameters.publish(other_robot())
-    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.ERROR, what="refused again")
+
+
+@pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
+def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
+    scene = Scene(world, tmp_path, control="effort")
+    world.add(Controller, *given(law=law))
+    scene.parameters.publish(message())
+    world.until(lambda: scene.told(f"commands efforts by {law}"), what="controller")
+    broken = message()
+    broken.covariance = broken.covariance[:-1]
+    offers = [
+        (other_robot(), "the parameters are those of another URDF"),
+        (message(replace(identified(), verdict="bad", reasons=("nonsense",))), "the verdict on the parameters is bad"),
+        (broken, ""),
+    ]
+    if law == "computed_torque":
+        offers.append((message(impossible()), "the identified mass matrix is not positive definite"))
+    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.OK, what="diagnosis")
+    for count, (offer, words) in enumerate(offers, start=1):
+        scene.parameters.publish(offer)
+        told = f"refused: identified_parameters, the model in use stays: {words}"
+        world.until(lambda told=told: scene.told(told), what=told)
+        world.until(lambda count=count: scene.values("controller").get("refused inputs") == str(count), what="count")
+        assert scene.level("controller") == (DiagnosticStatus.OK, f"commands efforts by {law}")
     heard = len(scene.efforts_heard)
     scene.passes(0.3)
-    assert len(scene.efforts_heard) <= heard + 5
+    assert len(scene.efforts_heard) > heard + 50
+    assert all(np.any(command.data) for command in scene.efforts_heard[heard:])
 
 
 def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path):
@@ -128,7 +153,9 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     world.until(lambda: len(efforts) > 3 and np.any(efforts[-1].data), what="efforts")
     timer.cancel()
     world.until(lambda: not np.any(efforts[-1].data), 2.0, "zero effort")
-    world.until(lambda: told("no joint states: no effort; joint_states has 1 publishers"), what="log")
+    world.until(
+        lambda: told("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
+    )
     heard = len(efforts)
     states.publish(bad)
     world.until(lambda: told("position of joint shoulder is not finite"), what="NaN")
@@ -154,6 +181,13 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
     world.until(lambda: descriptions, what="description")
     assert descriptions[0].data == ARM
     world.remove(node)
+
+
+def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_reason(world):
+    node = world.add(Simulator, *given(model="parameters", effort_noise="[0.1, 0.1]"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: node.end is not None, what="end")
+    assert str(node.end) == "effort_noise has 2 values, expected one, or one for each of the 3 joints"
 
 
 def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
@@ -186,7 +220,19 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     scene.parameters.publish(message())
     world.remove(scene.node)
     world.until(lambda: scene.level("monitor")[0] == DiagnosticStatus.STALE, what="stale")
-    assert "no joint states; joint_states has 0 publishers" in scene.level("monitor")[1]
+    assert "joint states are older than 0.5 s; joint_states has 0 publishers" in scene.level("monitor")[1]
+
+
+def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
+    log = world.heard(Log, "/rosout", DEEP)
+    node = world.add(Monitor)
+
+    def levels():
+        return [line.level for line in log if line.msg == "waiting for identified_parameters"]
+
+    world.until(lambda: levels() == [20], 3.0, "information")
+    world.until(lambda: levels() == [20, 30], 8.0, "warning")
+    world.remove(node)
 
 
 def test_control_c_ends_both_with_0():

@@ -272,10 +272,11 @@ def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
     stamps = np.round(chunk.t * 1e9).astype(np.int64)
     write_joint_state_bag(tmp_path / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, tau)
     ears = Ears(world)
-    world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{tmp_path / 'bag'}']", "-p",
-              f"folder:={tmp_path / 'out'}")  # fmt: skip
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{tmp_path / 'bag'}']", "-p",
+                     f"folder:={tmp_path / 'out'}")  # fmt: skip
     report = ears.report()
     assert report.verdict == "bad"
+    world.until(lambda: node.end == 1, what="the exit code of the command line")
     assert report.reasons
     world.until(lambda: True)
     assert ears.parameters == []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.ros_parameters import table
 from robot_dyn_id.nodes.tables import NODES
 
@@ -61,6 +62,7 @@ def test_every_argument_of_a_launch_file_does_something(path):
 
 def test_every_scenario_has_a_launch_file():
     assert [path.name.split(".")[0] for path in LAUNCH] == [
+        "control",
         "excite",
         "offline",
         "record",
@@ -81,18 +83,65 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
             assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
-@pytest.mark.parametrize("path", LAUNCH, ids=name)
-def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
+def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
+    with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
+    assert with_default == ["control.launch.py", "simulation.launch.py"]
+    assert "needs_configuration()" in (ROOT / "launch" / "robot.launch.py").read_text()
+
+
+genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
+
+
+def visit(path, **given):
+    """The nodes that the genuine launch would start with these arguments."""
     from launch import LaunchContext
-    from launch.actions import DeclareLaunchArgument
     from launch.launch_description_sources import get_launch_description_from_python_launch_file
+    from launch_ros.actions import Node
 
     description = get_launch_description_from_python_launch_file(str(path))
     assert all(argument.description for argument in description.get_launch_arguments())
-    context, started = LaunchContext(), []
-    for entity in description.entities:
-        made = entity.visit(context) or []
-        if not isinstance(entity, DeclareLaunchArgument):
-            started += [action.node_executable for action in made]
-    assert started == [call.args[0].value for call in calls(path, "node")]
+    context, waiting, started = LaunchContext(), list(description.entities), []
+    context.launch_configurations.update(given)
+    while waiting:
+        entity = waiting.pop(0)
+        if isinstance(entity, Node):
+            entity._perform_substitutions(context)  # what it would be started with
+            started.append(entity)
+        else:
+            waiting = [*(entity.visit(context) or []), *waiting]
+    return started
+
+
+@genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
+    started = visit(path, robot="planar3r", parameters="some.yaml")
+    assert sorted(node.node_executable for node in started) == sorted(n.args[0].value for n in calls(path, "node"))
+
+
+@genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path, tmp_path):
+    with pytest.raises(InputError, match=r"config:=/none.yaml: there is no such file"):
+        visit(path, config="/none.yaml")
+    with pytest.raises(InputError, match=r"robot:=nobody: there is no .*nobody.yaml; give config:=FILE, or one of"):
+        visit(path, robot="nobody")
+    if path.name == "robot.launch.py":
+        with pytest.raises(InputError, match=r"name the configuration of your robot: config:=FILE"):
+            visit(path)
+    else:
+        assert visit(path)
+
+
+@genuine
+def test_a_twin_lives_in_its_namespace_beside_the_nodes_of_the_robot():
+    path = ROOT / "launch" / "twin.launch.py"
+    assert [node.node_executable for node in visit(path)] == ["simulator", "monitor"]
+    for node in visit(path, namespace="left", parameters="some.yaml"):
+        assert node.expanded_node_namespace == "/left/twin"
+        to = dict(node.expanded_remapping_rules or [])
+        assert "identified_parameters" not in to, "the file's model is the twin's alone"
+        if node.node_executable == "monitor":
+            assert to == {"joint_states": "/left/joint_states"}
+        if node.node_executable == "simulator":
+            assert list(to.values()) == ["/left/joint_trajectory_controller/joint_trajectory"]

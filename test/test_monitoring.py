@@ -7,11 +7,15 @@ import pytest
 from scipy.signal import lsim, lti
 from simulated import ARM, TERMS, Simulated
 
+from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation.transfer import Braking
 from robot_dyn_id.monitoring import CausalFilter, ResidualMonitor
 from robot_dyn_id.pipeline import identify
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.settings import Settings
+from robot_dyn_id.simulated_robot import SimulatedRobot
+from robot_dyn_id.trajectory_tracking import Waypoints
 
 
 def test_the_filter_is_the_exact_second_order_low_pass_at_any_sample_times():
@@ -51,13 +55,13 @@ def parameters(arm):
     ).parameters
 
 
-def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0):
+def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0, window=10.0):
     """A monitor that has seen a motion of the arm, whose efforts are `factor` times as large."""
     motion, t = random_fourier(arm.model, 7), np.arange(round(duration * rate)) / rate
     q, dq, ddq, _ = motion.evaluate(t)
     tau = factor * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
     tau = tau + noise * np.random.default_rng(4).normal(size=tau.shape)
-    monitor, residuals = ResidualMonitor(parameters, 10.0, 10.0), []
+    monitor, residuals = ResidualMonitor(parameters, 10.0, window), []
     for k in range(len(t)):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and k % 10 == 0:
             residuals.append(monitor.residual())
@@ -88,9 +92,58 @@ def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     assert all((residual.standard_deviation > 0).all() for residual in residuals)
 
 
-def test_another_load_is_seen(arm, parameters):
-    monitor, _ = watch(arm, parameters, factor=1.3)
+@pytest.mark.parametrize("window", [10.0, 0.3])
+def test_another_load_is_seen(arm, parameters, window):
+    monitor, _ = watch(arm, parameters, factor=1.3, window=window)
     assert monitor.worse(3.0, 0.1) == parameters.joint_names
+
+
+def stopped(arm, stop, late):
+    """A motion that is braked at `stop`, `late` after the state from which the braking begins; seen at 200 Hz."""
+    truth = Dynamics(arm.regressor, np.arange(len(arm.parameters)), arm.parameters)
+    motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
+    robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, limit_effort=False)
+    q, dq, ddq, _ = motion.evaluate(t)
+    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
+    q, dq, _, _ = motion.evaluate(np.array([stop]))
+    braking = Braking(q[:, 0], dq[:, 0], np.full(3, 5.0))
+    t = np.linspace(0.0, braking.duration, 200)[1:]
+    q, dq, _, _ = braking.evaluate(t)
+    for k in range(round((stop + 1.5) * 1000)):
+        if k == round((stop + late) * 1000):
+            robot.tracker.follow(Waypoints(t, q.T, dq.T), robot.time, robot.time)
+        q_now, dq_now, tau = robot.tick()
+        if k % 5 == 0:
+            yield 1e-3 * k, q_now, dq_now, tau
+
+
+@pytest.mark.parametrize(("stop", "late"), [(3.0, 0.0), (3.0, 0.01), (5.3, 0.01), (8.1, 0.01)])
+def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
+    """The setpoint jumps back by what the robot has gone meanwhile: a pulse that efforts at 200 Hz do not show."""
+    monitor, heavier = (ResidualMonitor(parameters, 10.0, 10.0) for _ in range(2))
+    largest = 0.0
+    for t, q, dq, tau in stopped(arm, stop, late):
+        if monitor.add(t, q, dq, tau) and heavier.add(t, q, dq, 1.3 * tau):
+            heavier.residual()
+            largest = max(largest, np.abs(monitor.residual().difference).max())
+            assert monitor.worse(3.0, 0.1) == ()
+    assert monitor.judged.all()
+    assert (largest > 4.0) == (late > 0.0), "there is no such pulse: the test tells nothing"
+    assert heavier.worse(3.0, 0.1) == parameters.joint_names
+
+
+def test_a_load_that_is_taken_up_later_is_seen(arm, parameters):
+    """Within the window: it is what the joints do now that counts."""
+    motion, t = random_fourier(arm.model, 7), np.arange(0.0, 18.0, 1e-2)
+    q, dq, ddq, _ = motion.evaluate(t % motion.duration)
+    tau = np.where(t < 12.0, 1.0, 1.3) * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
+    monitor, seen = ResidualMonitor(parameters, 10.0, 10.0), np.full(3, np.inf)
+    for k in range(len(t)):
+        if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]):
+            monitor.residual()
+            worse = monitor.worse(3.0, 0.1)
+            seen = np.minimum(seen, [t[k] if name in worse else np.inf for name in parameters.joint_names])
+    assert np.all((seen > 12.0) & (seen < 17.0)), seen
 
 
 def test_parameters_that_nobody_knows_make_an_infinite_deviation(arm, parameters):

@@ -71,9 +71,12 @@ def test_a_node_that_is_refused_is_gone_from_the_graph(world):
 
 def test_a_topic_is_waited_for_and_reminded_of(world, log):
     node = world.add(Reader)
-    words = "waiting for /robot_description: nobody has published it; or name a file by the parameter urdf"
+    words = "waiting for /robot_description: nobody has published it"
     assert node.source.problem == words
-    world.until(lambda: words in log(), 15.0)
+    world.until(lambda: words in log(), 3.0)
+    hint = words + "; or name a file by the parameter urdf"
+    assert hint not in log()
+    world.until(lambda: hint in log(), 15.0)
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM.read_text()))
     world.until(lambda: bool(node.models))
     assert node.source.problem == ""

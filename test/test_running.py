@@ -61,11 +61,52 @@ def test_a_node_is_asked_to_stop_while_it_still_works():
             assert (process.returncode, out) == (0, "rest True\n"), err
 
 
+LOADING = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "rclpy":
+            print("loading", flush=True)
+            time.sleep(20.0)
+sys.meta_path.insert(0, Slow())
+from robot_dyn_id.starting import start
+sys.exit(start("robot_dyn_id.nodes.monitor"))
+"""
+
+
+def test_a_node_that_still_loads_ends_quietly():
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (130, "")
+
+
 def test_a_wrong_parameter_is_one_line_and_the_exit_code_of_wrong_usage():
     with start("-p", "rate:=0.1") as process:
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (2, "")
     assert err == "ticker: parameter rate must be at least 1 [Hz], not 0.1\n"
+
+
+def test_a_wrong_parameter_names_the_file_that_sets_it(tmp_path):
+    files = [tmp_path / name for name in ("first.yaml", "second.yaml", "launch_params_1")]
+    for file, values in zip(files, ("rate: 0.2", "rate: 0.1", "use_sim_time: false"), strict=True):
+        file.write_text(f"/**/ticker:\n  ros__parameters:\n    {values}\n")
+    with start(*(word for file in files for word in ("--params-file", str(file)))) as process:
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err == f"ticker: parameter rate must be at least 1 [Hz], not 0.1 (set in {files[1]})\n"
+
+
+def test_a_node_ends_by_itself_with_a_code_or_a_reason():
+    for how, code, words in (("4", 4, ""), ("UsageError('no such thing')", 2, "ticker: no such thing\n")):
+        source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace("self.ticks += 1", f"self.end = {how}")
+        with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
+            _, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (code, words)
 
 
 def test_the_world_of_the_tests_serves(world):

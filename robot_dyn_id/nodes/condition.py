@@ -7,10 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from robot_dyn_id.nodes.contract import OK, Diagnosis
+from robot_dyn_id.nodes.contract import OK, STALE, Diagnosis
 
 AGAIN = 1.0
 """Time after which the same refusal is logged again [s]: bad messages come in streams."""
+
+
+USUAL = 5.0
+"""How long a node may wait for others after its start without a warning [s]."""
 
 
 class Condition:
@@ -24,6 +28,7 @@ class Condition:
         """Begin; `log` is the logger of the node."""
         self._log, self.diagnosis = log, Diagnosis(OK, "starting")
         self._refused, self._refusal, self._told = 0, "none", -math.inf
+        self._begun, self._waiting = time.monotonic(), False
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
         """Say how the node is; other words than before are logged."""
@@ -32,10 +37,18 @@ class Condition:
         self.diagnosis = Diagnosis(level, message, counted)
         if (old.level, old.message) == (level, message):
             return
-        if level == OK:
+        self._waiting = level == STALE and time.monotonic() < self._begun + USUAL
+        if level == OK or self._waiting:
             self._log.info(message)
         else:
             self._log.warning(message)
+
+    def remind(self) -> Diagnosis:
+        """The diagnosis, once a second; what has been waited for since the start for too long is warned of, once."""
+        if self._waiting and time.monotonic() >= self._begun + USUAL:
+            self._waiting = False
+            self._log.warning(self.diagnosis.message)
+        return self.diagnosis
 
     def refuse(self, what: str) -> None:
         """Log an input that is not used, and why."""

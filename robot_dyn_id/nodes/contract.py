@@ -11,7 +11,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.nodes.ros_parameters import declare
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -77,6 +77,7 @@ class RobotNode(Node):  # type: ignore[misc]
 
     Attributes:
         settings: its ROS parameters, an instance of `SETTINGS`.
+        end: why the node ends by itself, an error or the exit code of its process; None while it does not.
     """
 
     NAME: ClassVar[str]
@@ -98,6 +99,7 @@ class RobotNode(Node):  # type: ignore[misc]
             super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
         except ValueError as error:  # an empty list in YAML has no type
             raise UsageError(f"a parameter has no value: leave it out ({error})") from None
+        self.end: RobotDynIdError | int | None = None
         try:
             self.settings: Any = declare(self, self.SETTINGS)
             self.steady = Clock(clock_type=ClockType.STEADY_TIME)

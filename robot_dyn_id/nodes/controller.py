@@ -64,7 +64,13 @@ class Controller(RobotNode):
         Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", SENSOR),
         Interface(SUBSCRIBES, "robot_description", String, "The URDF, if no file is given", LATCHED),
-        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
+        Interface(
+            SUBSCRIBES,
+            "identified_parameters",
+            ParameterSetMsg,
+            "The model; one that is refused leaves the one in use",
+            LATCHED,
+        ),
         Interface(SUBSCRIBES, "~/joint_trajectory", JointTrajectory, "Followed under computed torque", RELIABLE),
     )
 
@@ -105,19 +111,20 @@ class Controller(RobotNode):
         self._decide()
 
     def _decide(self) -> None:
-        """Use the parameters that were offered last if they belong to this robot, else none."""
+        """Use the parameters that were offered last if they may move this robot; else those in use stay."""
         if self._offered is None or not self._urdf or not self._joints:
             return
-        self._dynamics = self._tracker = None
-        self._refused = ""
         try:
             parameters = parameter_set(self._offered)
             self._dynamics = usable_dynamics(
                 parameters, self._urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
             )
-            self._order = JointOrder(parameters.joint_names)
         except InputError as error:
             self._refused = f"parameters refused: {error}"
+            if self._dynamics is not None:  # an arm that is let go of falls
+                self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
+        else:
+            self._order, self._tracker, self._refused = JointOrder(parameters.joint_names), None, ""
         self._look()
 
     # --- control
@@ -125,6 +132,7 @@ class Controller(RobotNode):
     def _take_state(self, message: Any) -> None:
         if not self._joints.issuperset(message.name):
             self._joints.update(message.name)
+            self._heard = self._seconds()
             self._decide()
         if self._dynamics is None or not self._order.concerns(message):
             return
@@ -168,8 +176,10 @@ class Controller(RobotNode):
         if not self._urdf:
             self._condition.report(STALE, "waiting for robot_description")
         elif not self._joints or (self._dynamics is not None and not fresh):
-            publishers = self.count_publishers("joint_states")
-            self._condition.report(STALE, f"no joint states: no effort; joint_states has {publishers} publishers")
+            what = f"joint states are older than {self.settings.timeout:g} s" if self._joints else "no joint states"
+            publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
+            values = {"age of joint states [s]": f"{age:.3f}"}
+            self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
         elif self._refused:
@@ -187,7 +197,7 @@ class Controller(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
-        return self._condition.diagnosis
+        return self._condition.remind()
 
 
 def main() -> int:

@@ -67,4 +67,7 @@ class StatusTopic:
 
 
 def _text(phase: Phase, reason: str) -> str:
-    return phase.name.lower() + (f": {reason}" if reason else "")
+    word = phase.name.lower()
+    if reason.startswith(word):
+        return reason
+    return word + (f": {reason}" if reason else "")

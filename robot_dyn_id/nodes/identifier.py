@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -47,6 +48,9 @@ from robot_dyn_id.robot import RobotModel
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
 
+FAREWELL = 1.0
+"""How long the last report may take to arrive [s]."""
+
 LOOK = 0.1
 """Time between two looks at the identification that is running [s]."""
 
@@ -58,7 +62,9 @@ class IdentifierSettings:
     urdf: str = ros_parameter("", "URDF or xacro file; empty: from the topic robot_description")
     config: str = ros_parameter("", "File with gains, joints, filter, terms, estimator, thresholds; empty: defaults")
     folder: str = ros_parameter("", "Folder for the stream and the results; empty: runs/identifier-<date and time>")
-    data: tuple[str, ...] = ros_parameter((), "Recordings to identify from at once, instead of listening")
+    data: tuple[str, ...] = ros_parameter(
+        (), "Recordings to identify from at once, instead of listening; it ends if they give no model"
+    )
     validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
     listen: bool = ros_parameter(True, "Keep the joint states; false: only publish what is given")
     after_excitation: bool = ros_parameter(True, "Identify by itself when the excitation is done")
@@ -105,6 +111,7 @@ class Identifier(RobotNode):
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
+            self.get_logger().info(f"published: {settings.parameters}")
         self._held_out = open_all(settings.validation, self._configuration.topic)
         self._data = open_all(settings.data, self._configuration.topic)
         self._stream: RawStream | None = None
@@ -228,6 +235,15 @@ class Identifier(RobotNode):
             self.get_logger().error(f"nothing was identified: {outcome}")
         elif isinstance(outcome, Identification):
             self._tell(outcome)
+        if self._data:
+            self._end_without_model(outcome)
+
+    def _end_without_model(self, outcome: Identification | RobotDynIdError) -> None:
+        """End like the command line where the recordings have given nothing that could be published."""
+        if isinstance(outcome, Identification) and outcome.evaluation.verdict.word != "bad":
+            return
+        self._reports.wait_for_all_acked(Duration(seconds=FAREWELL))
+        self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 
     def _tell(self, result: Identification) -> None:
         evaluation, check = result.evaluation, result.evaluation.cross_check

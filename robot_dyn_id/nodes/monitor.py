@@ -44,7 +44,7 @@ class MonitorSettings:
     cutoff: float = ros_parameter(
         10.0, "Cut-off of the causal low-pass on positions, velocities and efforts", "Hz", 0.1, 200.0
     )
-    window: float = ros_parameter(10.0, "Motion that the RMS residual goes over", "s", 0.1)
+    window: float = ros_parameter(10.0, "Motion that the RMS residual goes over, without its worst moments", "s", 0.1)
     warn_factor: float = ros_parameter(3.0, "Residual, over that on held-out data, from which on it warns", "", 1.0)
     warn_floor: float = ros_parameter(0.1, "Normalised residual below which it never warns", "", 0.0)
     timeout: float = ros_parameter(0.5, "Silence after which joint states are stale", "s", 0.01)
@@ -119,9 +119,12 @@ class Monitor(RobotNode):
         values |= {f"{name}: NRMSE (held-out)": f"{now:.2%} ({then:.2%})" for name, now, then in pairs}
         worse = monitor.worse(settings.warn_factor, settings.warn_floor)
         still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
-        if self._seconds() - self._heard > settings.timeout:
+        age = self._seconds() - self._heard
+        if age > settings.timeout:
+            what = f"joint states are older than {settings.timeout:g} s" if np.isfinite(age) else "no joint states"
+            values["age of joint states [s]"] = f"{age:.3f}"
             publishers = self.count_publishers("joint_states")
-            self._condition.report(STALE, f"no joint states; joint_states has {publishers} publishers", values)
+            self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
         elif worse:
             self._condition.report(WARN, f"the model does not fit any more: {', '.join(worse)}", values)
         elif still:
@@ -131,7 +134,7 @@ class Monitor(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
-        return self._condition.diagnosis
+        return self._condition.remind()
 
 
 def main() -> int:

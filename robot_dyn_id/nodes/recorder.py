@@ -57,7 +57,7 @@ class RecorderSettings:
         "bags/%Y-%m-%d_%H-%M-%S",
     )
     topics: tuple[str, ...] = ros_parameter(("joint_states",), "Topics to record, of any type")
-    start: bool = ros_parameter(True, "Record at once; otherwise wait for ~/start")
+    start: bool = ros_parameter(True, "Record at once, or end with the reason; otherwise wait for ~/start")
     max_duration: float = ros_parameter(0.0, "A recording ends by itself after this time; 0: never", "s", minimum=0.0)
 
 
@@ -76,7 +76,7 @@ class Recorder(RobotNode):
     )
 
     def begin(self) -> None:
-        """Set the node up, and begin to record if it is to `start`."""
+        """Set the node up, and begin to record if it is to `start`; where it cannot, it ends."""
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
         self._recording: Recording | None = None
@@ -87,7 +87,7 @@ class Recorder(RobotNode):
         self.service("~/pause", self._on_pause)
         self.create_timer(LOOK, self._look, clock=self.steady)
         if self.settings.start:
-            self._begin()
+            self.end = self._begin()
         else:
             self._tell()
 
@@ -135,18 +135,20 @@ class Recorder(RobotNode):
                 self._reason = self._active.remarks
         self._tell()
 
-    def _begin(self) -> None:
-        """Begin a recording, or fail."""
-        self._recording = None
+    def _begin(self) -> RobotDynIdError | None:
+        """Begin a recording, or fail; why."""
+        self._recording, failure = None, None
         try:
             self._recording = Recording(self, self.settings.folder, self.settings.topics)
         except RobotDynIdError as error:
+            failure = error
             self._state, self._reason = RecordingStatus.FAILED, str(error)
             self.get_logger().error(f"cannot record: {error}")
         else:
             self._state, self._reason = RecordingStatus.RECORDING, self._recording.remarks
             self.get_logger().info(f"recording {', '.join(self.settings.topics)} into {self._recording.folder}")
         self._tell()
+        return failure
 
     def _finish(self, timeout: float) -> bool:
         """End the recording, if there is one; False if the disk needs more than `timeout` seconds."""
@@ -162,7 +164,8 @@ class Recorder(RobotNode):
             self.get_logger().error(failure)
         else:
             self._state, self._reason = RecordingStatus.FINISHED, recording.remarks
-            self.get_logger().info(f"finished {recording.folder}")
+            empty = "; without a message there is no bag" if recording.empty else ""
+            self.get_logger().info(f"finished {recording.folder}{empty}")
         for name, figures in recording.figures().items():
             self.get_logger().info(f"{name}: {figures}")
         self._tell()
@@ -197,7 +200,7 @@ class Recorder(RobotNode):
             answer.message = f"{recording.folder}: the disk is slow; wait until recording_status tells FINISHED"
         else:
             answer.success = self._state == RecordingStatus.FINISHED
-            answer.message = recording.folder if answer.success else self._reason
+            answer.message = recording.folder if answer.success and not recording.empty else self._reason
         return answer
 
     def _on_pause(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:

@@ -78,6 +78,11 @@ class Recording:
             parts.append("paused")
         return "; ".join(parts)
 
+    @property
+    def empty(self) -> bool:
+        """Whether no message was written."""
+        return not any(topic.statistics.count for topic in self._topics)
+
     def look(self) -> None:
         """See who publishes; to be called several times per second."""
         now = time.monotonic()

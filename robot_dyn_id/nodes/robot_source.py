@@ -17,8 +17,10 @@ DESCRIPTION = Interface(
 )
 """Belongs into the `INTERFACES` of every node that has a `RobotSource`."""
 
-REMINDER = 5.0
-"""Time between two warnings that the description is absent [s]."""
+FIRST, AGAIN = 5.0, 60.0
+"""Time until the first warning that the description is absent, and between later ones [s]."""
+
+HINT = "; or name a file by the parameter urdf"
 
 ANY_ROBOT = """<robot name="any"><link name="base"/><link name="body"/><joint name="joint" type="continuous">
 <parent link="base"/><child link="body"/><axis xyz="0 0 1"/></joint></robot>"""
@@ -54,16 +56,25 @@ class RobotSource:
             return
         RobotModel.from_urdf(ANY_ROBOT)  # what loads libraries and takes long must not happen in a callback
         topic = node.resolve_topic_name(DESCRIPTION.name)
-        self.problem = f"waiting for {topic}: nobody has published it; or name a file by the parameter urdf"
+        self.problem = f"waiting for {topic}: nobody has published it"
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
-        self._reminder: Any = node.create_timer(REMINDER, self._remind, clock=node.steady)
+        node.get_logger().info(self.problem)
+        self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)
 
     def _read(self, source: str | Path) -> None:
         self._ready(RobotModel.from_urdf(source, self._joints, **self._options))
         self.problem = ""
 
     def _remind(self) -> None:
+        if self._text is None and HINT not in self.problem:
+            self.problem += HINT
         self._node.get_logger().warning(self.problem)
+        self._wait(AGAIN)
+
+    def _wait(self, period: float) -> None:
+        self._reminder.cancel()
+        self._node.destroy_timer(self._reminder)
+        self._reminder = self._node.create_timer(period, self._remind, clock=self._node.steady)
 
     def _received(self, message: String) -> None:
         if message.data == self._text:
@@ -78,5 +89,6 @@ class RobotSource:
         except RobotDynIdError as error:
             self.problem = str(error)
             self._node.get_logger().error(self.problem)
+            self._wait(AGAIN)
             return
         self._reminder.cancel()

@@ -15,6 +15,7 @@ from rclpy.task import Future
 
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.nodes.contract import RobotNode
+from robot_dyn_id.parameter_files import origin
 
 SLICE = 0.1
 """Longest time without a look at signals [s]."""
@@ -50,7 +51,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
 
     Returns:
-        0 ended as asked; 2 wrong parameters; 3 bad input.
+        0 ended as asked; 2 wrong parameters; 3 bad input; or the code with which the node has ended by itself.
     """
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -61,13 +62,15 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         node = make()
         executor = make_executor()
         executor.add_node(node)
-        spin(executor, lambda: bool(asked))
+        spin(executor, lambda: bool(asked) or node.end is not None)
         if not spin(executor, node.stop, PATIENCE):
             node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
         executor.shutdown()
-        return 0
+        if isinstance(node.end, RobotDynIdError):
+            raise node.end
+        return node.end or 0
     except RobotDynIdError as error:
-        print(f"{make.NAME}: {error}", file=sys.stderr)
+        print(f"{make.NAME}: {error}{origin(str(error), arguments or sys.argv)}", file=sys.stderr)
         return error.exit_code
     finally:
         if node is not None:

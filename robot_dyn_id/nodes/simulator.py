@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.controllers import usable_dynamics
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.condition import Condition
 from robot_dyn_id.nodes.contract import (
@@ -100,6 +100,8 @@ class Simulator(RobotNode):
         if self._robot is None:
             try:
                 self._begin(self.settings.nominal(message.data), publish=False)
+            except UsageError as error:
+                self.end = error
             except InputError as error:
                 self._condition.refuse(f"robot_description: {error}")
 
@@ -111,6 +113,8 @@ class Simulator(RobotNode):
                 self._begin(
                     usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True), publish=True
                 )
+            except UsageError as error:  # nothing that comes later would make the node's own parameters right
+                self.end = error
             except InputError as error:
                 self._condition.refuse(f"identified_parameters: {error}")
 
@@ -214,7 +218,7 @@ class Simulator(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
-        return self._condition.diagnosis
+        return self._condition.remind()
 
 
 def main() -> int:

@@ -48,7 +48,7 @@ class Stream:
 class BackgroundWriter:
     """A new bag whose file is only touched by a thread of its own; everything else may be called from one other.
 
-    After a failure the thread ends and what comes later is dropped.
+    After a failure the thread ends and what comes later is dropped. A bag that was given no message is removed.
 
     Attributes:
         folder: the bag's folder.
@@ -123,6 +123,8 @@ class BackgroundWriter:
                 self._write()
             self._write()
             self._bag.close()
+            if not self._given:  # a start that came to nothing leaves nothing behind
+                self._bag.remove()
         except InputError as error:
             self._failure = str(error)
             self._end.set()

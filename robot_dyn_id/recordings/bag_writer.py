@@ -174,6 +174,13 @@ class BagWriter:
             part.write_text(text, encoding="utf-8")
             part.replace(self.folder / METADATA)
 
+    def remove(self) -> None:
+        """Remove the finished bag: its two files, and the folder if nobody has put anything else into it."""
+        for file in (self._path, self.folder / METADATA):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
     def _flush(self) -> None:
         self._writer.flush()
         self._due = time.monotonic() + _PERIOD
