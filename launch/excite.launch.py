@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from robot_dyn_id.launching import arguments, node
+from robot_dyn_id.launching import arguments, needs_configuration, node
 
 
 def generate_launch_description():
@@ -10,6 +10,7 @@ def generate_launch_description():
         [
             *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "controller", "start"),
             *arguments("trajectory", "speed_scale", "amplitude_scale", "dry_run"),
+            needs_configuration(),
             node(
                 "excitation_publisher",
                 ["urdf", "start", "trajectory", "speed_scale", "amplitude_scale", "dry_run"],

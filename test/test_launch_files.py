@@ -86,7 +86,8 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
 def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
     with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
     assert with_default == ["control.launch.py", "simulation.launch.py"]
-    assert "needs_configuration()" in (ROOT / "launch" / "robot.launch.py").read_text()
+    needy = [path.name for path in LAUNCH if "needs_configuration()" in path.read_text()]
+    assert needy == ["excite.launch.py", "robot.launch.py"], "those that move a real arm"
 
 
 genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
@@ -126,7 +127,7 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
         visit(path, config="/none.yaml")
     with pytest.raises(InputError, match=r"robot:=nobody: there is no .*nobody.yaml; give config:=FILE, or one of"):
         visit(path, robot="nobody")
-    if path.name == "robot.launch.py":
+    if path.name in ("excite.launch.py", "robot.launch.py"):
         with pytest.raises(InputError, match=r"name the configuration of your robot: config:=FILE"):
             visit(path)
     else:
