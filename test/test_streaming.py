@@ -18,7 +18,7 @@ ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 @pytest.mark.parametrize(
     ("simulator", "publisher"),
     [
-        ({}, {}),
+        ({"publish_rate": 200.0}, {}),
         # what stamps and points are cut from grows in steps of 5 ms
         ({"clock": True, "publish_rate": 200.0}, {"use_sim_time": True, "rate": 200.0}),
     ],
@@ -35,8 +35,8 @@ def test_a_streamed_excitation_is_followed_to_its_end(world, simulator, publishe
         parameters={
             "urdf": str(ARM),
             "mode": "streaming",
-            "period": 5.0,
-            "velocity_scale": 0.1,
+            "period": 4.0,
+            "velocity_scale": 0.05,
             "timeout": 2.0,
             "acceleration": [10.0],
             **publisher,
