@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dyn_id.base_parameters import PIVOTS
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
@@ -21,6 +19,7 @@ from robot_dyn_id.signals.health import CHECKS
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.terms import TERMS, Coupling, Term
 from robot_dyn_id.validation import Thresholds
+from robot_dyn_id.yaml_files import read_yaml
 
 DEFAULT_TERMS = ("viscous", "coulomb", "offset")
 
@@ -134,12 +133,7 @@ def read_configuration(path: str | Path | None) -> Configuration:
     """
     if path is None:
         return Configuration()
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the configuration ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not a YAML file ({' '.join(str(error).split())[:120]})") from None
+    content = read_yaml(path, "configuration", UsageError)
     try:
         return parse_configuration({} if content is None else content)
     except UsageError as error:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import yaml
-
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.yaml_files import read_yaml
 
 
 @dataclass(frozen=True)
@@ -109,14 +108,7 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
     Raises:
         UsageError: not readable, an unknown key (the nearest known one is named), a value of the wrong type.
     """
-    content: Any = {}
-    if path is not None:
-        try:
-            content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8")) or {}
-        except OSError as error:
-            raise UsageError(f"{path}: cannot read the design file ({error.strerror})") from None
-        except (yaml.YAMLError, UnicodeDecodeError):
-            raise UsageError(f"{path}: not a YAML file") from None
+    content = {} if path is None else read_yaml(path, "design file", UsageError) or {}
     hints = get_type_hints(DesignSettings)
     if not isinstance(content, dict):
         raise UsageError(f"{path}: must hold keys and values")

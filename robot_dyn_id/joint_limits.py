@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from robot_dyn_id.errors import InputError, suggestion
 from robot_dyn_id.robot import Limits, RobotModel
+from robot_dyn_id.yaml_files import read_yaml
 
 KINDS = ("position", "velocity", "acceleration", "jerk", "effort")
 
@@ -56,12 +56,7 @@ def read_joint_limits(path: str | Path, model: RobotModel) -> JointLimitsFile:
         InputError: not readable, no `joint_limits`, an unknown key, a value that is no number, or not positive where it
             must be, or none of the robot's joints.
     """
-    try:
-        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the joint limits ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise InputError(f"{path}: not a YAML file") from None
+    content = read_yaml(path, "joint limits")
     joints = content.get("joint_limits") if isinstance(content, dict) else None
     if not isinstance(joints, dict):
         raise InputError(f"{path}: holds no `joint_limits`")

@@ -13,6 +13,7 @@ import yaml
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.yaml_files import read_yaml
 
 FORMAT = "robot_dyn_id parameters 1"
 
@@ -84,14 +85,7 @@ def read_parameters(path: str | Path) -> ParameterSet:
     Raises:
         InputError: not readable, not a parameter set, or a field missing or of the wrong kind.
     """
-    try:
-        content = yaml.load(
-            Path(path).read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        )
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the parameters ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise InputError(f"{path}: not a YAML file") from None
+    content = read_yaml(path, "parameters")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: not a parameter file of this tool (its first line must read `format: {FORMAT}`)")
     hints = get_type_hints(ParameterSet)

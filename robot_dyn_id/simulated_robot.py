@@ -173,14 +173,18 @@ class Pace:
     PATIENCE = 500_000_000
     """What is made up for at most [ns]: a longer pause is left out. Reading a trajectory of 6000 points takes 0.2 s."""
 
-    def __init__(self, period: int, factor: float = 1.0) -> None:
+    IMPATIENCE = 20_000_000
+    """The same for ticks that *are* the time of others: a leap would leave them no moment to act in between."""
+
+    def __init__(self, period: int, factor: float = 1.0, patience: int = PATIENCE) -> None:
         """Make it.
 
         Args:
             period: between ticks [ns].
             factor: how much faster than the clock the ticks run.
+            patience: how long a pause by the clock is made up for at most [ns].
         """
-        self._period, self._factor = period, factor
+        self._period, self._factor, self._patience = period, factor, patience
         self._origin, self.start, self.lost = 0, 0, 0
         self._done = 0
         self._begun = False
@@ -195,7 +199,7 @@ class Pace:
             self._begun = True
         passed = round((now - self._origin) * self._factor) - self.lost
         number = round(passed / self._period) + 1 - self._done
-        most = max(1, round(self.PATIENCE * self._factor / self._period))
+        most = max(1, round(self._patience * self._factor / self._period))
         if number > most:
             skipped = (number - most) * self._period
             self.lost += skipped

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
-import yaml
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, suggestion
@@ -18,6 +17,7 @@ from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, che
 from robot_dyn_id.parameter_io import Row, write_atomically, yaml_text
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.yaml_files import read_yaml
 
 FORMAT = "robot_dyn_id trajectory 1"
 
@@ -142,12 +142,7 @@ def read_trajectory(path: str | Path) -> StoredExcitation:
         InputError: not readable, not such a file, a key that is missing or unknown (the nearest known one is named), a
             value of the wrong kind, or a motion that cannot be executed.
     """
-    try:
-        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the trajectory ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise InputError(f"{path}: not a YAML file") from None
+    content = read_yaml(path, "trajectory")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: not a trajectory file of this tool (it must hold `format: {FORMAT}`)")
     try:

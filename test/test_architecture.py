@@ -20,6 +20,7 @@ LAYERS = (
     ("excitation", "estimators", "simulation", "simulated_robot"),
     ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline", "monitoring"),
     (
+        "yaml_files",
         "parameter_io",
         "trajectory_io",
         "configuration",
@@ -44,17 +45,7 @@ ONLY_IN = {
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
-    "yaml": {
-        "parameter_io",
-        "trajectory_io",
-        "configuration",
-        "parameter_files",
-        "design_settings",
-        "joint_limits",
-        "planning",
-        "recordings",
-        "launching",
-    },
+    "yaml": {"yaml_files", "parameter_io", "parameter_files", "recordings", "launching"},
     "launch": {"launching"},
     "numba": {"kernels"},
 }

@@ -171,6 +171,13 @@ def test_what_was_missed_is_made_up_for_unless_it_is_long():
     assert pace.due(1_021_000_000) == 1
 
 
+def test_ticks_that_are_the_time_of_others_do_not_leap():
+    pace = Pace(1_000_000, patience=Pace.IMPATIENCE)
+    assert pace.due(0) == 1
+    assert pace.due(400_000_000) == 20
+    assert pace.due(401_000_000) == 1
+
+
 def test_faster_than_the_clock():
     pace = Pace(1_000_000, factor=10.0)
     pace.due(0)
