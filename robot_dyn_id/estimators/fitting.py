@@ -111,12 +111,14 @@ class Whitened:
         ordinary: their ordinary solution.
         solution: of the white rows, weighted to unit variance: its `inverse` is a covariance.
         noise: RMS of each joint's white residual, shape (n,).
+        white: the white rows; with the weights 1 / noise they have unit variance.
     """
 
     plain: Factors
     ordinary: Solution
     solution: Solution
     noise: Array
+    white: Factors
 
 
 def whitened(
@@ -146,7 +148,7 @@ def whitened(
             weights = inverse_rms(white, solution.values)
             solution = solve(white, weights)
         taken = lagged.fitted(solution.inverse)
-    return Whitened(plain, ordinary, solution, 1.0 / weights)
+    return Whitened(plain, ordinary, solution, 1.0 / weights, white)
 
 
 def conclude(
