@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -86,5 +86,5 @@ def _together(bare: LinearProblem, loaded: LinearProblem, added: Array) -> Linea
             felt = number * added[bare.supports[tile.joint]] @ columns
             yield Tile(tile.joint, 2 * tile.segment + number, np.concatenate([columns, felt[None], current]))
 
-    supports = tuple(np.arange(first, last) for first, last in zip(ends[:-1], ends[1:], strict=True))
+    supports = tuple(np.arange(first, last) for first, last in pairwise(ends))
     return LinearProblem(names, bare.joint_names, supports, tiles, loaded.rate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from robot_dyn_id.excitation.kinematics import placement_of
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 from robot_dyn_id.payload import Payload, moved, payload_at_sensor, payload_mapping, payload_on_arm
 from robot_dyn_id.problem import LinearProblem, Tile
-from robot_dyn_id.regressor import Integers, Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
@@ -26,6 +26,9 @@ from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
 from robot_dyn_id.validation import Ranges
 from robot_dyn_id.wrench import CHANNELS, frame_motion, wrench_regressor
+
+FASTER = 1.1
+"""Speeds beyond this share of those that the bare arm was identified at are told."""
 
 BIASES = tuple(f"bias of {channel}" for channel in CHANNELS)
 
@@ -88,10 +91,8 @@ def identify_payload(
 
 def _beyond(arm: ParameterSet, seen: Ranges) -> tuple[str, ...]:
     """A warning about joints that move faster than the arm's own identification knows: friction is a guess there."""
-    faster = [
-        name for name, known, now in zip(arm.joint_names, arm.dq_max, seen.dq_max, strict=True) if now > 1.1 * known
-    ]
-    return (f"faster than the bare arm was identified at: {', '.join(faster)}",) if faster else ()
+    faster = np.array(arm.joint_names)[seen.dq_max > FASTER * arm.dq_max]
+    return (f"faster than the bare arm was identified at: {', '.join(faster)}",) if len(faster) else ()
 
 
 def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
@@ -163,8 +164,8 @@ def identify_tool(
                 yield Tile(channel, piece.segment, plan.low_pass.apply(block, plan.rate)[:, rows])
 
     if not any(_covered(piece, wrench, plan).any() for piece in walk()):
-        raise InputError(f"{wrench.source}: no sample of the wrench lies within the motion of {joints.source}: are both "
-                         f"stamped by one clock?")  # fmt: skip
+        raise InputError(f"{wrench.source}: no sample of the wrench lies within the motion of {joints.source}: are "
+                         f"both stamped by one clock?")  # fmt: skip
     supports = tuple(np.array(support) for support in _SUPPORTS)
     problem = LinearProblem((*INERTIAL_SYMBOLS, *BIASES), CHANNELS, supports, tiles, plan.row_rate)
     return payload_at_sensor(problem, link)

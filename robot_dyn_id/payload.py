@@ -11,7 +11,7 @@ its residuals are noise, not the arm's errors. What is left is generalised least
 
     l - t = B X phi + error of l - error of t,    covariance (R' R)^-1 + T.
 
-This is the estimate of all rows of the loaded run together with the bare arm's estimate as a prior, the arm marginalised.
+This is what all rows of the loaded run say, with the bare arm's estimate as a prior.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Payload:
 
 
 def moved(placement: Placement) -> Array:
-    """X, the parameters of a body in the frame it is fixed to from those in the frame that is placed there, (10, 10)."""
+    """X, a body's parameters in the frame it is fixed to from those in the frame that is placed there, (10, 10)."""
     frame = transform(placement.rotation, placement.position)
     return np.asarray(parameters_of(frame @ pseudo_inertia(np.eye(10)) @ frame.T)).T
 

@@ -1,4 +1,4 @@
-"""Inertias from full wrenches: one body behind a 6-axis sensor, or every body of a chain whose hinge wrenches are known.
+"""Inertias from full wrenches: of a body behind a 6-axis sensor, or of all bodies of a chain with known hinge wrenches.
 
 A rigid body with mass m, first moment h and inertia I about the origin of its frame, moved with angular velocity w and
 with a the acceleration of that origin less gravity, needs along the axes of its frame
@@ -123,7 +123,7 @@ def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Ar
     inner = np.array([[-l1, l0, l3, -l2], [-l2, -l3, l0, l1], [-l3, l2, -l1, l0]])
     outer = np.array([[-l1, l0, -l3, l2], [-l2, l3, l0, -l1], [-l3, -l2, l1, l0]])
     rotation = np.einsum("ikn,jkn->ijn", outer, inner)
-    return rotation, *(2.0 * np.einsum("ikn,kn->in", inner, rate) for rate in (first, second))  # type: ignore[return-value]
+    return rotation, *(2.0 * np.einsum("ikn,kn->in", inner, rate) for rate in (first, second))
 
 
 @dataclass(frozen=True)
@@ -209,9 +209,7 @@ def identify_chain(
     sizes = np.sqrt((wrenches.reshape(len(bodies), 2, 3, -1) ** 2).sum(axis=2).mean(axis=2))
     sigma = np.where(sizes > 0.0, sizes, sizes.max(axis=0)) if noise is None else np.asarray(noise, dtype=np.float64)
     if sigma.shape != (len(bodies), 2) or not np.all(sigma > 0.0):
-        raise UsageError(
-            "noise must be positive, a moment's and a force's for every hinge (unit: that of the wrenches)"
-        )
+        raise UsageError("noise must be positive, a moment's and a force's for every hinge")
     own = [wrench_regressor(body.motion(gravity))[:, columns] for body in bodies]
     shown = [_shown(rows, columns, EXCITED * precision) for rows in own]
     rows = [part.transpose(0, 2, 1) @ directions for part, (directions, _) in zip(own, shown, strict=True)]

@@ -22,7 +22,6 @@ LAYERS = (
     (
         "yaml_files",
         "parameter_io",
-        "payload_io",
         "trajectory_io",
         "configuration",
         "parameter_files",
@@ -31,6 +30,7 @@ LAYERS = (
         "planning",
         "recordings",
         "export",
+        "payload_io",
         "report",
         "offline",
     ),

@@ -95,12 +95,15 @@ def rounded(values, digits):
     return np.vectorize(lambda value: float(f"{value:.{digits - 1}e}"))(values)
 
 
-def accelerated(times, acceleration=np.radians(30.0)):
+ACCELERATION = np.radians(30.0)
+
+
+def accelerated(times):
     """From rest, hinges 1 and 2 at a constant angular acceleration, the others locked."""
     moves = np.array([1.0, 1.0, 0, 0, 0, 0])[:, None]
     still = np.array(POSTURE)[:, None]
-    return (still + moves * acceleration * times**2 / 2, moves * acceleration * times,
-            moves * acceleration * np.ones_like(times))  # fmt: skip
+    return (still + moves * ACCELERATION * times**2 / 2, moves * ACCELERATION * times,
+            moves * ACCELERATION * np.ones_like(times))  # fmt: skip
 
 
 PRINTED = np.array([0.3, 0.6, 0.9, 1.2, 1.5])

@@ -18,6 +18,8 @@ VERBS = {
     "predict": "torque of an identified model along a recording",
     "export": "write an identified model as URDF or MJCF",
     "validate": "judge an identified model on another recording",
+    "payload": "mass, centre and inertia of what an arm carries",
+    "gains": "gains of the drives from currents with and without a known payload",
     "base": "the minimal (base) parameter set of a robot",
     "bench": "measure speed against peers in the same run",
 }

@@ -127,15 +127,7 @@ class _Robot:
     def set_inertia(self, link: str, body: Array) -> None:
         """Give a link the standard parameters of a body in its frame."""
         self.remove_inertia(link)
-        mass, centre, inertia = central(body)
-        pairs = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-        inertial = self.document.createElement("inertial")
-        for tag, attributes in (
-            ("origin", {"xyz": numbers(centre), "rpy": "0 0 0"}),
-            ("mass", {"value": numbers([mass])}),
-            ("inertia", {key: numbers([inertia[pair]]) for key, pair in pairs.items()}),
-        ):
-            inertial.appendChild(self._element(tag, attributes))
+        inertial = _inertial(self.document, body)
         self.links[link].insertBefore(inertial, self.links[link].firstChild)
 
     def set_dynamics(self, joint: str, terms: Mapping[str, float]) -> None:
@@ -148,11 +140,26 @@ class _Robot:
         for key, value in terms.items():
             element.setAttribute(key, numbers([value]))
 
-    def _element(self, tag: str, attributes: Mapping[str, str]) -> minidom.Element:
-        element = self.document.createElement(tag)
+
+def inertial_text(body: Array) -> str:
+    """The `<inertial>` of a link for the standard parameters of a body in its frame, shape (10,)."""
+    return _inertial(minidom.Document(), body).toprettyxml(indent="  ")
+
+
+def _inertial(document: minidom.Document, body: Array) -> minidom.Element:
+    mass, centre, inertia = central(body)
+    pairs = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+    inertial = document.createElement("inertial")
+    for tag, attributes in (
+        ("origin", {"xyz": numbers(centre), "rpy": "0 0 0"}),
+        ("mass", {"value": numbers([mass])}),
+        ("inertia", {key: numbers([inertia[pair]]) for key, pair in pairs.items()}),
+    ):
+        element = document.createElement(tag)
         for key, value in attributes.items():
             element.setAttribute(key, value)
-        return element
+        inertial.appendChild(element)
+    return inertial
 
 
 def _children(element: minidom.Element, tag: str) -> list[minidom.Element]:

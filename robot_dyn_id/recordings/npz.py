@@ -20,7 +20,7 @@ from robot_dyn_id.recordings.reading import Unreadable, finite, reading, sentenc
 
 _REQUIRED = ("t", "q", "joint_names")
 _CHANNELS = ("q", "dq", "tau", "current", "temperature")
-_UNUSED = ("ddq", "units")  # part of the format, and no part of a sample
+_UNUSED = ("ddq", "units", "wrench")  # part of the format, and no part of a sample
 _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),
     *(struct.error, zlib.error, zipfile.BadZipFile),

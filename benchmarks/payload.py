@@ -1,0 +1,196 @@
+"""How well is a payload found on top of an arm that was itself identified from noisy data?
+
+A simulated Panda runs one 10 s D-optimal motion twice, bare and with 1, 2 and 5 kg on its hand, with new noise every
+time: white, or pieces of a measured arm's residuals (of the folder that ROBOT_DYN_ID_DATA names, else left out). The
+arm comes from the bare run alone. Signals, filters and estimator are those of `robot-dyn-id payload`.
+
+    ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/payload.py --runs 40 --processes 2
+"""
+
+from __future__ import annotations
+
+from measuring import Goal, at_least, at_most, one_thread, skipped, table
+
+if __name__ == "__main__":
+    one_thread()
+
+import argparse
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+import arms
+import numpy as np
+from uncertainty import measured_residuals, sensors_of
+
+from robot_dyn_id.consistency import central, parameters_of
+from robot_dyn_id.dataset import Array, ArrayRecording
+from robot_dyn_id.design_settings import DesignSettings
+from robot_dyn_id.estimators import GeneralizedLeastSquares
+from robot_dyn_id.excitation.design import design
+from robot_dyn_id.excitation.kinematics import Placement, placement_of
+from robot_dyn_id.excitation.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.payload import moved, payload_on_arm
+from robot_dyn_id.pipeline import identify
+from robot_dyn_id.planning import problem_of
+from robot_dyn_id.problem import LinearProblem
+from robot_dyn_id.regressor import Regressor, regressor_of
+from robot_dyn_id.settings import Settings
+from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.survey import survey
+from robot_dyn_id.signals.walk import plan_signals, walker
+from robot_dyn_id.simulation import simulated_recording
+
+ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
+MASSES, CENTRE, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])
+KINDS = ("white", "measured")
+ASKED = {
+    ("white", 1.0): (0.004, 1.5), ("white", 2.0): (0.002, 0.8), ("white", 5.0): (0.001, 0.4),
+    ("measured", 1.0): (0.010, 3.0), ("measured", 2.0): (0.005, 1.5), ("measured", 5.0): (0.002, 0.8),
+}  # fmt: skip
+"""Root mean square of the mass's error as a share of it, and of the centre's [mm]."""
+TWO, THREE = (0.85, 0.99), 0.95
+
+
+@dataclass(frozen=True)
+class Twice:
+    """A motion from rest to rest, again and again."""
+
+    once: Trajectory
+
+    def evaluate(self, t: Array) -> tuple[Array, Array, Array, Array]:
+        """As `Trajectory.evaluate`."""
+        return self.once.evaluate(np.mod(t, DURATION / 2))
+
+
+class Study(NamedTuple):
+    """What all runs share: robot, its parameters, motion, plan of the signals, a bare arm, where the payload is."""
+
+    regressor: Regressor
+    parameters: Array
+    motion: Twice
+    plan: SignalPlan
+    arm: ParameterSet
+    at: Placement
+
+    def record(self, kind: str, payload: Array, seed: int) -> ArrayRecording:
+        """One recording with a body on the hand."""
+        parameters = self.parameters.copy()
+        parameters[10 * self.at.body : 10 * self.at.body + 10] += moved(self.at) @ payload
+        return simulated_recording(self.regressor, parameters, self.motion, DURATION, RATE, sensors_of(kind), seed)
+
+    def problem(self, recording: ArrayRecording) -> LinearProblem:
+        """Its rows."""
+        walk = walker([recording], recording.joint_names, {}, self.plan)
+        return linear_problem(self.regressor, self.arm.independent_columns.astype(np.int64), walk, self.plan)
+
+
+def brick(mass: float) -> Array:
+    """The payload."""
+    second = np.diag(SIDES**2) / 12.0 + np.outer(CENTRE, CENTRE)
+    return parameters_of(mass * np.block([[second, CENTRE[:, None]], [CENTRE[None], np.ones((1, 1))]]))
+
+
+@cache
+def study() -> Study:
+    """Design the motion, and identify the bare arm once for all that does not depend on the noise."""
+    regressor = arms.with_friction(ARM)
+    acceleration = dict(zip(regressor.model.joint_names, (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0), strict=True))
+    settings = DesignSettings(acceleration=acceleration, objective="d_optimal", clearance=0.0)
+    motion = Twice(design(problem_of(settings, regressor.model, regressor).problem, OPTIMISERS["gradient"]).excitation)
+    parameters = arms.true_parameters(regressor.model)
+    first = simulated_recording(regressor, parameters, motion, DURATION, RATE, sensors_of("white"), 0)
+    found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
+    plan = plan_signals(survey([first], first.joint_names, {}), found.parameters.cutoff_frequency, 4, "auto")
+    at = placement_of(regressor.model, LINK)
+    return Study(regressor_of(found.parameters), parameters, motion, plan, found.parameters, at)
+
+
+class Run(NamedTuple):
+    """Errors of mass [kg], centre (3) [m] and central inertia (6) [kg m^2], their sigmas, and the joint score."""
+
+    errors: Array
+    sigmas: Array
+    frozen: Array  # sigmas of who takes the arm for certain
+    square: float
+
+
+def told(parameters: Array) -> Array:
+    """Mass, centre and central inertia of a body, shape (10,)."""
+    mass, centre, inertia = central(parameters)
+    return np.array([mass, *centre, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
+
+
+def one(kind: str, seed: int) -> list[Run]:
+    """One bare run, and one with each payload on top of it."""
+    known = study()
+    bare = GeneralizedLeastSquares().fit(known.problem(known.record(kind, np.zeros(10), seed)))
+    arm = replace(known.arm, values=bare.values, covariance=bare.covariance,
+                  standard_deviations=bare.standard_deviations)  # fmt: skip
+    certain = replace(arm, covariance=np.zeros_like(arm.covariance))
+    runs = []
+    for number, mass in enumerate(MASSES):
+        recording = known.record(kind, brick(mass), 10_000 * (number + 1) + seed)
+        payload, other = (payload_on_arm(a, known.problem(recording), LINK, known.at) for a in (arm, certain))
+        wrong = payload.unconstrained - brick(mass)
+        runs.append(
+            Run(
+                told(payload.parameters) - told(brick(mass)),
+                payload.central_standard_deviations,
+                other.central_standard_deviations,
+                float(wrong @ np.linalg.solve(payload.covariance, wrong)),
+            )
+        )
+    return runs
+
+
+def rows(kind: str, results: list[list[Run]]) -> Iterator[tuple[str, list[Goal]]]:
+    """A line and the goals of each mass."""
+    for number, mass in enumerate(MASSES):
+        runs = [result[number] for result in results]
+        errors, sigmas, frozen = (np.array([getattr(run, name) for run in runs]) for name in Run._fields[:3])
+        of_mass = float(np.sqrt((errors[:, 0] ** 2).mean()) / mass)
+        of_centre = float(1e3 * np.sqrt((errors[:, 1:4] ** 2).sum(axis=1).mean()))
+        inside = [float((np.abs(errors) < count * sigmas).mean()) for count in (2, 3)]
+        z, z_frozen = (float(np.sqrt(((errors / s)[:, :4] ** 2).mean())) for s in (sigmas, frozen))
+        name, asked = f"payload {mass:g} kg, {kind} noise", ASKED[kind, mass]
+        line = (f"{name:<32} mass {of_mass:.3%} centre {of_centre:.2f} mm, z {z:.2f} (arm taken for certain "
+                f"{z_frozen:.2f}), within 2, 3 sigma {inside[0]:.3f} {inside[1]:.3f}, score of 10: "
+                f"{np.mean([run.square for run in runs]):.1f}")  # fmt: skip
+        yield (
+            line,
+            [
+                at_most(f"{name}: mass, rms", of_mass, asked[0]),
+                at_most(f"{name}: centre of mass, rms [mm]", of_centre, asked[1]),
+                at_least(f"{name}: truth within 2 sigma", inside[0], TWO[0]),
+                at_most(f"{name}: and not too often", inside[0], TWO[1]),
+                at_least(f"{name}: truth within 3 sigma", inside[1], THREE),
+            ],
+        )
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(description="Payloads on a noisily identified arm.")
+    parser.add_argument("--runs", type=int, default=40, help="seeds of each kind of noise")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share them")
+    arguments = parser.parse_args()
+    goals = []
+    with ProcessPoolExecutor(arguments.processes) as pool:
+        for kind in KINDS:
+            if kind == "measured" and isinstance(why := measured_residuals(), str):
+                goals.append(skipped("payload, measured noise", 0.0, why))
+                continue
+            results = list(pool.map(one, [kind] * arguments.runs, range(1, arguments.runs + 1), chunksize=5))
+            for line, asked in rows(kind, results):
+                print(line, flush=True)
+                goals += asked
+    print(f"\n{table(goals)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""`robot-dyn-id gains`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.load_identification import identify_gains
+from robot_dyn_id.offline import open_all, output_folder, robot_for
+from robot_dyn_id.parameter_io import write_atomically, yaml_text
+from robot_dyn_id.payload_io import read_payload
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("--bare", nargs="+", required=True, metavar="DATA", help="recordings without the payload")
+    parser.add_argument("--loaded", nargs="+", required=True, metavar="DATA", help="recordings with it")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument("--payload", required=True, metavar="FILE",
+                        help="link, mass, centre_of_mass and inertia of the payload (YAML)")  # fmt: skip
+    parser.add_argument("--out", required=True, metavar="FILE", help="where a configuration with the gains goes")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Identify, write, and print."""
+    configuration = configuration_from(arguments)
+    bare, loaded = (open_all(paths, configuration.topic) for paths in (arguments.bare, arguments.loaded))
+    model = robot_for(arguments.robot, configuration, [*bare, *loaded])
+    gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
+    joints = {g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))}
+              for g in gains if math.isfinite(g.value)}  # fmt: skip
+    file = Path(arguments.out)
+    output_folder(file.parent)
+    write_atomically(file, yaml_text({"joints": joints}))
+    untold = [gain.joint for gain in gains if gain.joint not in joints]
+    if not arguments.json:
+        for gain in gains:
+            told = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
+            print(f"{gain.joint:<24} {told if gain.joint in joints else 'not told by this payload and these motions'}")
+        print(f"configuration with the gains in {file}")
+    answer = [
+        {"joint": g.joint, "gain": g.value, "standard_deviation": g.standard_deviation}
+        for g in gains if g.joint in joints
+    ]  # fmt: skip
+    return 0, {"gains": answer, "not_told": untold, "file": str(file)}

@@ -1,0 +1,99 @@
+"""`robot-dyn-id payload`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.load_identification import identify_payload, identify_tool, with_payload
+from robot_dyn_id.offline import PARAMETERS, notes, open_all, output_folder, robot_for
+from robot_dyn_id.parameter_io import read_parameters, write_parameters
+from robot_dyn_id.payload import Payload
+from robot_dyn_id.payload_io import MOMENTS, write_payload
+from robot_dyn_id.recordings.wrenches import open_wrench
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.wrench import CHANNELS
+
+PAYLOAD = "payload.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("data", nargs="+", metavar="DATA", help="recordings with the payload (rosbag2, .npz, .csv)")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument("--link", required=True, help="link that carries the payload; with --wrench the sensor's frame")
+    parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml of the bare arm: from joint torques")
+    parser.add_argument("--wrench", nargs="?", const="", metavar="TOPIC",
+                        help="from a 6-axis sensor: WrenchStamped topic of a bag, key wrench of a .npz")  # fmt: skip
+    parser.add_argument("--reaction", action="store_true",
+                        help="the sensor shows what it exerts on the tool, not what the tool exerts on it")  # fmt: skip
+    parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {PAYLOAD} and {PARAMETERS}")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Identify, write, and print."""
+    if (arguments.parameters is None) == (arguments.wrench is None):
+        raise UsageError("give either --parameters (the bare arm, for joint torques) or --wrench (a 6-axis sensor)")
+    if arguments.reaction and arguments.wrench is None:
+        raise UsageError("--reaction is about a 6-axis sensor: give --wrench as well, or leave it out")
+    payload, more = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
+    file = output_folder(arguments.out) / PAYLOAD
+    summary = write_payload(file, payload, **more)
+    for warning in (*more["warnings"], *payload.notes):
+        print(f"  ! {warning}", file=sys.stderr)
+    if not arguments.json:
+        _print(payload)
+        for name, (value, sigma) in more.get("sensor_offsets", {}).items():
+            print(f"offset of {name}: {value:.4g} +- {sigma:.2g}")
+        print(f"payload in {file}" + (f"; arm with it in {more['parameters_file']}" if arguments.parameters else ""))
+    return 0, {**summary, "file": str(file)}
+
+
+def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]]:
+    configuration = configuration_from(arguments)
+    arm = read_parameters(arguments.parameters)
+    check_robot(arm, RobotModel.from_urdf(arguments.robot))
+    recordings = open_all(arguments.data, configuration.topic)
+    payload, warnings = identify_payload(recordings, arm, arguments.link, configuration.settings)
+    file = output_folder(arguments.out) / PARAMETERS
+    if file.exists() and file.samefile(arguments.parameters):
+        raise UsageError(f"{file}: is the bare arm's; choose another --out for the arm with its payload")
+    write_parameters(file, with_payload(arm, payload))
+    told = (*warnings, *notes(recordings, arm.joint_names))
+    return payload, {"warnings": list(told), "parameters_file": str(file)}
+
+
+def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]]:
+    if len(arguments.data) > 1:
+        raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
+    configuration = configuration_from(arguments)
+    (recording,) = open_all(arguments.data, configuration.topic)
+    model = robot_for(arguments.robot, configuration, [recording])
+    wrench = open_wrench(arguments.data[0], recording.epoch, arguments.wrench or None)
+    payload, offsets, sigmas = identify_tool(
+        recording, wrench, model, arguments.link, configuration.settings, arguments.reaction
+    )
+    told = {name: [float(value), float(sigma)] for name, value, sigma in zip(CHANNELS, offsets, sigmas, strict=True)
+            if np.isfinite(sigma)}  # fmt: skip
+    lost = [f"the offset of {name} cannot be told from the tool" for name in CHANNELS if name not in told]
+    return payload, {"warnings": [*notes([recording], model.joint_names), *lost], "sensor_offsets": told}
+
+
+def _print(payload: Payload) -> None:
+    """A table of mass, centre of mass and central inertia with their standard deviations."""
+    values = [payload.mass, *payload.centre_of_mass]
+    values += [payload.inertia["xyz".index(name[1]), "xyz".index(name[2])] for name in MOMENTS]
+    names = ("mass", *(f"centre {axis}" for axis in "xyz"), *(name.capitalize() for name in MOMENTS))
+    units = ("kg", *("m",) * 3, *("kg m^2",) * 6)
+    print(f"in the frame of {payload.link}; moments of inertia about the centre of mass")
+    for name, unit, value, sigma in zip(names, units, values, payload.central_standard_deviations, strict=True):
+        print(f"{name:<10} {value:>11.5g} +- {sigma:<9.2g} {unit}" if np.isfinite(sigma) else f"{name:<10} not told")
+    if payload.not_seen:
+        print(f"the motion does not tell {', '.join(payload.not_seen)}: the values written are a guess")
