@@ -65,6 +65,7 @@ def identify_recordings(
     more = (*unrecorded(model, configuration), *strangers(opened, model), *notes(opened, model.joint_names))
     result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *more)))
     summary = identification_summary(result, str(folder / PARAMETERS))
+    progress(f"writing {folder}")
     write_results(folder, summary, result.evaluation, result.parameters)
     write_parameters(folder / PARAMETERS, result.parameters)
     return result, summary

@@ -16,7 +16,7 @@ from recording_files import joint_state, text_message, write_bag, write_mcap
 from robots import joint, link, urdf
 from simulated import ARM, GRIPPER, Simulated, changed, save_npz
 
-from robot_dyn_id.cli import main
+from robot_dyn_id.cli import main, progress
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.terms.friction import FRICTION
 
@@ -608,6 +608,21 @@ def test_ctrl_c(when, how, files, out, long_recording):
     assert (process.returncode, stdout) == (130, "")
     said_one_line(said + rest, "interrupted, nothing was written")
     untouched(out)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
+    class Callback:
+        def __del__(self):  # what is raised here Python only prints
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert main(["--help"]) == 0
+    callback = Callback()
+    del callback
+    with pytest.raises(KeyboardInterrupt):
+        progress("writing")
+    assert main(["--help"]) == 0  # another command begins anew
+    progress("writing")
 
 
 def test_the_exit_code_of_a_closed_pipe_is_no_traceback(files):

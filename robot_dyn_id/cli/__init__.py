@@ -33,8 +33,23 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
+_interruptions: list[int] = []
+"""Signals that asked this process to end: what is raised amid a library's callback is only printed by Python."""
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    _interruptions.append(number)
+    raise KeyboardInterrupt
+
+
 def progress(line: str) -> None:
-    """Tell on standard error what is being done."""
+    """Tell on standard error what is being done.
+
+    Raises:
+        KeyboardInterrupt: the process was asked to end, and what was raised then has been lost on its way.
+    """
+    if _interruptions:
+        raise KeyboardInterrupt
     print(line, file=sys.stderr, flush=True)
 
 
@@ -61,7 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb = next((word for word in given if not word.startswith("-")), None)
     # Tiles are small, and filtered in parallel: BLAS threads would only wait for one another.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # that of SIGINT may be to ignore it (background jobs)
+    _interruptions.clear()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as for SIGINT in background jobs
+            signal.signal(number, _interrupt)
     try:
         parsed = _parser(verb if verb in VERBS else None).parse_args(given)
         code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
