@@ -15,9 +15,9 @@ LAYERS = (
     ("screw", "kernels"),
     ("urdf", "robot", "terms"),
     ("stored_terms", "regressor", "prior", "problem"),
-    ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant"),
+    ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant", "stepwise"),
     ("trajectory_tracking", "controllers"),
-    ("excitation", "estimators", "simulation", "simulated_robot", "wrench", "payload", "drive_gains"),
+    ("excitation", "estimators", "simulation", "simulated_robot", "wrench", "payload", "drive_gains", "flexible"),
     ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline", "monitoring", "load_identification"),
     (
         "yaml_files",

@@ -11,6 +11,7 @@ from robot_dyn_id.estimators.map import MaximumAPosteriori
 from robot_dyn_id.estimators.ridge import Ridge
 from robot_dyn_id.estimators.robust import Robust
 from robot_dyn_id.estimators.separable import Separable
+from robot_dyn_id.estimators.stepwise import Stepwise
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     estimator.name: estimator
@@ -23,6 +24,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         MaximumAPosteriori,
         Ridge,
         Separable,
+        Stepwise,
     )
 }
 """Estimators by the name that configurations use."""
@@ -38,5 +40,6 @@ __all__ = [
     "Ridge",
     "Robust",
     "Separable",
+    "Stepwise",
     "WeightedLeastSquares",
 ]
