@@ -182,8 +182,8 @@ def _requirements(
     prior: ParameterSet | None,
 ) -> list[Requirement]:
     found: list[Requirement] = [JointLimits(limits)]
-    effort = settings.effort_scale * model.limits.effort
-    if settings.effort_scale > 0.0 and np.isfinite(effort).any():
+    if settings.effort_scale > 0.0 and np.isfinite(model.limits.effort).any():
+        effort = settings.effort_scale * model.limits.effort
         found.append(EffortLimits(*_torque_model(settings, model, prior), effort))
     if clearance is not None and clearance.pairs:
         found.append(Separation(clearance, settings.clearance))

@@ -1,1 +1,1 @@
-"""Published identifications: inputs and special steps of one paper in each module; all the rest is the package's own."""
+"""Published identifications: inputs and special steps of a paper in each module; the rest is the package's own."""

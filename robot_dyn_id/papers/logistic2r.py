@@ -11,7 +11,7 @@ GRAVITY = (0.0, 0.0, -9.8)
 """Not printed; the paper's torques fit it [m/s^2]."""
 
 PUBLISHED = 213.8
-"""Sum of both condition numbers at the published optimum, at 100 samples per second; joint 1 leaves the limits there."""
+"""Sum of both condition numbers at the published optimum, at 100 Hz; joint 1 leaves the limits there."""
 
 
 def plan(joint: str, **given: Any) -> Plan:

@@ -1,4 +1,4 @@
-"""Wang et al., Sensors 2025, 25(18), 5749: three parallel axes, one joint excited by a sine at a time, distal to proximal."""
+"""Wang et al., Sensors 2025, 25(18), 5749: three parallel axes, one joint excited by a sine at a time."""
 
 from __future__ import annotations
 
