@@ -8,7 +8,7 @@ column as a combination of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,20 +66,41 @@ class BaseParameters:
         seen = np.any(self.mapping[crowded] != 0.0, axis=0)
         return tuple(name for name, flag in zip(self.column_names, seen, strict=True) if flag)
 
+    def only(self, chosen: Integers) -> BaseParameters:
+        """Some of the parameters, by their numbers: the others are taken as known."""
+        names, expressions, units = (
+            tuple(values[i] for i in chosen) for values in (self.names, self.expressions, self.units)
+        )
+        mapping = self.mapping[chosen]
+        return replace(
+            self, names=names, expressions=expressions, units=units, independent=self.independent[chosen],
+            mapping=mapping,
+        )  # fmt: skip
 
-def random_motion(model: RobotModel, count: int, seed: int = 0) -> Motion:
+
+def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
     """States that excite everything: positions over a full turn (1 m if prismatic), speeds, accelerations, heat.
 
     Limits are left aside: which parameters a torque depends on is a property of the equations.
+
+    Args:
+        model: the robot.
+        count: of the states.
+        seed: of them.
+        moving: numbers of the joints that move, all by default; the others stand, in one random posture.
     """
     rng = np.random.default_rng(seed)
     n = len(model.joint_names)
     slides = np.array([unit == "N" for unit in model.effort_units])
     reach = np.where(slides, 1.0, np.pi)[:, None]
+    q, dq, ddq = (size * rng.uniform(-1, 1, (n, count)) for size in (reach, 2.0, 5.0))
+    if moving is not None:
+        still = np.setdiff1d(np.arange(n), moving)
+        q[still], dq[still], ddq[still] = q[still, :1], 0.0, 0.0
     return Motion(
-        q=reach * rng.uniform(-1, 1, (n, count)),
-        dq=2.0 * rng.uniform(-1, 1, (n, count)),
-        ddq=5.0 * rng.uniform(-1, 1, (n, count)),
+        q=q,
+        dq=dq,
+        ddq=ddq,
         temperature=rng.uniform(0, 60, (n, count)),
     )
 
@@ -129,6 +150,7 @@ def base_parameters(
     pivots: str = "rref",
     order: Sequence[int] | None = None,
     tolerance: float = RANK,
+    moving: Sequence[int] | None = None,
 ) -> BaseParameters:
     """Find the base parameters of a regressor.
 
@@ -138,6 +160,8 @@ def base_parameters(
             1e-6) to the leftmost, so that every machine takes the same one.
         order: the order in which columns are looked at, a permutation of range(c); by default as they stand.
         tolerance: see `RANK`.
+        moving: numbers of the joints that move, all by default: what the torques of motions tell in which the others
+            stand, in any one posture but special ones.
 
     Raises:
         UsageError: unknown pivot rule, or `order` is no permutation.
@@ -148,7 +172,7 @@ def base_parameters(
     sequence = np.arange(columns) if order is None else np.array(order, dtype=np.int64)
     if not np.array_equal(np.sort(sequence), np.arange(columns)):
         raise UsageError(f"column order is not a permutation of the {columns} columns")
-    motion = random_motion(regressor.model, enough_samples(regressor))
+    motion = random_motion(regressor.model, enough_samples(regressor), moving=moving)
     form = echelon(stacked(regressor, motion), tolerance=tolerance)
     independent = np.sort(_select(form, sequence, pivots))
     mapping = _mapping(form, independent)

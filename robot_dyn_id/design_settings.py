@@ -18,8 +18,9 @@ class DesignSettings:
     """Every key of a design file; all may be left out.
 
     Attributes:
-        form: of the motion; `period` to `free_centre` are its own, see `Demand`.
+        form: of the motion; `period` to `free_period` are its own, see `Demand`.
         posture: its centre, by joint name [rad or m].
+        amplitude: fixed ones, by joint name [rad or m].
         acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
         velocity_scale: share of the velocity limits that is used.
         margin: kept to the position limits [rad or m].
@@ -34,6 +35,8 @@ class DesignSettings:
         quiet_band: frequencies in which nothing is accelerated [Hz].
         noise: standard deviation of the efforts by joint name [N m or N]; `all` as above.
         rate: samples per second of the recording [Hz].
+        identified: base parameters that are to be told, by name or pattern (`fv*`): all others are taken as known. All
+            by default.
         objective: what is minimised: by default d_optimal; after an earlier recording, a_optimal of the parameters that
             it tells worst. `parameters` are those that `a_optimal` counts, all by default.
         optimiser: how; `search` says how much is spent.
@@ -50,7 +53,11 @@ class DesignSettings:
     blend: float = 1.0
     closed: bool = True
     free_centre: bool = False
+    moving: tuple[str, ...] = ()
+    window: float = 0.0
+    free_period: bool = False
     posture: Mapping[str, float] = field(default_factory=dict)
+    amplitude: Mapping[str, float] = field(default_factory=dict)
     acceleration: Mapping[str, float] = field(default_factory=dict)
     jerk: Mapping[str, float] = field(default_factory=dict)
     velocity_scale: float = 1.0
@@ -66,6 +73,7 @@ class DesignSettings:
     quiet_band: tuple[float, ...] = ()
     noise: Mapping[str, float] = field(default_factory=dict)
     rate: float = 100.0
+    identified: tuple[str, ...] = ()
     objective: str = ""
     parameters: tuple[str, ...] = ()
     optimiser: str = "gradient"
@@ -85,8 +93,8 @@ class DesignSettings:
             raise UsageError("parameters are for the objective a_optimal: choose it, or leave them out")
         if not 0.0 <= self.effort_scale <= 1.0:
             raise UsageError(f"effort_scale must be within 0 and 1, not {self.effort_scale:g}")
-        if self.quiet_band and len(self.quiet_band) != 2:
-            raise UsageError("quiet_band needs the two ends of the band [Hz]")
+        if self.quiet_band and (len(self.quiet_band) != 2 or self.free_period):
+            raise UsageError("quiet_band needs the two ends of the band [Hz], and a period that is not free")
         for key, wanted in (("payload", ("link", "mass", "position")), ("workspace", ("link", "lower", "upper"))):
             given = getattr(self, key)
             if given and set(given) != set(wanted):

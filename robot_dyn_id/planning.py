@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.design_settings import DesignSettings
 from robot_dyn_id.errors import InputError, UsageError, suggestion
@@ -22,7 +23,7 @@ from robot_dyn_id.excitation.kinematics import placement_of
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.obstacles import Obstacle, obstacles_of
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrisation import Demand, moving_joints
 from robot_dyn_id.excitation.requirement import Requirement
 from robot_dyn_id.excitation.space_requirements import InWorkspace, Separation
 from robot_dyn_id.excitation.workspace import Workspace
@@ -98,17 +99,17 @@ def problem_of(
     Raises:
         RobotDynIdError: demands that do not fit the robot or one another.
     """
-    (limits, notes), base = limits_of(settings, model), base_parameters(regressor)
+    limits, notes = limits_of(settings, model)
     signals = sorted({term.name for _, term in regressor.terms if term.signal})
     if signals:
         raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
-    known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
-    posture = per_joint(settings.posture, model, "posture", math.nan)
-    if settings.posture and np.isnan(posture).any():
-        missing = [name for name, value in zip(model.joint_names, posture, strict=True) if math.isnan(value)]
-        raise UsageError(f"posture: give a position for {', '.join(missing)} too, or none at all")
+    posture = _positions(settings.posture, model, "posture")
+    amplitude = per_joint(settings.amplitude, model, "amplitude", 0.0)
     own = {item.name: getattr(settings, item.name) for item in fields(Demand) if hasattr(settings, item.name)}
-    demand = Demand(**{**own, "posture": tuple(posture) if settings.posture else ()})
+    own |= {"posture": posture, "amplitude": tuple(amplitude) if settings.amplitude else ()}
+    demand = Demand(**own)
+    base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
+    known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
     family = make_parametrisation(settings.form, limits, demand)
     obstacles = obstacles_of(settings.obstacles)
     clearance = _clearance(settings, model, obstacles)
@@ -123,6 +124,24 @@ def problem_of(
         known,
     )
     return Plan(problem, limits, clearance, obstacles, (*notes, *(clearance.notes if clearance else ())))
+
+
+def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
+    """One position for every joint, or none at all."""
+    given = per_joint(values, model, key, math.nan)
+    if values and np.isnan(given).any():
+        missing = [name for name, value in zip(model.joint_names, given, strict=True) if math.isnan(value)]
+        raise UsageError(f"{key}: give a position for {', '.join(missing)} too, or none at all")
+    return tuple(given) if values else ()
+
+
+def _told(settings: DesignSettings, base: BaseParameters) -> BaseParameters:
+    """The base parameters that are to be told."""
+    for pattern in settings.identified:
+        if not fnmatch.filter(base.names, pattern):
+            raise UsageError(f"identified: no base parameter is called {pattern}; {suggestion(pattern, base.names)}")
+    wanted = [any(fnmatch.fnmatchcase(name, pattern) for pattern in settings.identified) for name in base.names]
+    return base.only(np.flatnonzero(wanted)) if settings.identified else base
 
 
 def weakest_of(prior: ParameterSet) -> tuple[str, ...]:
@@ -163,8 +182,8 @@ def _requirements(
     prior: ParameterSet | None,
 ) -> list[Requirement]:
     found: list[Requirement] = [JointLimits(limits)]
-    effort = settings.effort_scale * model.limits.effort
-    if settings.effort_scale > 0.0 and np.isfinite(effort).any():
+    if settings.effort_scale > 0.0 and np.isfinite(model.limits.effort).any():
+        effort = settings.effort_scale * model.limits.effort
         found.append(EffortLimits(*_torque_model(settings, model, prior), effort))
     if clearance is not None and clearance.pairs:
         found.append(Separation(clearance, settings.clearance))

@@ -35,6 +35,7 @@ LAYERS = (
         "offline",
     ),
     ("nodes", "launching", "starting"),
+    ("papers",),
     ("cli", "__main__"),
 )
 """A module imports from lower layers, and within its layer only from what is written before it."""

@@ -170,7 +170,7 @@ ANOTHER = [(name, 1) for name in MODELS] + [(name, seed) for name in ("panda", "
 @pytest.mark.parametrize(("name", "seed"), ANOTHER)
 def test_other_random_states_give_the_same_answer(name, seed, monkeypatch):
     usual = base(name)
-    monkeypatch.setattr(module, "random_motion", lambda model, count: random_motion(model, count, seed))
+    monkeypatch.setattr(module, "random_motion", lambda model, count, moving: random_motion(model, count, seed, moving))
     other = base_parameters(Regressor(robot(name)))
     assert other.names == usual.names
     assert ratio(other.mapping, usual.mapping) <= 1e-9

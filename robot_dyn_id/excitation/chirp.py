@@ -31,6 +31,8 @@ class Chirp(Combination):
     """
 
     name: ClassVar[str] = "chirp"
+    TIMES: ClassVar[tuple[str, ...]] = ("length", "blend")
+    RATES: ClassVar[tuple[str, ...]] = ("first", "last")
     FORMULA: ClassVar[str] = (
         "centre_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)), "
         "p(t) = 2 pi (first t + (last - first) t^2 / (2 length)), v a quintic in and out over the time blend; a row of "

@@ -14,7 +14,7 @@ from robot_dyn_id.excitation.information import Information
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.objectives import Objective, softened
 from robot_dyn_id.excitation.parametrisation import Parametrisation
-from robot_dyn_id.excitation.requirement import Margin, Requirement
+from robot_dyn_id.excitation.requirement import SHARPNESS, Margin, Requirement
 from robot_dyn_id.excitation.trajectory import FINE, Sample
 from robot_dyn_id.regressor import Motion
 
@@ -38,6 +38,7 @@ class DesignProblem:
         rate: samples per second that the recording will have [Hz].
         prior: information from earlier recordings, shape (p, p).
         samples: instants at which motions are looked at, at least.
+        sharpness: of the maxima that a search sees of its requirements.
         evaluations: one entry for each time that the objective was asked for.
     """
 
@@ -49,6 +50,7 @@ class DesignProblem:
     rate: float
     prior: Array
     samples: int = JUDGED
+    sharpness: float = SHARPNESS
     evaluations: list[None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,8 @@ class DesignProblem:
             UsageError: a rate that is not positive, a prior of other parameters.
         """
         p = len(self.information.names)
+        if not self.parametrisation.size:
+            raise UsageError("nothing of the motion is left free: there is nothing to be designed")
         if not 0.0 < self.rate < np.inf:
             raise UsageError(f"the rate of the recording must be positive, not {self.rate:g} Hz")
         if self.prior.shape != (p, p):
@@ -66,6 +70,10 @@ class DesignProblem:
     def sampled(self, samples: int) -> DesignProblem:
         """The same problem, looked at at `samples` instants; it counts evaluations together with this one."""
         return replace(self, samples=samples)
+
+    def tightened(self, sharpness: float) -> DesignProblem:
+        """The same problem with requirements that may be used up to a smaller rest, and bend more at their edges."""
+        return replace(self, sharpness=sharpness)
 
     def softened(self, sharpness: float) -> DesignProblem:
         """The same problem with an objective whose gradient has no jumps; see `objectives.softened`."""
@@ -77,11 +85,23 @@ class DesignProblem:
         """Equally spaced over a period: sums converge at once for smooth columns (Trefethen and Weideman 2014)."""
         motion = self.parametrisation.trajectory(self.parametrisation.random(np.random.default_rng(0)))
         count = max(self.samples, int(np.ceil(PER_WAVE * motion.duration / motion.fastest)))
-        return np.arange(count, dtype=np.float64) * (motion.duration / count)
+        return np.arange(count, dtype=np.float64) * (self.parametrisation.duration / count)
+
+    @cached_property
+    def _counted(self) -> Array:
+        """Instants whose torque is recorded: those, or as many in the windows, in the middle of equal parts of them."""
+        windows = self.parametrisation.windows
+        if not windows:
+            return self._times
+        step = sum(end - begin for begin, end in windows) / len(self._times)
+        counts = [int(np.ceil((end - begin) / step * (1.0 - 1e-9))) for begin, end in windows]
+        parts = [begin + (np.arange(count) + 0.5) * ((end - begin) / count)
+                 for (begin, end), count in zip(windows, counts, strict=True)]  # fmt: skip
+        return np.concatenate(parts)
 
     def told(self, x: Array) -> Array:
         """Information of the motion as it will be recorded, without the prior, shape (p, p)."""
-        motion = Motion(*self.parametrisation.sample(x, self._times)[:3])
+        motion = Motion(*self.parametrisation.sample(x, self._counted)[:3])
         return self._ratio * self.information.matrix(motion)
 
     def figure(self, x: Array) -> float:
@@ -92,23 +112,25 @@ class DesignProblem:
     def score(self, x: Array) -> tuple[float, Array]:
         """The objective and its gradient, shape (size,); infinite where a parameter is not told at all."""
         self.evaluations.append(None)
-        sample = self.parametrisation.sample(x, self._times)
+        sample = self.parametrisation.sample(x, self._counted)
         motion = Motion(*sample[:3])
         value, slope = self.objective(self._ratio * self.information.matrix(motion) + self.prior)
         if not np.isfinite(value):
             return np.inf, np.zeros(len(x))
         by_motion = self.information.pull_back(motion, self._ratio * slope)
-        return value, self.parametrisation.pull_back(x, self._times, (*by_motion, np.zeros_like(sample[3])))
+        return value, self.parametrisation.pull_back(x, self._counted, (*by_motion, np.zeros_like(sample[3])))
 
     @property
     def _ratio(self) -> float:
         """Samples of the recording for each instant that is looked at."""
-        return self.rate * self.parametrisation.duration / len(self._times)
+        windows = self.parametrisation.windows
+        recorded = sum(end - begin for begin, end in windows) if windows else self.parametrisation.duration
+        return self.rate * recorded / len(self._counted)
 
     def excess(self, x: Array) -> Array:
         """The largest excess of every row of every requirement: at most 0 where all are kept; shape (rows,)."""
         motion = self.parametrisation.sample(x, self._times)
-        return np.concatenate([requirement.largest(motion) for requirement in self.requirements])
+        return np.concatenate([requirement.largest(motion, self.sharpness) for requirement in self.requirements])
 
     def excess_slopes(self, x: Array) -> Array:
         """Its Jacobian, shape (rows, size)."""
@@ -117,7 +139,7 @@ class DesignProblem:
             [
                 self.parametrisation.pull_back(x, self._times, slope)
                 for requirement in self.requirements
-                for slope in requirement.largest_slopes(motion)
+                for slope in requirement.largest_slopes(motion, self.sharpness)
             ]
         )
 
@@ -136,9 +158,9 @@ class DesignProblem:
 
     def finely(self, x: Array) -> tuple[Array, Sample]:
         """Times of a fine grid, both ends included, and the motion there."""
-        duration = self.parametrisation.duration
-        t = np.linspace(0.0, duration, 2 + int(duration / FINE))
-        return t, self.parametrisation.trajectory(x).evaluate(t)
+        trajectory = self.parametrisation.trajectory(x)
+        t = np.linspace(0.0, trajectory.duration, 2 + int(trajectory.duration / FINE))
+        return t, trajectory.evaluate(t)
 
     def margins(self, x: Array) -> tuple[Margin, ...]:
         """What a motion leaves of every limit, looked at finely."""

@@ -17,10 +17,11 @@ from robot_dyn_id.excitation.multisine import Multisine
 from robot_dyn_id.excitation.parametrisation import Demand, Parametrisation
 from robot_dyn_id.excitation.polynomial import Polynomial
 from robot_dyn_id.excitation.sequential import SequentialSine
-from robot_dyn_id.excitation.trajectory import Excitation, Repeated, check_limits
+from robot_dyn_id.excitation.stretch import Stretched
+from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Timed, check_limits
 
 
-class Form(Excitation, Protocol):
+class Form(Timed, Protocol):
     """A kind of excitation: a frozen dataclass of numbers and arrays, which is what a file holds of it."""
 
     name: ClassVar[str]
@@ -52,7 +53,9 @@ def make_parametrisation(form: str, limits: MotionLimits, demand: Demand) -> Par
     """
     if form not in FORMS:
         raise UsageError(f"there is no form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
-    return FORMS[form].make(limits, demand)
+    if not demand.free_period:
+        return FORMS[form].make(limits, demand)
+    return Stretched(lambda within: FORMS[form].make(within, demand), limits)
 
 
 def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Excitation:

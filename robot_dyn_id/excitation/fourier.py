@@ -42,6 +42,7 @@ class FourierSeries(Combination):
     """
 
     name: ClassVar[str] = "fourier"
+    TIMES: ClassVar[tuple[str, ...]] = ("period",)
     FORMULA: ClassVar[str] = (
         "centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of the coefficients is "
         "a_j1 ... a_jH b_j1 ... b_jH"

@@ -30,6 +30,7 @@ class FourierBlend(Combination):
     """
 
     name: ClassVar[str] = "fourier_blend"
+    TIMES: ClassVar[tuple[str, ...]] = ("period", "blend")
     FORMULA: ClassVar[str] = (
         "centre_j + v(t) (sum_k a_jk sin(k w s) + b_jk cos(k w s)), w = 2 pi / period, s = t - blend, v a quintic in "
         "and out over the time blend; a row of the coefficients is a_j1 ... a_jH b_j1 ... b_jH"

@@ -32,6 +32,10 @@ class Combination(ABC):
     """What YAML calls the form."""
     FORMULA: ClassVar[str]
     """The motion in one line, for the file."""
+    TIMES: ClassVar[tuple[str, ...]] = ("length",)
+    """See `Timed`."""
+    RATES: ClassVar[tuple[str, ...]] = ()
+    """See `Timed`."""
 
     centre: Array
     coefficients: Array

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrisation import Demand, moving_joints
 from robot_dyn_id.excitation.sequential import SequentialParametrisation, Turns
 from robot_dyn_id.excitation.trajectory import Sample, composed, smooth_ramp, window
 
@@ -63,6 +63,7 @@ class Logistic(Turns):
     """
 
     name: ClassVar[str] = "logistic"
+    RATES: ClassVar[tuple[str, ...]] = ("steepness",)
     FORMULA: ClassVar[str] = (
         "centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) in the first half of every period of joint j's turn, "
         "the same back in the second half, s from the middle of the half, eased to rest at its ends over 5 % of it"
@@ -75,6 +76,11 @@ class Logistic(Turns):
     def turn(self) -> float:
         """See `Turns`."""
         return self.periods * self.period
+
+    @property
+    def middles(self) -> tuple[float, ...]:
+        """See `Turns`."""
+        return tuple((stroke + 0.5) * self.period / 2.0 for stroke in range(2 * self.periods))
 
     @property
     def fastest(self) -> float:
@@ -141,7 +147,7 @@ class _Strokes(SequentialParametrisation):
     AMPLITUDES: ClassVar[slice] = slice(0, 1)
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:
-        self._demand = demand
+        self._demand, self._order = demand, tuple(reversed(moving_joints(limits, demand).tolist()))
         self._slowest = 2.0 * TAIL / own_time(demand.period)
         n = len(limits.joint_names)
         prototype = self._motion(np.zeros(n), np.ones(n), np.full(n, STEEPEST * self._slowest))
@@ -150,8 +156,7 @@ class _Strokes(SequentialParametrisation):
         super().__init__(limits, demand, 2, prototype, (*steps, demand.period))
 
     def _motion(self, centre: Array, span: Array, steepness: Array) -> Logistic:
-        order = tuple(reversed(range(len(centre))))
-        return Logistic(centre, self._demand.period, self._demand.periods, order, span, steepness)
+        return Logistic(centre, self._demand.period, self._demand.periods, self._order, span, steepness)
 
     def trajectory(self, x: Array) -> Logistic:
         numbers, centre = self._parts(x)

@@ -29,6 +29,7 @@ class Multisine(Combination):
     """
 
     name: ClassVar[str] = "multisine"
+    RATES: ClassVar[tuple[str, ...]] = ("frequencies",)
     FORMULA: ClassVar[str] = (
         "centre_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t); a row of the coefficients is "
         "a_j1 ... a_jK b_j1 ... b_jK"

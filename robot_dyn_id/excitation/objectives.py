@@ -12,7 +12,7 @@ References: Pukelsheim, Optimal Design of Experiments, 2006; Magnus, On differen
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,20 +67,40 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
     return float(np.sum(spread[:, members].diagonal() / factors)), -spread.T @ spread
 
 
-def condition(information: Array) -> Score:
-    """Logarithm of the condition number of the weighted, stacked base regressor, columns scaled to unit norm.
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """Logarithm of the condition number of the weighted, stacked base regressor.
 
     The derivatives jump where the largest or the smallest singular value is a double one.
+
+    Attributes:
+        scale: units that the parameters are in, as multiples of those of SI: one for each, shape (p,), or one for all.
+            None: columns scaled to unit norm, which no unit changes.
+        sharpness: see `softened`; infinite for the exact figure.
     """
-    return _condition(information, None)
+
+    scale: ArrayLike | None = None
+    sharpness: float = np.inf
+
+    def __call__(self, information: Array) -> Score:
+        """The figure and its derivatives.
+
+        Raises:
+            UsageError: a scale that is not positive.
+        """
+        factors = None if self.scale is None else _positive(self.scale, len(information), "condition")
+        spectrum = _spectrum(information, factors)
+        if spectrum is None:
+            return _open(information)
+        (high, above), (low, below) = (spectrum.mean(power) for power in (self.sharpness, -self.sharpness))
+        return 0.5 * (high - low), 0.5 * (above - below)
 
 
-def condition_raw(information: Array) -> Score:
-    """Logarithm of the condition number of the weighted, stacked base regressor as it is; it depends on units.
+condition = Condition()
+"""With columns scaled to unit norm."""
 
-    The derivatives jump as those of `condition` do.
-    """
-    return _condition(information, np.ones(len(information)))
+condition_raw = Condition(1.0)
+"""With columns as they are: it depends on units."""
 
 
 def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
@@ -110,10 +130,7 @@ def softened(objective: Objective, sharpness: float) -> Objective:
     the larger the sharpness. Where a design is good, many combinations of parameters are equally weak: there the exact
     condition number has no gradient that a search could follow.
     """
-    if objective not in (condition, condition_raw):
-        return objective
-    raw = objective is condition_raw
-    return lambda information: _condition(information, np.ones(len(information)) if raw else None, sharpness)
+    return replace(objective, sharpness=sharpness) if isinstance(objective, Condition) else objective
 
 
 OBJECTIVES: dict[str, Objective] = {
@@ -124,14 +141,6 @@ OBJECTIVES: dict[str, Objective] = {
     "weakest": weakest,
 }
 """Objectives by the name that configurations use; `d_optimal` is the default of designs."""
-
-
-def _condition(information: Array, factors: Array | None, sharpness: float = np.inf) -> Score:
-    spectrum = _spectrum(information, factors)
-    if spectrum is None:
-        return _open(information)
-    (high, above), (low, below) = (spectrum.mean(power) for power in (sharpness, -sharpness))
-    return 0.5 * (high - low), 0.5 * (above - below)
 
 
 def _open(information: Array) -> Score:

@@ -22,8 +22,11 @@ LAST_STEPS = 300
 SOFT, SHARP = 30.0, 100.0
 """Sharpness of objectives whose own gradient jumps; see `objectives.softened`."""
 
-TOLERANCE = 1e-5
-"""Change of the objective between two iterations at which a gradient search ends."""
+SHARPEST, TIGHT = 1000.0, 20000.0
+"""Sharpness of objectives and of requirements when the best motion is polished."""
+
+TOLERANCE, FINE_TOLERANCE = 1e-5, 1e-9
+"""Change of the objective between two iterations at which a gradient search ends, and a polish does."""
 
 FORBIDDEN = 1e3
 """Figure of a motion that breaks a requirement, for searches that know none: beyond that of any other."""
@@ -69,6 +72,7 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
     """Sequential quadratic programming with exact gradients (SLSQP, Kraft 1988) from many starts.
 
     Random motions are compared; the best are followed some steps on a coarse grid, and the best of those to the end.
+    The best of all uses up what the smooth maxima of the requirements had left of them.
     """
     coarse, finer = problem.sampled(COARSE).softened(SOFT), problem.sampled(FINER)
     drawn = [problem.parametrisation.random(rng, 1.0) for _ in range(effort.draws)]
@@ -81,13 +85,17 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
         begun.append((problem.figure(within) + max(0.0, float(coarse.excess(within).max())), x))
         yield x, f"start {number} of {effort.starts}"
     begun.sort(key=lambda pair: pair[0])
+    best, figure = begun[0][1], np.inf
     for number, (_, start_x) in enumerate(begun[: effort.finished], start=1):
         x = _descend(finer.softened(SOFT), start_x, LAST_STEPS)
         x = x if finer.softened(SHARP) is finer else _descend(finer.softened(SHARP), x, LAST_STEPS)
         yield x, f"finish {number} of {effort.finished}"
+        if (reached := problem.figure(problem.brought_in(x))) < figure:
+            best, figure = x, reached
+    yield _descend(problem.tightened(TIGHT).softened(SHARPEST), best, LAST_STEPS, FINE_TOLERANCE), "polish"
 
 
-def _descend(problem: DesignProblem, x: Array, steps: int) -> Array:
+def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
     """Follow the gradients, for a number of steps at most."""
     requirements = {
         "type": "ineq",
@@ -96,7 +104,7 @@ def _descend(problem: DesignProblem, x: Array, steps: int) -> Array:
     }
     found = minimize(
         problem.score, x, jac=True, method="SLSQP", constraints=requirements,
-        options={"maxiter": steps, "ftol": TOLERANCE},
+        options={"maxiter": steps, "ftol": tolerance},
     )  # fmt: skip
     return found.x if np.all(np.isfinite(found.x)) else x
 

@@ -10,9 +10,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Excitation, Sample
+from robot_dyn_id.excitation.trajectory import Excitation, Sample, Timed
+from robot_dyn_id.regressor import Integers
 
 OVERSAMPLING = 200
 """Samples per period of the fastest wave where peaks are looked for."""
@@ -41,6 +42,12 @@ class Demand:
         blend: how long a motion that is blended in and out takes for either [s].
         closed: whether a spline ends where it begins, so that it can be repeated.
         free_centre: whether the centre is chosen too, within the limits around the posture.
+        moving: joints that move; the others stand at their centre. Empty: all.
+        amplitude: of sequential sines, fixed [rad or m], shape (n,); empty: free.
+        window: of sequential forms: only what is recorded so long around the middle of every stroke or burst counts
+            [s]; 0: all.
+        free_period: whether the period is chosen too; then `period` is where the search begins, and motions are
+            compared as recordings of equal length.
     """
 
     period: float = 10.0
@@ -55,6 +62,10 @@ class Demand:
     blend: float = 1.0
     closed: bool = True
     free_centre: bool = False
+    moving: tuple[str, ...] = ()
+    amplitude: tuple[float, ...] = ()
+    window: float = 0.0
+    free_period: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what leaves no motion.
@@ -72,6 +83,8 @@ class Demand:
             raise UsageError(f"the time of blending must be a positive number of seconds, not {self.blend:g}")
         if not all(0.0 < frequency < np.inf for frequency in self.frequencies):
             raise UsageError(f"frequencies must be positive [Hz], not {list(self.frequencies)}")
+        if not 0.0 <= self.window < np.inf:
+            raise UsageError(f"the window must be 0 or a positive number of seconds, not {self.window:g}")
 
 
 class Parametrisation(Protocol):
@@ -80,12 +93,14 @@ class Parametrisation(Protocol):
     Numbers of order 1 are reasonable: what belongs to a joint is in units of its reach, see `MotionLimits.around`.
 
     Attributes:
-        duration: of one cycle [s].
+        duration: of one cycle [s]; of a family whose period is free, by the clock of `sample`.
         periodic: whether the cycle can be repeated without a stop between.
+        windows: beginnings and ends of what is recorded of it [s]; empty: all.
     """
 
     duration: float
     periodic: bool
+    windows: tuple[tuple[float, float], ...]
 
     @property
     def name(self) -> str:
@@ -95,7 +110,7 @@ class Parametrisation(Protocol):
     def size(self) -> int:
         """Number of free coefficients, all joints together."""
 
-    def trajectory(self, x: Array) -> Excitation:
+    def trajectory(self, x: Array) -> Timed:
         """The motion, a frozen value that can be written to a file."""
 
     def sample(self, x: Array, t: Array) -> Sample:
@@ -133,11 +148,15 @@ class Memory:
 class Centred(ABC):
     """What parametrisations share in which every joint has a centre and some numbers.
 
-    x holds the numbers, joint by joint, and then, if they are free, the centres in units of the reach.
+    x holds the numbers of the joints that move, joint by joint, and then, if they are free, the centres of all joints
+    in units of the reach.
 
     Attributes:
         centre, reach: see `MotionLimits.around`.
+        moving: numbers of the joints that move, ascending.
     """
+
+    windows: tuple[tuple[float, float], ...] = ()
 
     AMPLITUDES: ClassVar[slice] = slice(None)
     """Which of a joint's numbers are proportional to its distance from the centre."""
@@ -162,8 +181,13 @@ class Centred(ABC):
             periodic: whether it closes.
             steps: times at which the jerk may have steps [s].
             span: part of the motion in which all peaks are [s]; all of it by default.
+
+        Raises:
+            UsageError: a moving joint that does not exist.
+            MotionError: a posture outside the limits.
         """
         self.centre, self.reach = limits.around(demand.posture)
+        self.moving = moving_joints(limits, demand)
         self._limits, self._numbers, self._free = limits, numbers, demand.free_centre
         self.duration, self.periodic = prototype.duration, periodic
         end = self.duration if span is None else span
@@ -174,20 +198,22 @@ class Centred(ABC):
     @property
     def size(self) -> int:
         """See `Parametrisation`."""
-        return len(self.reach) * (self._numbers + self._free)
+        return len(self.moving) * self._numbers + len(self.reach) * self._free
 
     def _parts(self, x: Array) -> tuple[Array, Array]:
-        """Numbers, shape (n, numbers), and centres [rad or m], shape (n,)."""
-        n = len(self.reach)
-        shift = x[n * self._numbers :] if self._free else np.zeros(n)
-        return x[: n * self._numbers].reshape(n, self._numbers), self.centre + self.reach * shift
+        """Numbers, 0 of joints that stand, shape (n, numbers), and centres [rad or m], shape (n,)."""
+        n, count = len(self.reach), len(self.moving) * self._numbers
+        numbers = np.zeros((n, self._numbers))
+        numbers[self.moving] = x[:count].reshape(len(self.moving), self._numbers)
+        return numbers, self.centre + self.reach * (x[count:] if self._free else np.zeros(n))
 
     def _joined(self, numbers: Array, shift: Array) -> Array:
         """Numbers and centres in units of the reach, or derivatives with respect to them, as x has them."""
-        return np.concatenate([numbers.ravel(), shift]) if self._free else numbers.ravel()
+        own = numbers[self.moving].ravel()
+        return np.concatenate([own, shift]) if self._free else own
 
     @abstractmethod
-    def trajectory(self, x: Array) -> Excitation:
+    def trajectory(self, x: Array) -> Timed:
         """See `Parametrisation`."""
 
     @abstractmethod
@@ -200,7 +226,8 @@ class Centred(ABC):
         shift = rng.uniform(-0.5, 0.5, len(self.reach)) if self._free else np.zeros(len(self.reach))
         x = self._joined(numbers, shift)
         room = self.reach * (1.0 - np.abs(shift))
-        return self.scaled(x, share * self._limits.largest_amplitude(room, self._peaks(x)))
+        largest = self._limits.largest_amplitude(room, self._peaks(x))
+        return self.scaled(x, np.where(np.isfinite(largest), share * largest, 1.0))
 
     def scaled(self, x: Array, factor: Array) -> Array:
         """See `Parametrisation`."""
@@ -221,6 +248,19 @@ class Centred(ABC):
         steps = [np.abs(values).max(axis=1, initial=0.0) * (1.0 + BETWEEN) for values in self._away(x, self._sides)]
         q, dq, ddq, dddq = (np.maximum(*pair) for pair in zip(smooth, steps, strict=True))
         return q, dq, ddq, dddq
+
+
+def moving_joints(limits: MotionLimits, demand: Demand) -> Integers:
+    """Numbers of the joints that a demand moves, ascending.
+
+    Raises:
+        UsageError: a joint that does not exist.
+    """
+    names = limits.joint_names
+    for name in demand.moving:
+        if name not in names:
+            raise UsageError(f"moving: {name} is not a joint; {suggestion(name, list(names))}")
+    return np.array([j for j, name in enumerate(names) if name in (demand.moving or names)], dtype=np.int64)
 
 
 def _peak(values: Array) -> Array:

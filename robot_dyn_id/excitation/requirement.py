@@ -75,16 +75,16 @@ class Requirement(ABC):
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """What is left of every limit; `t` are the times [s], shape (N,)."""
 
-    def largest(self, motion: Sample) -> Array:
+    def largest(self, motion: Sample, sharpness: float = SHARPNESS) -> Array:
         """The smooth maximum of every row, shape (rows,)."""
         excess = self.excess(motion)
         peak = excess.max(axis=1)
-        return np.asarray(peak + np.log(np.exp(SHARPNESS * (excess - peak[:, None])).sum(axis=1)) / SHARPNESS)
+        return np.asarray(peak + np.log(np.exp(sharpness * (excess - peak[:, None])).sum(axis=1)) / sharpness)
 
-    def largest_slopes(self, motion: Sample) -> Iterator[Sample]:
+    def largest_slopes(self, motion: Sample, sharpness: float = SHARPNESS) -> Iterator[Sample]:
         """Derivatives of `largest` by the motion, row by row."""
         excess = self.excess(motion)
-        weights = np.exp(SHARPNESS * (excess - excess.max(axis=1, keepdims=True)))
+        weights = np.exp(sharpness * (excess - excess.max(axis=1, keepdims=True)))
         return self.slopes(motion, weights / weights.sum(axis=1, keepdims=True))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Centred, Demand
+from robot_dyn_id.excitation.parametrisation import Centred, Demand, moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, product, window
 
 
@@ -29,13 +29,17 @@ class Turns(ABC):
         period: of what a joint does in its turn [s].
         periods: how many of them in a turn; at least 1.
         order: the joints in the order of their turns: distal to proximal, so that a joint's parameters are told apart
-            from those of the bodies that it carries.
+            from those of the bodies that it carries. Others stand.
     """
 
     name: ClassVar[str]
     """What YAML calls the form."""
     FORMULA: ClassVar[str]
     """The motion in one line, for the file."""
+    TIMES: ClassVar[tuple[str, ...]] = ("period",)
+    """See `Timed`."""
+    RATES: ClassVar[tuple[str, ...]] = ()
+    """See `Timed`."""
 
     centre: Array
     period: float
@@ -46,13 +50,16 @@ class Turns(ABC):
         """Check that the parts fit together.
 
         Raises:
-            UsageError: not every joint once, wrong shapes, no duration.
+            UsageError: a joint that does not exist or has two turns, wrong shapes, no duration.
         """
         n = len(self.centre)
         if not 0.0 < self.period < np.inf or self.periods < 1:
             raise UsageError(f"a {self.name} motion needs a positive period, and at least one")
-        if sorted(self.order) != list(range(n)) or any(numbers.shape != (n,) for numbers in self.numbers()):
-            raise UsageError(f"a {self.name} motion needs one number and one turn for each of its {n} joints")
+        turns = sorted(self.order)
+        if not turns or turns != sorted(set(turns) & set(range(n))):
+            raise UsageError(f"a {self.name} motion needs one turn for each of its {n} joints, or for some of them")
+        if any(numbers.shape != (n,) for numbers in self.numbers()):
+            raise UsageError(f"a {self.name} motion needs one number for each of its {n} joints")
 
     @property
     @abstractmethod
@@ -67,6 +74,11 @@ class Turns(ABC):
     @abstractmethod
     def numbers(self) -> tuple[Array, ...]:
         """What a joint has beside its centre, shape (n,) each."""
+
+    @property
+    @abstractmethod
+    def middles(self) -> tuple[float, ...]:
+        """Middle of every stroke or burst of a turn, since its beginning [s]."""
 
     @abstractmethod
     def rest(self, joint: int) -> float:
@@ -111,9 +123,16 @@ class SequentialParametrisation(Centred):
     def __init__(
         self, limits: MotionLimits, demand: Demand, numbers: int, prototype: Turns, steps: Sequence[float]
     ) -> None:
-        """See `Centred`: all peaks are in one turn, and `steps` are times in it."""
+        """See `Centred`: all peaks are in one turn, and `steps` are times in it.
+
+        Raises:
+            UsageError: a window that is longer than what it is around, or a moving joint that does not exist.
+            MotionError: a posture outside the limits.
+        """
         self.name = prototype.name
         super().__init__(limits, demand, numbers, prototype, False, steps, prototype.turn)
+        if demand.window:
+            self.windows = _windows(prototype, demand.window)
 
     @abstractmethod
     def trajectory(self, x: Array) -> Turns:
@@ -144,6 +163,15 @@ class SequentialParametrisation(Centred):
         return q, dq, ddq, dddq
 
 
+def _windows(motion: Turns, width: float) -> tuple[tuple[float, float], ...]:
+    turns = motion.turn * np.arange(len(motion.order))[:, None]
+    middles = (turns + np.array(motion.middles)).ravel()
+    longest = float(np.diff([-middles[0], *middles, 2.0 * motion.duration - middles[-1]]).min())
+    if width > longest * (1.0 + 1e-9):
+        raise UsageError(f"a window of {width:g} s is longer than the {longest:g} s of a {motion.name} that it is in")
+    return tuple((float(middle - width / 2.0), float(middle + width / 2.0)) for middle in middles)
+
+
 @dataclass(frozen=True)
 class SequentialSine(Turns):
     """q_j = centre_j + amplitude_j v(t) sin(2 pi t / period) while it is joint j's turn, centre_j otherwise.
@@ -167,6 +195,11 @@ class SequentialSine(Turns):
     def turn(self) -> float:
         """See `Turns`."""
         return (self.periods + 2) * self.period
+
+    @property
+    def middles(self) -> tuple[float, ...]:
+        """See `Turns`."""
+        return (self.turn / 2.0,)
 
     @property
     def fastest(self) -> float:
@@ -193,35 +226,41 @@ class SequentialSine(Turns):
 
     @staticmethod
     def make(limits: MotionLimits, demand: Demand) -> SequentialParametrisation:
-        """Amplitudes, in units of the reach, of sines of one period.
+        """Amplitudes, in units of the reach, of sines of one period; none where they are fixed.
 
         Raises:
+            UsageError: fixed amplitudes of other joints, or not of all that move.
             MotionError: a posture outside the limits.
         """
         return _Sines(limits, demand)
 
 
 class _Sines(SequentialParametrisation):
-    """One number for each joint: its amplitude."""
+    """One number for each joint, its amplitude, or none where that is fixed."""
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:
+        n, rise = len(limits.joint_names), demand.period
+        self._order = tuple(reversed(moving_joints(limits, demand).tolist()))
+        self._fixed = np.array(demand.amplitude, dtype=np.float64)
+        if len(self._fixed) and (self._fixed.shape != (n,) or not np.all(self._fixed[list(self._order)] > 0.0)):
+            raise UsageError("amplitude: give a positive number for every joint that moves, or none at all")
         self._demand = demand
-        n = len(limits.joint_names)
         prototype = self._motion(np.zeros(n), np.zeros(n))
-        rise = demand.period
-        super().__init__(limits, demand, 1, prototype, (0.0, rise, prototype.turn - rise, prototype.turn))
+        steps = (0.0, rise, prototype.turn - rise, prototype.turn)
+        super().__init__(limits, demand, 0 if len(self._fixed) else 1, prototype, steps)
 
     def _motion(self, centre: Array, amplitude: Array) -> SequentialSine:
-        order = tuple(reversed(range(len(centre))))
-        return SequentialSine(centre, self._demand.period, self._demand.periods, order, amplitude)
+        return SequentialSine(centre, self._demand.period, self._demand.periods, self._order, amplitude)
 
     def trajectory(self, x: Array) -> SequentialSine:
         numbers, centre = self._parts(x)
-        return self._motion(centre, self.reach * numbers[:, 0])
+        if not len(self._fixed):
+            return self._motion(centre, self.reach * numbers[:, 0])
+        return self._motion(centre, np.where(np.isin(np.arange(len(centre)), self.moving), self._fixed, 0.0))
 
     def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
         assert isinstance(motion, SequentialSine)
-        return np.asarray(self.reach[joint] * motion.burst(t)[None])
+        return np.asarray(self.reach[joint] * motion.burst(t)[None])[: self._numbers]
 
     def _draw(self, rng: np.random.Generator) -> Array:
-        return np.ones((len(self.reach), 1))
+        return np.ones((len(self.reach), self._numbers))

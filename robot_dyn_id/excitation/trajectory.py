@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -48,6 +48,15 @@ class Excitation(Trajectory, Protocol):
     @property
     def fastest(self) -> float:
         """Period of the fastest wave in it [s]: how finely it must be sampled."""
+
+
+class Timed(Excitation, Protocol):
+    """An excitation whose time can be stretched: it is a frozen dataclass."""
+
+    TIMES: ClassVar[tuple[str, ...]]
+    """Fields that are times, in proportion to which the motion is slower."""
+    RATES: ClassVar[tuple[str, ...]]
+    """Fields that are frequencies or rates, in inverse proportion to which it is."""
 
 
 def smooth_step(x: Array) -> Sample:

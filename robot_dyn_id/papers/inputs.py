@@ -1,0 +1,41 @@
+"""Where the inputs of the papers are: URDFs and design files that come with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from robot_dyn_id.configuration import shared_file
+from robot_dyn_id.design_settings import DesignSettings, read_design_settings
+from robot_dyn_id.planning import Plan, problem_of
+from robot_dyn_id.regressor import Regressor, terms_on_joints
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.terms import Term
+
+
+def model_of(
+    paper: str, gravity: Sequence[float] = STANDARD_GRAVITY, held: Mapping[str, float] | None = None
+) -> RobotModel:
+    """The robot of a paper, some joints held [rad].
+
+    Raises:
+        InputError: its URDF is not installed.
+    """
+    file = shared_file(f"urdf/{paper}.urdf")
+    whole = RobotModel.from_urdf(file, gravity=gravity)
+    moving = [name for name in whole.joint_names if name not in (held or {})]
+    return RobotModel.from_urdf(file, moving, held, gravity)
+
+
+def settings_of(paper: str, **given: Any) -> DesignSettings:
+    """The demands of a paper's design file; what is given takes the place of its keys.
+
+    Raises:
+        InputError: the file is not installed.
+    """
+    return read_design_settings(shared_file(f"config/design/papers/{paper}.yaml"), **given)
+
+
+def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) -> Plan:
+    """The design problem of a robot with terms on all of its joints."""
+    return problem_of(settings, model, Regressor(model, terms_on_joints(model, terms)))
