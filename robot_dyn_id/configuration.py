@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.base_parameters import PIVOTS
+from robot_dyn_id.closed_loop import Controller, PerJoint
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
 from robot_dyn_id.parameter_io import read_parameters
@@ -243,9 +244,18 @@ def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
 def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
     """Constructor arguments of a term or an estimator, each of the type of its default."""
     defaults = {item.name: item.default for item in fields(kind)}
-    readers = {float: _number, int: _integer, str: _text, bool: _flag}
+    readers: dict[type, Any] = {
+        **{float: _number, int: _integer, str: _text, bool: _flag, tuple: _per_joint},
+        Controller: lambda entry, part: Controller(**_options(Controller, entry, part)),
+    }
     given = _mapping(value, key, list(defaults))
     return {name: readers[type(defaults[name])](entry, f"{key}.{name}") for name, entry in given.items()}
+
+
+def _per_joint(value: Any, key: str) -> PerJoint:
+    """A number for all joints, or numbers by joint."""
+    entries = value if isinstance(value, dict) else {"all": value}
+    return tuple((str(name), _number(entry, f"{key}.{name}")) for name, entry in entries.items())
 
 
 def _terms(value: Any, key: str) -> tuple[Term, ...]:

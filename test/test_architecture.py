@@ -16,7 +16,7 @@ LAYERS = (
     ("urdf", "robot", "terms"),
     ("stored_terms", "regressor", "prior", "problem"),
     ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant"),
-    ("trajectory_tracking", "controllers"),
+    ("trajectory_tracking", "controllers", "closed_loop"),
     ("excitation", "estimators", "simulation", "simulated_robot", "wrench", "payload", "drive_gains"),
     ("validation", "settings", "evaluation", "assembly", "prediction", "pipeline", "monitoring", "load_identification"),
     (
