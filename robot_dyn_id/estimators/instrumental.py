@@ -17,8 +17,17 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, reweighted, sandwich
-from robot_dyn_id.estimators.replayed import Replayed, check_iterations, require, settled, simulate
+from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, sandwich
+from robot_dyn_id.estimators.replayed import (
+    SETTLED,
+    Replayed,
+    check_iterations,
+    moved,
+    require,
+    simulate,
+    started,
+    within,
+)
 from robot_dyn_id.problem import LinearProblem
 
 WEAKEST = 1e-3
@@ -62,17 +71,16 @@ class Instrumental:
             ConvergenceError: it does not follow, the simulated motion tells nothing of the recorded one, or nothing
                 settles.
         """
-        factors = factors_of(problem)
+        plain = factors_of(problem)
+        seen = plain.solve(np.ones(len(plain.counts)))
         origin = require(self.name, problem, self.controller)
-        _, solution, weights = reweighted(factors)
-        values = solution.values
+        rows, values, weights = started(problem, origin, seen)
         for _ in range(self.iterations):
-            replayed, notes = simulate(problem, origin, self.controller, values, factors, weights)
+            replayed, notes = simulate(problem, origin, self.controller, values, rows, weights)
             rows = Factors.of(replayed.measured)
-            ordinary, solution, _ = reweighted(rows)
             before, weights = values, inverse_rms(rows, values)
-            values, bread = self._solve(replayed, rows.solve(weights).root, weights)
-            if settled(values - before, rows, weights):
+            values, bread = self._solve(replayed, within(rows, weights, seen).root, weights)
+            if moved(values - before, rows, weights) <= SETTLED:
                 break
         else:
             raise ConvergenceError(
@@ -82,7 +90,7 @@ class Instrumental:
         noise, covariance = sandwich(
             replayed.measured, values, bread, weights, self.autoregressive_order, replayed.simulated
         )
-        found = conclude(problem, rows, ordinary, replace(solution, values=values), covariance, noise)
+        found = conclude(problem, rows, seen, replace(seen, values=values), covariance, noise)
         return replace(found, notes=notes)
 
     @staticmethod

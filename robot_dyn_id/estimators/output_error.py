@@ -3,7 +3,8 @@
 DIDIM (Gautier, Janot and Vandanjon 2013): the robot is simulated under its controller along the reference, and only
 torques are compared, so that noise of the measured positions plays no part. In closed loop the simulated motion hardly
 depends on the parameters, and the slopes of the simulated torques are the columns of the simulated motion: each
-Gauss-Newton step is a least squares problem of the measured torques on simulated columns.
+Gauss-Newton step is a linear least squares problem. With encoders in the loop the simulated torque has noise of its
+own, which is not in the columns; steps smaller than a standard error are averaged (Robbins and Monro 1951).
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from robot_dyn_id.closed_loop import UNTOLD, Controller
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, reweighted, sandwich
-from robot_dyn_id.estimators.replayed import check_iterations, require, settled, simulate
+from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, sandwich
+from robot_dyn_id.estimators.replayed import SETTLED, check_iterations, moved, require, rough, simulate, started, within
 from robot_dyn_id.problem import LinearProblem
 
 
@@ -56,22 +59,27 @@ class OutputError:
             InputError: the robot cannot be simulated.
             ConvergenceError: it does not follow, or nothing settles.
         """
-        rows = factors_of(problem)
+        plain = factors_of(problem)
+        seen = plain.solve(np.ones(len(plain.counts)))
         origin = require(self.name, problem, self.controller)
-        _, solution, weights = reweighted(rows)
+        rows, values, weights = started(problem, origin, seen)
+        # each simulation of an encoder rounds in its own way, so that the steps never end by themselves
+        averaged = 1
         for _ in range(self.iterations):
-            before = solution.values
-            replayed, notes = simulate(problem, origin, self.controller, before, rows, weights)
-            rows = Factors.of(replayed.simulated)
-            ordinary, solution, weights = reweighted(rows)
-            if settled(solution.values - before, rows, weights):
+            replayed, notes = simulate(problem, origin, self.controller, values, rows, weights)
+            rows = Factors.of(replayed.linearised)
+            weights = inverse_rms(rows, values)
+            solution = within(rows, weights, seen)
+            change = (solution.values - values) / averaged
+            values = values + change
+            size = moved(change, rows, weights)
+            if size <= SETTLED:
                 break
+            averaged += rough(self.controller) and (averaged > 1 or size < 1.0)
         else:
             raise ConvergenceError(
                 f"output_error: the parameters still move after {self.iterations} simulations: check the controller's "
                 "gains, or give more iterations"
             )
-        noise, covariance = sandwich(
-            replayed.simulated, solution.values, solution.inverse, weights, self.autoregressive_order
-        )
-        return replace(conclude(problem, rows, ordinary, solution, covariance, noise), notes=notes)
+        noise, covariance = sandwich(replayed.linearised, values, solution.inverse, weights, self.autoregressive_order)
+        return replace(conclude(problem, rows, seen, replace(solution, values=values), covariance, noise), notes=notes)
