@@ -254,8 +254,8 @@ def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
 
 def _per_joint(value: Any, key: str) -> PerJoint:
     """A number for all joints, or numbers by joint."""
-    entries = value if isinstance(value, dict) else {"all": value}
-    return tuple((str(name), _number(entry, f"{key}.{name}")) for name, entry in entries.items())
+    named = value.items() if isinstance(value, dict) else [("all", value)]
+    return tuple((str(name), _number(entry, f"{key}.{name}")) for name, entry in named)
 
 
 def _terms(value: Any, key: str) -> tuple[Term, ...]:
@@ -283,8 +283,7 @@ def _couplings(value: Any, key: str) -> tuple[Coupling, ...]:
 def _estimator(value: Any, key: str) -> Estimator:
     given = dict(_mapping(value, key)) if isinstance(value, dict) else {"name": value}
     name = _one_of(given.pop("name", "weighted"), key, list(ESTIMATORS))
-    kind = ESTIMATORS[name]
-    return kind(**_options(kind, given, f"{key}.{name}"))
+    return ESTIMATORS[name](**_options(ESTIMATORS[name], given, f"{key}.{name}"))
 
 
 def shared_file(name: str) -> Path:
