@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import arms
 import numpy as np
@@ -38,6 +38,7 @@ from scipy.stats import chi2
 
 from robot_dyn_id import __version__
 from robot_dyn_id.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.closed_loop import Controller
 from robot_dyn_id.dataset import Array, ArrayRecording
 from robot_dyn_id.estimators import ESTIMATORS, Estimator, MaximumAPosteriori, Ridge
 from robot_dyn_id.estimators.factors import Factors
@@ -63,6 +64,9 @@ MEASURED, BAG = "fer_unisa_bag", "panda_exciting_trajectory.db3"
 KINDS = ("white", "AR(1) 0.1 s", "AR(1) 0.5 s", "measured")
 STUDIED = ("weighted", "generalized", "ols")
 """Estimators unless others are named."""
+LOOP = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
+OPTIONS: dict[str, dict[str, Any]] = {name: {"controller": LOOP} for name in ("instrumental", "output_error")}
+"""Of estimators that cannot do without."""
 WHITENED = ("generalized", "robust", "map")
 """Those whose joint region is asked about as well."""
 NAIVE = "s^2 (W'W)^-1"
@@ -180,7 +184,7 @@ def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
     known = study()
     recording = known.record(sensors_of(kind), seed)
     problem = known.problem(recording, known.plan)
-    estimators = [ESTIMATORS[name]() for name in names]
+    estimators = [ESTIMATORS[name](**OPTIONS.get(name, {})) for name in names]
     found = {e.name: e.fit(known.surprised(e, problem, seed)) for e in estimators}
     runs = {name: _run(e.values, e.standard_deviations, e.covariance) for name, e in found.items()}
     factors = Factors.of(known.problem(recording, replace(known.plan, row_stride=1)))

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.base_parameters import PIVOTS
-from robot_dyn_id.errors import InputError, UsageError, suggestion
+from robot_dyn_id.closed_loop import Controller
+from robot_dyn_id.configuration_values import (
+    flag,
+    integer,
+    mapping,
+    number,
+    numbers,
+    one_of,
+    per_joint,
+    text,
+    texts,
+    vector,
+)
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.parameters import ParameterSet
@@ -147,23 +160,23 @@ def parse_configuration(content: Any) -> Configuration:
         UsageError: see `read_configuration`.
     """
     known = [item.name for item in fields(Configuration)]
-    given = _mapping(content, "the configuration", known)
+    given = mapping(content, "the configuration", known)
     readers: dict[str, Any] = {
         "joints": _joints,
-        "identify": _texts,
-        "gravity": _vector,
-        "topic": _text,
-        "cutoff": _number,
-        "filter_order": _integer,
-        "velocity": lambda value, key: _one_of(value, key, VELOCITIES),
+        "identify": texts,
+        "gravity": vector,
+        "topic": text,
+        "cutoff": number,
+        "filter_order": integer,
+        "velocity": lambda value, key: one_of(value, key, VELOCITIES),
         "terms": _terms,
         "couplings": _couplings,
         "estimator": _estimator,
-        "pivots": lambda value, key: _one_of(value, key, PIVOTS),
-        "prior": lambda value, key: read_parameters(_text(value, key)),
-        "reversal_speed": lambda value, key: value if value == AUTO else _number(value, key),
-        "thresholds": lambda value, key: Thresholds(**_numbers(value, key, [f.name for f in fields(Thresholds)])),
-        "ignore": lambda value, key: tuple(_one_of(v, key, CHECKS) for v in _texts(value, key)),
+        "pivots": lambda value, key: one_of(value, key, PIVOTS),
+        "prior": lambda value, key: read_parameters(text(value, key)),
+        "reversal_speed": lambda value, key: value if value == AUTO else number(value, key),
+        "thresholds": lambda value, key: Thresholds(**numbers(value, key, [f.name for f in fields(Thresholds)])),
+        "ignore": lambda value, key: tuple(one_of(v, key, CHECKS) for v in texts(value, key)),
     }
     configuration = Configuration(**{key: readers[key](value, key) for key, value in given.items()})
     for name in configuration.held:
@@ -173,68 +186,13 @@ def parse_configuration(content: Any) -> Configuration:
     return configuration
 
 
-def _mapping(value: Any, key: str, known: Sequence[str] | None = None) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{key}: must be keys and values, not {value!r}")
-    for name in value:
-        if known is not None:
-            _one_of(name, key, known, "unknown key")
-    return value
-
-
-def _one_of(value: Any, key: str, known: Sequence[str], what: str = "unknown value") -> str:
-    if value not in known:
-        raise UsageError(f"{key}: {what} {value!r}; {suggestion(value, known)}")
-    return str(value)
-
-
-def _number(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise UsageError(f"{key}: must be a number, not {value!r}")
-    return float(value)
-
-
-def _integer(value: Any, key: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{key}: must be a whole number, not {value!r}")
-    return value
-
-
-def _flag(value: Any, key: str) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{key}: must be true or false, not {value!r}")
-    return value
-
-
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{key}: must be a text, not {value!r}")
-    return value
-
-
-def _texts(value: Any, key: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise UsageError(f"{key}: must be a list, not {value!r}")
-    return tuple(_text(entry, key) for entry in value)
-
-
-def _vector(value: Any, key: str) -> tuple[float, float, float]:
-    if not isinstance(value, list) or len(value) != 3:
-        raise UsageError(f"{key}: must be a list of 3 numbers, not {value!r}")
-    return (_number(value[0], key), _number(value[1], key), _number(value[2], key))
-
-
-def _numbers(value: Any, key: str, known: Sequence[str]) -> dict[str, float]:
-    return {name: _number(entry, f"{key}.{name}") for name, entry in _mapping(value, key, known).items()}
-
-
 def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
     known = [item.name for item in fields(JointConfiguration)]
     joints = {}
-    for name, entry in _mapping(value, key).items():
-        numbers = _numbers(entry, f"{key}.{name}", known)
+    for name, entry in mapping(value, key).items():
+        given = numbers(entry, f"{key}.{name}", known)
         try:
-            joints[str(name)] = JointConfiguration(**numbers)
+            joints[str(name)] = JointConfiguration(**given)
         except UsageError as error:
             raise UsageError(f"{key}.{name}: {error}") from None
     return joints
@@ -243,38 +201,40 @@ def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
 def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
     """Constructor arguments of a term or an estimator, each of the type of its default."""
     defaults = {item.name: item.default for item in fields(kind)}
-    readers = {float: _number, int: _integer, str: _text, bool: _flag}
-    given = _mapping(value, key, list(defaults))
+    readers: dict[type, Any] = {
+        **{float: number, int: integer, str: text, bool: flag, tuple: per_joint},
+        Controller: lambda entry, part: Controller(**_options(Controller, entry, part)),
+    }
+    given = mapping(value, key, list(defaults))
     return {name: readers[type(defaults[name])](entry, f"{key}.{name}") for name, entry in given.items()}
 
 
 def _terms(value: Any, key: str) -> tuple[Term, ...]:
-    entries = value if isinstance(value, dict) else dict.fromkeys(_texts(value, key))
+    entries = value if isinstance(value, dict) else dict.fromkeys(texts(value, key))
     terms = []
     for name, options in entries.items():
-        kind = TERMS[_one_of(name, key, list(TERMS))]
+        kind = TERMS[one_of(name, key, list(TERMS))]
         terms.append(kind(**_options(kind, {} if options is None else options, f"{key}.{name}")))
     return tuple(terms)
 
 
 def _couplings(value: Any, key: str) -> tuple[Coupling, ...]:
     couplings = []
-    for name, entry in _mapping(value, key).items():
-        given = _mapping(entry, f"{key}.{name}", ("weights", "terms"))
+    for name, entry in mapping(value, key).items():
+        given = mapping(entry, f"{key}.{name}", ("weights", "terms"))
         missing = [part for part in ("weights", "terms") if not given.get(part)]
         if missing:
             raise UsageError(f"{key}.{name}: {' and '.join(missing)} must be given")
-        weights = _mapping(given["weights"], f"{key}.{name}.weights")
-        numbers = {str(joint): _number(weight, f"{key}.{name}.weights.{joint}") for joint, weight in weights.items()}
+        weights = mapping(given["weights"], f"{key}.{name}.weights")
+        numbers = {str(joint): number(weight, f"{key}.{name}.weights.{joint}") for joint, weight in weights.items()}
         couplings.append(Coupling(str(name), tuple(numbers.items()), _terms(given["terms"], f"{key}.{name}.terms")))
     return tuple(couplings)
 
 
 def _estimator(value: Any, key: str) -> Estimator:
-    given = dict(_mapping(value, key)) if isinstance(value, dict) else {"name": value}
-    name = _one_of(given.pop("name", "weighted"), key, list(ESTIMATORS))
-    kind = ESTIMATORS[name]
-    return kind(**_options(kind, given, f"{key}.{name}"))
+    given = dict(mapping(value, key)) if isinstance(value, dict) else {"name": value}
+    name = one_of(given.pop("name", "weighted"), key, list(ESTIMATORS))
+    return ESTIMATORS[name](**_options(ESTIMATORS[name], given, f"{key}.{name}"))
 
 
 def shared_file(name: str) -> Path:

@@ -34,6 +34,7 @@ class Chunk:
         tau: joint efforts [N m or N], shape (n, joints), or None. The unit is the source's: gains are applied later.
         current: motor currents [A], shape (n, joints), or None.
         temperature: of the joints [degrees Celsius], shape (n, joints), or None.
+        reference: positions that the robot's controller was told [rad or m], shape (n, joints), or None.
     """
 
     t: Array
@@ -42,6 +43,7 @@ class Chunk:
     tau: Array | None = None
     current: Array | None = None
     temperature: Array | None = None
+    reference: Array | None = None
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays.
@@ -87,7 +89,7 @@ class Chunk:
         return Chunk(np.concatenate([chunk.t for chunk in chunks]), *joined)  # type: ignore[arg-type]
 
     def _channels(self) -> tuple[Array | None, ...]:
-        return self.q, self.dq, self.tau, self.current, self.temperature
+        return self.q, self.dq, self.tau, self.current, self.temperature, self.reference
 
 
 class Recording(Protocol):

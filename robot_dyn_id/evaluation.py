@@ -11,10 +11,11 @@ from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dataset import Array, Recording
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.problem import Smooth
 from robot_dyn_id.regressor import Integers, Motion, Regressor
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import effort_sources
-from robot_dyn_id.signals.processing import SignalPlan, Smooth
+from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.stillness import spoken, stillness
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.walk import walker

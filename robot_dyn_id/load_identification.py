@@ -15,13 +15,13 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.kinematics import placement_of
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 from robot_dyn_id.payload import Payload, moved, payload_at_sensor, payload_mapping, payload_on_arm
-from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.problem import LinearProblem, Smooth, Tile
 from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import examine, refuse
-from robot_dyn_id.signals.processing import SignalPlan, Smooth, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
 from robot_dyn_id.validation import Ranges

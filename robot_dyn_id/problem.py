@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.prior import Prior
-from robot_dyn_id.regressor import Integers, Regressor
+from robot_dyn_id.regressor import Integers, Motion, Regressor
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,31 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Smooth:
+    """Filtered motion of one window beside its raw efforts.
+
+    Attributes:
+        segment: number of the segment.
+        t: time [s], shape (N,).
+        motion: of the joints.
+        tau: efforts as recorded, shape (n, N), or None.
+        number: grid number of each sample, shape (N,).
+        own: which samples belong to this window and are not cut away, shape (N,).
+        settled: the samples that no filter's start or end inside the segment has touched.
+        reference: what the robot's controller was told to do, or None where it is not recorded.
+    """
+
+    segment: int
+    t: Array
+    motion: Motion
+    tau: Array | None
+    number: NDArray[np.int64]
+    own: NDArray[np.bool_]
+    settled: slice
+    reference: Motion | None = None
+
+
+@dataclass(frozen=True)
 class Origin:
     """What the rows of a linear problem were made of.
 
@@ -35,12 +63,15 @@ class Origin:
         columns: of the regressor that are the problem's parameters, shape (p,).
         speeds: finds the greatest speed of each joint in the data [rad/s or m/s], shape (n,).
         problem_of: the problem of some columns of another regressor of the same robot, from the same data.
+        along: the problem of the same columns along another motion, with its torque: what is given makes its windows of
+            the recorded ones. Row by row the same instants; none is left out for being slow.
     """
 
     regressor: Regressor
     columns: Integers
     speeds: Callable[[], Array]
     problem_of: Callable[[Regressor, Integers], LinearProblem]
+    along: Callable[[Callable[[Iterable[Smooth]], Iterator[Smooth]]], LinearProblem]
 
 
 @dataclass(frozen=True)

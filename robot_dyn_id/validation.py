@@ -9,8 +9,9 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.problem import Smooth
 from robot_dyn_id.regressor import Integers, Motion, Regressor
-from robot_dyn_id.signals.processing import SignalPlan, Smooth
+from robot_dyn_id.signals.processing import SignalPlan
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ import numpy as np
 from robots import joint, urdf
 
 from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.closed_loop import Controller
 from robot_dyn_id.dataset import ArrayRecording, Chunk
+from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
@@ -45,6 +47,15 @@ PARAMETERS = {
     **{"fci": 1.0, "dfi": 0.6, "kva": 1.5, "kvb": 0.2, "kvc": 0.1},
 }
 """True values of the terms, by symbol."""
+
+
+COMPUTED_TORQUE = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
+
+
+def estimator_of(name):
+    """An estimator with its default options; one that simulates the robot is told a controller."""
+    kind = ESTIMATORS[name]
+    return kind(controller=COMPUTED_TORQUE) if "controller" in kind.__dataclass_fields__ else kind()
 
 
 class Simulated:

@@ -163,6 +163,10 @@ WRONG = {
     "terms: {coulomb: {smoothing_width: -1}}": "smoothing_width must be 0 or positive",
     "estimator: {method: svd}": "'svd' is not known; use one of qr, gram",
     "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
+    "estimator: {name: instrumental, controller: pd}": "estimator.instrumental.controller: must be keys and values",
+    "estimator: {name: instrumental, controller: {law: pid}}": "controller: law 'pid' is not known; use one of pd, comp",
+    "estimator: {name: output_error, controller: {law: pd}}": "controller: give both the law and the proportional gains",
+    "estimator: {name: output_error, controller: {proportional: {a: x}}}": "controller.proportional.a: must be a number",
     # contradictions
     "{joints: {a: {held: 1}}, identify: [a]}": "joint a is both held and to be identified",
     "terms: [coulomb, stribeck]": "terms: coulomb and stribeck cannot be told apart (both hold coulomb): choose one",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.signal import lfilter
-from simulated import Simulated, changed
+from simulated import Simulated, changed, estimator_of
 from test_estimators import SUPPORTS, TRUTH, problem, rows
 
 from robot_dyn_id.configuration import parse_configuration, read_configuration
@@ -84,7 +84,7 @@ def exact(problem):
 @every_estimator
 def test_a_joint_that_never_moves_is_named_and_nothing_else_suffers(name):
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
-    estimate = ESTIMATORS[name]().fit(arm_problem(still))
+    estimate = estimator_of(name).fit(arm_problem(still))
     assert {"fv3", "fc3"} <= set(estimate.unseen)
     assert not {"fv1", "fc1", "off1"} & set(estimate.unseen)
     assert np.isinf(estimate.condition_number)
@@ -97,9 +97,9 @@ def test_a_joint_that_never_moves_is_named_and_nothing_else_suffers(name):
 @every_estimator
 def test_fewer_rows_than_parameters_are_refused(name):
     with pytest.raises(InputError, match="only 6 rows for 24 parameters: record longer"):
-        ESTIMATORS[name]().fit(cut(arm_problem(), 2))
+        estimator_of(name).fit(cut(arm_problem(), 2))
     with pytest.raises(InputError, match="no rows are left"):
-        ESTIMATORS[name]().fit(cut(arm_problem(), 0))
+        estimator_of(name).fit(cut(arm_problem(), 0))
 
 
 @pytest.mark.parametrize(("name", "options", "words"), [
@@ -371,7 +371,7 @@ def test_constants_that_do_nothing_are_named():
 
 def identified(name, recording, settings=None):
     robot, _ = arm()
-    settings = settings or Settings(estimator=ESTIMATORS[name]())
+    settings = settings or Settings(estimator=estimator_of(name))
     return identify([recording], [noisy(99)], robot.model, settings, "0")
 
 

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed
+from simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
 from robot_dyn_id.dataset import ArrayRecording, Chunk
 from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
@@ -112,7 +112,7 @@ def assert_recovered(robot, result, most=4.0):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
-    result = run(robot, recording, settings=Settings(estimator=ESTIMATORS[estimator]()))
+    result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator)))
     assert_recovered(robot, result)
     assert result.parameters.estimator == estimator
 

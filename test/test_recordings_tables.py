@@ -13,8 +13,8 @@ from robot_dyn_id.recordings import open_recording, write_npz
 
 RNG = np.random.default_rng(0)
 T = 3.0 + np.arange(40) * 0.01 + RNG.uniform(0, 0.002, 40)
-Q, DQ, TAU, CURRENT, HEAT = RNG.normal(size=(5, 40, 3))
-CHANNELS = {"t": T, "q": Q, "dq": DQ, "tau": TAU, "current": CURRENT, "temperature": HEAT}
+Q, DQ, TAU, CURRENT, HEAT, AIM = RNG.normal(size=(6, 40, 3))
+CHANNELS = {"t": T, "q": Q, "dq": DQ, "tau": TAU, "current": CURRENT, "temperature": HEAT, "reference": AIM}
 FULL = {**CHANNELS, "joint_names": np.array(JOINTS)}
 
 
@@ -45,8 +45,8 @@ def test_npz_with_everything(tmp_path):
 
 
 def test_npz_with_the_least(tmp_path):
-    chunk = samples(open_recording(npz(tmp_path, dq=None, tau=None, current=None, temperature=None)))
-    assert chunk.dq is chunk.tau is chunk.current is chunk.temperature is None
+    chunk = samples(open_recording(npz(tmp_path, dq=None, tau=None, current=None, temperature=None, reference=None)))
+    assert chunk.dq is chunk.tau is chunk.current is chunk.temperature is chunk.reference is None
 
 
 def test_npz_of_other_number_types(tmp_path):
@@ -71,7 +71,7 @@ def test_npz_gaps(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"t": None}, "no key t; it holds q, dq, tau, current, temperature, joint_names"),
+        ({"t": None}, "no key t; it holds q, dq, tau, current, temperature, reference, joint_names"),
         ({"q": None, "joint_names": None}, "no key q, joint_names; it holds t, dq"),
         ({"t": T[:-1]}, r"q has shape \(40, 3\), expected \(39, 3\)"),
         ({"t": T[:, None]}, r"t has shape \(40, 1\), expected 1 dimension"),
@@ -91,7 +91,10 @@ def test_npz_gaps(tmp_path):
         ({"joint_names": "elbow"}, "joint_names is 0-dimensional"),
         ({"joint_names": np.array(["a", "b", "a"])}, "joint_names must be there and differ: a, b, a"),
         ({"joint_names": np.array([], str), "q": Q[:, :0]}, "joint_names must be there"),
-        ({"t": T[:0], **{key: Q[:0] for key in ("q", "dq", "tau", "current", "temperature")}}, "no samples"),
+        (
+            {"t": T[:0], **{key: Q[:0] for key in ("q", "dq", "tau", "current", "temperature", "reference")}},
+            "no samples",
+        ),
         ({"t": T * np.nan}, "no samples"),
     ],
 )
@@ -165,7 +168,7 @@ def csv(tmp_path, text, newline=None):
 
 def table(separator=",", effort="tau", rows=40):
     """A table with every channel, as text."""
-    channels = {"q": Q, "dq": DQ, effort: TAU, "current": CURRENT, "temperature": HEAT}
+    channels = {"q": Q, "dq": DQ, effort: TAU, "current": CURRENT, "temperature": HEAT, "reference": AIM}
     header = separator.join(["t", *(f"{name}_{joint}" for name in channels for joint in JOINTS)])
     numbers = np.column_stack([T, *channels.values()])[:rows]
     return "\n".join([header, *(separator.join(repr(float(x)) for x in row) for row in numbers)]) + "\n"
@@ -199,7 +202,7 @@ def test_csv_with_the_least(tmp_path):
     chunk = samples(open_recording(csv(tmp_path, "q_a,t\n1,2\n3,4\n")), ("a",))
     np.testing.assert_array_equal(chunk.t, [2, 4])
     np.testing.assert_array_equal(chunk.q, [[1], [3]])
-    assert chunk.dq is chunk.tau is chunk.current is chunk.temperature is None
+    assert chunk.dq is chunk.tau is chunk.current is chunk.temperature is chunk.reference is None
 
 
 def test_csv_with_comments_blanks_quotes_and_other_columns(tmp_path):

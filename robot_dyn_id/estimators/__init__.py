@@ -2,12 +2,14 @@
 
 from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.contract import Estimate, Estimator
+from robot_dyn_id.estimators.instrumental import Instrumental
 from robot_dyn_id.estimators.least_squares import (
     GeneralizedLeastSquares,
     OrdinaryLeastSquares,
     WeightedLeastSquares,
 )
 from robot_dyn_id.estimators.map import MaximumAPosteriori
+from robot_dyn_id.estimators.output_error import OutputError
 from robot_dyn_id.estimators.ridge import Ridge
 from robot_dyn_id.estimators.robust import Robust
 from robot_dyn_id.estimators.separable import Separable
@@ -25,6 +27,8 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         Ridge,
         Separable,
         Stepwise,
+        Instrumental,
+        OutputError,
     )
 }
 """Estimators by the name that configurations use."""
@@ -35,8 +39,10 @@ __all__ = [
     "Estimate",
     "Estimator",
     "GeneralizedLeastSquares",
+    "Instrumental",
     "MaximumAPosteriori",
     "OrdinaryLeastSquares",
+    "OutputError",
     "Ridge",
     "Robust",
     "Separable",

@@ -8,12 +8,48 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.consistency import not_negative, solid
+from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
+from robot_dyn_id.prior import Prior
 from robot_dyn_id.problem import LinearProblem
+from robot_dyn_id.regressor import Regressor
+
+
+def nearest_robot(
+    prior: Prior,
+    regressor: Regressor,
+    root: Array,
+    values: Array,
+    spread: float = 1.0,
+    floor: float = 0.01,
+    metric: str = METRICS[0],
+) -> tuple[Array, tuple[str, ...]]:
+    """The physically consistent robot nearest to some base parameters, and what was changed in the prior for it.
+
+    Args:
+        prior: of the robot.
+        regressor: robot and terms.
+        root: R of the information R' R of the base parameters, shape (p, p).
+        values: base parameters, shape (p,).
+        spread: see `Consistent`.
+        floor: likewise.
+        metric: likewise.
+
+    Returns:
+        All parameters, shape (c,), and sentences.
+
+    Raises:
+        InputError: a prior without masses.
+        ConvergenceError: see `Completion.solve`.
+    """
+    inertial = 10 * len(regressor.model.body_names)
+    bodies, notes = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
+    bounded = not_negative(regressor)
+    return Completion(root, values, prior.mapping, bodies, bounded, spread, floor, metric).solve(), notes
 
 
 @dataclass(frozen=True)
@@ -67,9 +103,6 @@ class Consistent:
                 "consistent: no robot to stay near: write estimates of masses and inertias into the URDF, or choose "
                 "the estimator weighted"
             )
-        regressor, prior = problem.origin.regressor, problem.prior
-        inertial = 10 * len(regressor.model.body_names)
-        bodies, notes = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
         plain = WeightedLeastSquares(self.autoregressive_order, self.method).fit(problem)
         factors = Factors.of(problem, method=self.method)
         largest = float(plain.residual_rms.max(initial=0.0))
@@ -77,11 +110,11 @@ class Consistent:
         root = factors.root(1.0 / rms)
         # Residuals that follow one another tell less than as many independent ones: so much less, on average.
         inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
-        full = Completion(
-            root / np.sqrt(inflation), plain.values, prior.mapping, bodies, not_negative(regressor), self.spread,
-            self.floor, self.metric,
-        ).solve()  # fmt: skip
-        found = prior.mapping @ full
+        full, notes = nearest_robot(
+            problem.prior, problem.origin.regressor, root / np.sqrt(inflation), plain.values,
+            self.spread, self.floor, self.metric,
+        )  # fmt: skip
+        found = problem.prior.mapping @ full
         return replace(
             plain,
             values=found,

@@ -151,12 +151,14 @@ class Solution:
         inverse: pseudo-inverse of W' W, shape (p, p).
         condition_number: of the unit-norm columns that the data show; infinite if a direction is unseen.
         unseen: which parameters have a share in a direction that the data do not show, shape (p,).
+        root: the k directions that the data show, each of unit information: root root' = inverse, shape (p, k).
     """
 
     values: Array
     inverse: Array
     condition_number: float
     unseen: np.ndarray
+    root: Array
 
     @staticmethod
     def of(stack: Array) -> Solution:
@@ -174,4 +176,4 @@ class Solution:
         hidden = np.abs(right[~shown]).max(axis=0, initial=0.0) > 1e-3
         condition = singular.max(initial=0.0) / singular.min(initial=np.inf) if shown.all() else np.inf
         root = inverse_root / scale[:, None]
-        return Solution(values / scale, root @ root.T, float(condition), hidden | (norms == 0))
+        return Solution(values / scale, root @ root.T, float(condition), hidden | (norms == 0), root)

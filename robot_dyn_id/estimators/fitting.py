@@ -68,24 +68,32 @@ def reweighted(factors: Factors) -> tuple[Solution, Solution, Array]:
     return ordinary, solution, weights
 
 
-def sandwich(problem: LinearProblem, solution: Solution, weights: Array, order: int) -> tuple[Array, Array]:
-    """RMS of each joint's white noise, and the covariance H^-1 (sum w^4 W' Omega W) H^-1 of a weighted solution.
+def sandwich(
+    problem: LinearProblem,
+    values: Array,
+    bread: Array,
+    weights: Array,
+    order: int,
+    scores: LinearProblem | None = None,
+) -> tuple[Array, Array]:
+    """RMS of each joint's white noise, and the covariance G (sum w^4 Z' Omega Z) G' of G sum w^2 Z' tau.
 
-    Omega is the covariance of a joint's residual, C C' with C the autoregressive model run forward on white noise. For
-    stationary residuals C' C is the same up to the ends, so W' Omega W is the Gram matrix of the coloured columns C W.
+    Weighted least squares has the inverse of its normal matrix for G and its own rows for Z (`scores`). Omega is the
+    covariance of a joint's residual, C C' with C the autoregressive model run forward on white noise. For stationary
+    residuals C' C is the same up to the ends, so W' Omega W is the Gram matrix of the coloured columns C W.
     """
     lagged = LaggedGrams.of(problem, order)
-    residual = lagged.residual(solution.values)
-    autocovariance = residual * (lagged.counts / freedom(len(solution.values), lagged.counts))[:, None]
+    residual = lagged.residual(values)
+    autocovariance = residual * (lagged.counts / freedom(len(values), lagged.counts))[:, None]
     for _ in range(1 + CORRECTIONS):
         whitening = fit_whitening(autocovariance, lagged.counts)
-        coloured = Factors.of(problem, whitening.coloured_tiles(problem))
-        middle = np.zeros_like(solution.inverse)
+        coloured = Factors.of(problem, whitening.coloured_tiles(scores or problem))
+        middle = np.zeros_like(bread)
         for joint, weight in enumerate(weights):
             support, columns = coloured.supports[joint], coloured.triangles[joint][:, :-1]
             scale = weight**4 * whitening.noise_rms[joint] ** 2
             middle[np.ix_(support, support)] += scale * (columns.T @ columns)
-        covariance = solution.inverse @ middle @ solution.inverse
+        covariance = bread @ middle @ bread.T
         autocovariance = residual + lagged.fitted(covariance)
     return whitening.noise_rms, covariance
 

@@ -50,7 +50,7 @@ class OrdinaryLeastSquares:
         factors = factors_of(problem, self.method)
         weights = np.ones(len(factors.counts))
         solution = refined(problem, factors.solve(weights), weights, self.method)
-        noise, covariance = sandwich(problem, solution, weights, self.autoregressive_order)
+        noise, covariance = sandwich(problem, solution.values, solution.inverse, weights, self.autoregressive_order)
         return conclude(problem, factors, solution, solution, covariance, noise)
 
 
@@ -85,7 +85,7 @@ class WeightedLeastSquares:
         factors = factors_of(problem, self.method)
         ordinary, solution, weights = reweighted(factors)
         solution = refined(problem, solution, weights, self.method)
-        noise, covariance = sandwich(problem, solution, weights, self.autoregressive_order)
+        noise, covariance = sandwich(problem, solution.values, solution.inverse, weights, self.autoregressive_order)
         return conclude(problem, factors, ordinary, solution, covariance, noise)
 
 

@@ -71,4 +71,6 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
             known[unknown] = True
             waiting = waiting[:0]
     ordinary = factors.solve(weights)
-    return Solution(values, covariance, ordinary.condition_number, ordinary.unseen)
+    sizes, directions = np.linalg.eigh(covariance)
+    root = directions * np.sqrt(np.maximum(sizes, 0.0))
+    return Solution(values, covariance, ordinary.condition_number, ordinary.unseen, root)

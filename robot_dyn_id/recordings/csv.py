@@ -1,4 +1,4 @@
-"""Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`; a line a sample."""
+"""Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`, `reference_`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _PREFIXES = {
     "effort_": "tau",
     "current_": "current",
     "temperature_": "temperature",
+    "reference_": "reference",
 }
 _UNUSED = "ddq_"  # part of the format, and no part of a sample
 _SEPARATORS = ",;\t"

@@ -1,4 +1,4 @@
-"""The neutral `.npz`: `t`, `q` and `joint_names`, and what there is of `dq`, `tau`, `current` and `temperature`."""
+"""The neutral `.npz`: `t`, `q`, `joint_names`; if there are, `dq`, `tau`, `current`, `temperature`, `reference`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.reading import Unreadable, finite, reading, sentences
 
 _REQUIRED = ("t", "q", "joint_names")
-_CHANNELS = ("q", "dq", "tau", "current", "temperature")
+_CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _UNUSED = ("ddq", "units", "wrench")  # part of the format, and no part of a sample
 _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),

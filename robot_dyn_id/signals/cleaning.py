@@ -158,7 +158,7 @@ def held(values: Array, before: Array) -> Array:
 
 
 def _kinematics_only(raw: Chunk) -> Chunk:
-    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, temperature=raw.temperature)
+    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, temperature=raw.temperature, reference=raw.reference)
 
 
 def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
@@ -167,7 +167,8 @@ def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
     repairs.drop("time stamp not finite", int(np.count_nonzero(~keep)))
     channels = (("position", chunk.q, LARGEST_POSITION), ("velocity", chunk.dq, LARGEST_SPEED),
                 ("effort", chunk.tau, LARGEST_EFFORT),
-                ("temperature", chunk.temperature, LARGEST_TEMPERATURE))  # fmt: skip
+                ("temperature", chunk.temperature, LARGEST_TEMPERATURE),
+                ("reference", chunk.reference, LARGEST_POSITION))  # fmt: skip
     for name, values, largest in channels:
         if values is None:
             continue
@@ -194,7 +195,7 @@ def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives
     for column, joint in enumerate(joints):
         channel, factor = _source(raw, recording, joint, drives.get(joint, Drive()))
         tau[:, column] = channel[:, column] * factor
-    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau, temperature=raw.temperature)
+    return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau, temperature=raw.temperature, reference=raw.reference)
 
 
 def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple[Array, float]:

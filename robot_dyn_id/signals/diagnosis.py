@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.problem import Smooth
 from robot_dyn_id.regressor import Integers, Regressor
 from robot_dyn_id.signals.filtering import derivative
-from robot_dyn_id.signals.processing import SignalPlan, Smooth
+from robot_dyn_id.signals.processing import SignalPlan
 
 DELAY = 5e-3
 """Delays below this [s] are not worth a word."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.prior import Prior
-from robot_dyn_id.problem import LinearProblem, Origin, Tile
+from robot_dyn_id.problem import LinearProblem, Origin, Smooth, Tile
 from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.windows import Cut, Window
@@ -73,27 +72,6 @@ class SignalPlan:
         return Cut(step=1.0 / self.rate, core=max(4 * margin, 2048), margin=margin)
 
 
-@dataclass(frozen=True)
-class Smooth:
-    """Filtered motion of one window beside its raw efforts.
-
-    Attributes:
-        segment: number of the segment.
-        t: time [s], shape (N,).
-        motion: of the joints.
-        tau: efforts as recorded, shape (n, N), or None.
-        number: grid number of each sample, shape (N,).
-        own: which samples belong to this window and are not cut away, shape (N,).
-    """
-
-    segment: int
-    t: Array
-    motion: Motion
-    tau: Array | None
-    number: NDArray[np.int64]
-    own: NDArray[np.bool_]
-
-
 def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth:
     """Filter the motion of one window.
 
@@ -113,6 +91,11 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
     if not keep_edges:
         own &= window.start + index >= plan.edge
         own &= (index < len(window.t) - plan.edge) | (not window.ends)
+    loose = (window.core.start // 2, (len(window.t) - window.core.stop) // 2)  # half of what neighbours share
+    reference = None
+    if window.reference is not None:
+        aim = plan.low_pass.apply(window.reference, plan.rate)
+        reference = Motion(aim, derivative(aim, plan.rate), derivative(derivative(aim, plan.rate), plan.rate))
     return Smooth(
         segment=window.segment,
         t=window.t,
@@ -120,6 +103,8 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
         tau=window.tau,
         number=window.start + index,
         own=own,
+        settled=slice(loose[0], len(window.t) - (0 if window.ends else loose[1])),
+        reference=reference,
     )
 
 
@@ -162,6 +147,7 @@ def linear_problem(
             columns,
             speeds=lambda: greatest_speeds(walk()),
             problem_of=lambda other, chosen: linear_problem(other, chosen, walk, plan),
+            along=lambda replay: linear_problem(regressor, columns, lambda: replay(walk()), replace(plan, slowest=())),
         ),
         prior=prior,
     )

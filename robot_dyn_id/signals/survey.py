@@ -136,7 +136,7 @@ class _Ranges:
 
     def add(self, trial: int, segment: int, chunk: Chunk) -> None:
         tau = np.zeros_like(chunk.q) if chunk.tau is None else chunk.tau
-        channels = [c for c in (chunk.q, chunk.dq, chunk.tau, chunk.temperature) if c is not None]
+        channels = [c for c in (chunk.q, chunk.dq, chunk.tau, chunk.temperature, chunk.reference) if c is not None]
         self.digest.update(np.column_stack([chunk.t, *channels]).tobytes())  # row by row, whatever the chunks
         for name, values in (("q", chunk.q), ("tau", tau)):
             least, most = values.min(axis=0), values.max(axis=0)

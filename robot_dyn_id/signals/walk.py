@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from robot_dyn_id.dataset import Recording
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.problem import Smooth
 from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, Smooth, smooth
+from robot_dyn_id.signals.processing import SignalPlan, smooth
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.windows import Window, windows
 

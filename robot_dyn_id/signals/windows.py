@@ -31,6 +31,7 @@ class Window:
         dq: recorded velocities, shape (n, N), or None.
         tau: efforts, shape (n, N), or None.
         temperature: of the joints, shape (n, N), or None.
+        reference: wanted positions, shape (n, N), or None.
         core: the samples that belong to this window and no other.
         ends: whether the window reaches the segment's last sample.
     """
@@ -42,6 +43,7 @@ class Window:
     dq: Array | None
     tau: Array | None
     temperature: Array | None
+    reference: Array | None
     core: slice
     ends: bool
 
@@ -125,6 +127,7 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
         dq=resampled(near.dq),
         tau=resampled(near.tau),
         temperature=resampled(near.temperature),
+        reference=resampled(near.reference),
         core=own,
         ends=ends,
     )

@@ -1,0 +1,85 @@
+"""Output error: the torques of a simulated robot are fitted to the measured ones.
+
+DIDIM (Gautier, Janot and Vandanjon 2013): the robot is simulated under its controller along the reference, and only
+torques are compared, so that noise of the measured positions plays no part. In closed loop the simulated motion hardly
+depends on the parameters, and the slopes of the simulated torques are the columns of the simulated motion: each
+Gauss-Newton step is a linear least squares problem. With encoders in the loop the simulated torque has noise of its
+own, which is not in the columns; steps smaller than a standard error are averaged (Robbins and Monro 1951).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.closed_loop import UNTOLD, Controller
+from robot_dyn_id.errors import ConvergenceError
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, sandwich
+from robot_dyn_id.estimators.replayed import SETTLED, check_iterations, moved, require, rough, simulate, started, within
+from robot_dyn_id.problem import LinearProblem
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """`weighted` on the columns of a simulated robot that the estimate itself belongs to.
+
+    The covariance is that of `weighted` on those columns, a sandwich.
+
+    Attributes:
+        controller: what moved the robot.
+        iterations: simulations after which it is given up.
+        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+    """
+
+    controller: Controller = UNTOLD
+    iterations: int = 20
+    autoregressive_order: int = 6
+
+    name: ClassVar[str] = "output_error"
+    uses_prior: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a negative order, no iteration at all.
+        """
+        check_options(self.autoregressive_order)
+        check_iterations(self.name, self.iterations)
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no controller is told, or one of other joints.
+            InputError: the robot cannot be simulated.
+            ConvergenceError: it does not follow, or nothing settles.
+        """
+        plain = factors_of(problem)
+        seen = plain.solve(np.ones(len(plain.counts)))
+        origin = require(self.name, problem, self.controller)
+        rows, values, weights = started(problem, origin, seen)
+        # each simulation of an encoder rounds in its own way, so that the steps never end by themselves
+        averaged = 1
+        for _ in range(self.iterations):
+            replayed, notes = simulate(problem, origin, self.controller, values, rows, weights)
+            rows = Factors.of(replayed.linearised)
+            weights = inverse_rms(rows, values)
+            solution = within(rows, weights, seen)
+            change = (solution.values - values) / averaged
+            values = values + change
+            size = moved(change, rows, weights)
+            if size <= SETTLED:
+                break
+            averaged += rough(self.controller) and (averaged > 1 or size < 1.0)
+        else:
+            raise ConvergenceError(
+                f"output_error: the parameters still move after {self.iterations} simulations: check the controller's "
+                "gains, or give more iterations"
+            )
+        noise, covariance = sandwich(replayed.linearised, values, solution.inverse, weights, self.autoregressive_order)
+        return replace(conclude(problem, rows, seen, replace(solution, values=values), covariance, noise), notes=notes)
