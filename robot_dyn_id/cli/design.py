@@ -14,8 +14,8 @@ from robot_dyn_id.configuration import read_configuration
 from robot_dyn_id.design_settings import DesignSettings, read_design_settings
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.design import Design, design, repeated
-from robot_dyn_id.excitation.forms import FORMS
+from robot_dyn_id.excitation.design import Design, design
+from robot_dyn_id.excitation.forms import FORMS, repeated
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.optimisers import OPTIMISERS
 from robot_dyn_id.joint_limits import read_joint_limits
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     folder = output_folder(arguments.out)
     objective = settings.objective or ("a_optimal" if arguments.after else "d_optimal")
     about = f"{objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
-    excitation: Any = repeated(found, plan.problem, settings.periods)
+    excitation: Any = repeated(found.excitation, plan.problem.parametrisation, settings.periods)
     path = folder / "trajectory.yaml"
     write_trajectory(path, StoredExcitation.of(model, plan.limits, excitation, about))
     _preview(folder / "preview.html", model, plan, found, settings)
