@@ -63,7 +63,7 @@ def test_what_a_search_sees_has_exact_gradients(free_centre):
     assert kinds == ["JointLimits", "EffortLimits", "InWorkspace", "QuietBand"]
     for seed in range(3):
         x = problem.parametrisation.random(np.random.default_rng(seed), 1.2)
-        assert slope_error(problem.figure, lambda x: problem.score(x)[1], x) < 1e-6
+        assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x) < 1e-6
         for requirement in problem.requirements:
             one = replace(problem, requirements=(requirement,))
             assert slope_error(one.excess, one.excess_slopes, x) < 1e-6, type(requirement).__name__
@@ -89,7 +89,7 @@ def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact
     for sharpness in (10.0, 30.0, 100.0, 1000.0):
         soft = replace(problem, objective=softened(objective, sharpness))
         gaps.append(soft.figure(x) - exact)
-        assert slope_error(soft.figure, lambda x, soft=soft: soft.score(x)[1], x) < 1e-6
+        assert slope_error(soft.figure, lambda x, soft=soft: soft.score(x).slope(), x) < 1e-6
     assert (
         all(gap >= -1e-12 for gap in gaps) and gaps[0] > 1e-4 and sorted(gaps, reverse=True) == gaps and gaps[-1] < 0.01
     )

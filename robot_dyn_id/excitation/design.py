@@ -168,7 +168,7 @@ def _result(
         x,
         problem.figure(x),
         compared,
-        {"none": float(np.exp(condition_raw(information)[0])), "columns": float(np.exp(condition(information)[0]))},
+        {name: float(np.exp(of(information).value)) for name, of in (("none", condition_raw), ("columns", condition))},
         np.sqrt(np.linalg.inv(information + problem.prior).diagonal()),
         margins,
         interrupted,
