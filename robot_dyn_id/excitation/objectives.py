@@ -228,7 +228,8 @@ def _spectrum(information: Array, factors: Array | None) -> _Spectrum | None:
         return None
     used = 1.0 / norms if factors is None else factors
     scaled = information * np.outer(used, used)
-    values, _, failed = lapack.dsyev(scaled, compute_v=0)
+    # from the upper triangle, matrices whose diagonal spans decades lose digits of their small eigenvalues
+    values, _, failed = lapack.dsyev(scaled, compute_v=0, lower=1)
     if failed or not values[0] > SINGULAR * values[-1]:
         return None
     return _Spectrum(values, scaled, used, factors is None)
