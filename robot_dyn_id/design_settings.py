@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.parametrisation import Demand
 from robot_dyn_id.yaml_files import read_yaml
+
+DEMANDED = (
+    "period", "periods", "harmonics", "degree", "control_points", "frequencies", "blend", "closed", "free_centre",
+)  # fmt: skip
+"""Keys of a design file that are a form's own; see `Demand`."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,8 @@ class DesignSettings:
     """Every key of a design file; all may be left out.
 
     Attributes:
-        form: of the motion; `period` to `free_centre` are its own, see `Demand`.
+        form: of the motion.
+        demand: what it takes of `DEMANDED`; the posture of a demand is not known before the robot is.
         posture: its centre, by joint name [rad or m].
         acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
         velocity_scale: share of the velocity limits that is used.
@@ -41,15 +48,7 @@ class DesignSettings:
     """
 
     form: str = "fourier"
-    period: float = 10.0
-    periods: int = 1
-    harmonics: int = 5
-    degree: int = 0
-    control_points: int = 20
-    frequencies: tuple[float, ...] = ()
-    blend: float = 1.0
-    closed: bool = True
-    free_centre: bool = False
+    demand: Demand = field(default_factory=Demand)
     posture: Mapping[str, float] = field(default_factory=dict)
     acceleration: Mapping[str, float] = field(default_factory=dict)
     jerk: Mapping[str, float] = field(default_factory=dict)
@@ -102,6 +101,16 @@ class DesignSettings:
         return Effort(**self.search)
 
 
+def design_settings(**keys: Any) -> DesignSettings:
+    """Settings from the flat keys of a file, of the right types.
+
+    Raises:
+        UsageError: names the key.
+    """
+    demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
+    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
+
+
 def read_design_settings(path: str | Path | None, **given: Any) -> DesignSettings:
     """Read a design file; what is given takes the place of its keys.
 
@@ -109,14 +118,15 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
         UsageError: not readable, an unknown key (the nearest known one is named), a value of the wrong type.
     """
     content = {} if path is None else read_yaml(path, "design file", UsageError) or {}
-    hints = get_type_hints(DesignSettings)
+    hints = get_type_hints(DesignSettings) | {key: get_type_hints(Demand)[key] for key in DEMANDED}
+    del hints["demand"]
     if not isinstance(content, dict):
         raise UsageError(f"{path}: must hold keys and values")
     try:
         for key in content:
             if key not in hints:
                 raise UsageError(f"unknown key {key!r}; {suggestion(key, list(hints))}")
-        return replace(DesignSettings(**{k: _value(k, v, hints[k]) for k, v in content.items()}), **given)
+        return design_settings(**{k: _value(k, v, hints[k]) for k, v in content.items()} | given)
     except UsageError as error:
         raise UsageError(f"{path}: {error}" if path is not None else str(error)) from None
 

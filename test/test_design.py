@@ -8,7 +8,7 @@ import pytest
 from robots import URDFS as PUBLISHED
 from test_parameter_io import identified
 
-from robot_dyn_id.design_settings import DesignSettings
+from robot_dyn_id.design_settings import design_settings
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.design import design
 from robot_dyn_id.excitation.forms import FORMS
@@ -32,7 +32,7 @@ def regressor_of_arm(model):
 
 def plan(model=ARM7, **demands):
     given = {"acceleration": {"all": 6.0}, "clearance": 0.0, "search": LITTLE, **demands}
-    return problem_of(DesignSettings(**given), model, regressor_of_arm(model))
+    return problem_of(design_settings(**given), model, regressor_of_arm(model))
 
 
 def found(model=ARM7, seed=1, optimiser="gradient", **demands):
@@ -238,7 +238,7 @@ def test_what_a_motion_tells_already_counts():
 )
 def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
     with pytest.raises(error, match=words):
-        settings = DesignSettings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
+        settings = design_settings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
         assert settings.effort
         problem_of(settings, ARM7, regressor_of_arm(ARM7))
 
@@ -258,14 +258,14 @@ def test_a_term_that_depends_on_more_than_the_motion_is_refused():
 
     regressor = Regressor(ARM7, terms_on_joints(ARM7, (TERMS["temperature_coulomb"](),)))
     with pytest.raises(UsageError, match="cannot be designed for the term temperature_coulomb"):
-        problem_of(DesignSettings(), ARM7, regressor)
+        problem_of(design_settings(), ARM7, regressor)
 
 
 def test_limits_that_nobody_gave_are_told():
-    one = problem_of(DesignSettings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
+    one = problem_of(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
     assert len(one.notes) == 3 and "no acceleration limit is given, and a URDF has none" in one.notes[0]
 
 
 def test_an_earlier_identification_of_something_else_is_refused():
     with pytest.raises(InputError, match="other base parameters"):
-        problem_of(DesignSettings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)
+        problem_of(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)
