@@ -159,6 +159,22 @@ def test_efforts_of_a_payload_are_kept():
     assert peak(loaded, carried) <= 0.6 * (1.0 + 1e-4) < peak(light, carried)
 
 
+def test_a_plan_shows_the_very_efforts_that_it_limits():
+    """Payload and share of the limits included."""
+    heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
+    one = plan(effort_scale=0.6, payload=heavy)
+    x = one.problem.parametrisation.random(np.random.default_rng(1))
+    shown = one.torques.of(one.problem.finely(x)[1])
+    bare = Regressor(ARM7).torque(Motion(*one.problem.finely(x)[1][:3]), ARM7.inertial_parameters)
+    margins = {margin.name: margin for margin in one.problem.margins(x)}
+    for j, name in enumerate(ARM7.joint_names):
+        margin = margins[f"effort of {name}"]
+        assert abs(margin.reached) == pytest.approx(np.abs(shown[j]).max(), rel=1e-12)
+        assert abs(margin.limit) == one.effort[j] == pytest.approx(0.6 * ARM7.limits.effort[j])
+    assert np.abs(shown - bare).max() > 1.0
+    assert np.isinf(plan(effort_scale=0.0).effort).all() and one.objective == "d_optimal"
+
+
 def test_a_band_is_kept_quiet():
     result = found(quiet_band=(0.25, 0.35))
     t = np.arange(2000) * result.excitation.duration / 2000
