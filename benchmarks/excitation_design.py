@@ -18,12 +18,13 @@ if __name__ == "__main__":
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import arms
 import numpy as np
 
 from robot_dyn_id.base_parameters import BaseParameters
-from robot_dyn_id.design_settings import DesignSettings
+from robot_dyn_id.design_settings import design_settings
 from robot_dyn_id.excitation.design import Design, design
 from robot_dyn_id.excitation.design_problem import DesignProblem
 from robot_dyn_id.excitation.objectives import a_optimal
@@ -44,7 +45,7 @@ def planned(**demands) -> Plan:
     model = arms.model("panda")
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(WIDTH))))
     acceleration = dict(zip(model.joint_names, ACCELERATION, strict=True))
-    return problem_of(DesignSettings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor)
+    return problem_of(design_settings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor)
 
 
 def rightmost(base: BaseParameters, regressor: Regressor) -> BaseParameters:
@@ -164,7 +165,7 @@ def one_after_another() -> list[Goal]:
         relative = np.sqrt(np.linalg.inv(known).diagonal()) / truth
         weak = np.argsort(relative)[-WORST:]
         scale = np.maximum(truth, 1e-9)
-        wanted = lambda information, weak=weak, scale=scale: a_optimal(information, weak, scale)  # noqa: E731
+        wanted = partial(a_optimal, chosen=weak, scale=scale)
         second = design(replace(problem, prior=known, objective=wanted), OPTIMISERS["gradient"], 2, MANY)
         again = (relative / np.sqrt(2.0))[weak].sum()
         designed = (second.standard_deviations / truth)[weak].sum()

@@ -1,9 +1,8 @@
 """Goal 11: the figure that a design of excitation minimises, and its gradient.
 
 The peer is what everybody writes: a loop over Pinocchio, the base columns stacked, the condition number by singular
-values. Ours is the information matrix, joint by joint, and its eigenvalues and two derivatives: the function of M gives
-them together. A period needs few samples: sums over equally spaced ones converge like those of any smooth periodic
-function.
+values. Ours is the information matrix, joint by joint, and its eigenvalues. A period needs few samples: sums over
+equally spaced ones converge like those of any smooth periodic function.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def measure() -> list[Goal]:
                  ours_ms=ms["few"], peer_ms=ms["peer"]),
         *(
             at_most(f"{title}: difference of the condition number, {len(x)} samples",
-                    abs(np.exp(condition(ours.matrix(x))[0]) / reference - 1.0), EQUAL)
+                    abs(np.exp(condition(ours.matrix(x)).value) / reference - 1.0), EQUAL)
             for x in (motion, few)
         ),
         *_gradient(title, ours, motion),
@@ -75,7 +74,7 @@ def _with_friction() -> tuple[str, Information]:
 
 def _gradient(title: str, ours: Information, motion: Motion) -> list[Goal]:
     """What the gradient costs beside the objective, the default one."""
-    gradient = d_optimal(ours.matrix(motion))[1]
+    gradient = d_optimal(ours.matrix(motion)).slope()
     ms = {
         name: 1e3 * value
         for name, value in interleaved(

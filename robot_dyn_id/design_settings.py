@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.parametrisation import Demand
 from robot_dyn_id.yaml_files import read_yaml
+
+DEMANDED = (
+    "period", "periods", "harmonics", "degree", "control_points", "frequencies", "blend", "closed", "free_centre",
+    "moving", "window", "free_period",
+)  # fmt: skip
+"""Keys of a design file that are a form's own; see `Demand`."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,9 @@ class DesignSettings:
     """Every key of a design file; all may be left out.
 
     Attributes:
-        form: of the motion; `period` to `free_period` are its own, see `Demand`.
+        form: of the motion.
+        demand: what it takes of `DEMANDED`; posture and amplitude of a demand are not
+            known before the robot is.
         posture: its centre, by joint name [rad or m].
         amplitude: fixed ones, by joint name [rad or m].
         acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
@@ -44,18 +53,7 @@ class DesignSettings:
     """
 
     form: str = "fourier"
-    period: float = 10.0
-    periods: int = 1
-    harmonics: int = 5
-    degree: int = 0
-    control_points: int = 20
-    frequencies: tuple[float, ...] = ()
-    blend: float = 1.0
-    closed: bool = True
-    free_centre: bool = False
-    moving: tuple[str, ...] = ()
-    window: float = 0.0
-    free_period: bool = False
+    demand: Demand = field(default_factory=Demand)
     posture: Mapping[str, float] = field(default_factory=dict)
     amplitude: Mapping[str, float] = field(default_factory=dict)
     acceleration: Mapping[str, float] = field(default_factory=dict)
@@ -93,7 +91,7 @@ class DesignSettings:
             raise UsageError("parameters are for the objective a_optimal: choose it, or leave them out")
         if not 0.0 <= self.effort_scale <= 1.0:
             raise UsageError(f"effort_scale must be within 0 and 1, not {self.effort_scale:g}")
-        if self.quiet_band and (len(self.quiet_band) != 2 or self.free_period):
+        if self.quiet_band and (len(self.quiet_band) != 2 or self.demand.free_period):
             raise UsageError("quiet_band needs the two ends of the band [Hz], and a period that is not free")
         for key, wanted in (("payload", ("link", "mass", "position")), ("workspace", ("link", "lower", "upper"))):
             given = getattr(self, key)
@@ -110,6 +108,16 @@ class DesignSettings:
         return Effort(**self.search)
 
 
+def design_settings(**keys: Any) -> DesignSettings:
+    """Settings from the flat keys of a file, of the right types.
+
+    Raises:
+        UsageError: names the key.
+    """
+    demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
+    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
+
+
 def read_design_settings(path: str | Path | None, **given: Any) -> DesignSettings:
     """Read a design file; what is given takes the place of its keys.
 
@@ -117,14 +125,15 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
         UsageError: not readable, an unknown key (the nearest known one is named), a value of the wrong type.
     """
     content = {} if path is None else read_yaml(path, "design file", UsageError) or {}
-    hints = get_type_hints(DesignSettings)
+    hints = get_type_hints(DesignSettings) | {key: get_type_hints(Demand)[key] for key in DEMANDED}
+    del hints["demand"]
     if not isinstance(content, dict):
         raise UsageError(f"{path}: must hold keys and values")
     try:
         for key in content:
             if key not in hints:
                 raise UsageError(f"unknown key {key!r}; {suggestion(key, list(hints))}")
-        return replace(DesignSettings(**{k: _value(k, v, hints[k]) for k, v in content.items()}), **given)
+        return design_settings(**{k: _value(k, v, hints[k]) for k, v in content.items()} | given)
     except UsageError as error:
         raise UsageError(f"{path}: {error}" if path is not None else str(error)) from None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from robot_dyn_id.excitation.collision import Clearance
 from robot_dyn_id.excitation.design_problem import DesignProblem
 from robot_dyn_id.excitation.forms import make_parametrisation
 from robot_dyn_id.excitation.information import Information
-from robot_dyn_id.excitation.joint_requirements import EffortLimits, JointLimits, QuietBand
+from robot_dyn_id.excitation.joint_requirements import EffortLimits, JointLimits, QuietBand, Torques
 from robot_dyn_id.excitation.kinematics import placement_of
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.obstacles import Obstacle, obstacles_of
-from robot_dyn_id.excitation.parametrisation import Demand, moving_joints
+from robot_dyn_id.excitation.parametrisation import moving_joints
 from robot_dyn_id.excitation.requirement import Requirement
 from robot_dyn_id.excitation.space_requirements import InWorkspace, Separation
 from robot_dyn_id.excitation.workspace import Workspace
@@ -67,14 +68,20 @@ class Plan:
 
     Attributes:
         problem: for a search.
+        objective: its name.
         limits: of the joints.
+        torques: what a motion needs, payload included.
+        effort: limits of it [N m or N], shape (n,); infinite where there is none.
         clearance: None where collisions are left out.
         obstacles: around the robot.
         notes: what had to be assumed, and what is not checked.
     """
 
     problem: DesignProblem
+    objective: str
     limits: MotionLimits
+    torques: Torques
+    effort: Array
     clearance: Clearance | None
     obstacles: tuple[Obstacle, ...]
     notes: tuple[str, ...]
@@ -105,25 +112,29 @@ def problem_of(
         raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
     posture = _positions(settings.posture, model, "posture")
     amplitude = per_joint(settings.amplitude, model, "amplitude", 0.0)
-    own = {item.name: getattr(settings, item.name) for item in fields(Demand) if hasattr(settings, item.name)}
-    own |= {"posture": posture, "amplitude": tuple(amplitude) if settings.amplitude else ()}
-    demand = Demand(**own)
+    demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
     base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
     family = make_parametrisation(settings.form, limits, demand)
     obstacles = obstacles_of(settings.obstacles)
     clearance = _clearance(settings, model, obstacles)
-    information = Information(regressor, base, noise_of(settings.noise, model))
+    torques, scale = _torques(settings, model, prior), settings.effort_scale
+    effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), math.inf)
+    requirements = list(_requirements(settings, model, limits, family.duration, clearance))
+    if np.isfinite(effort).any():
+        requirements.insert(1, EffortLimits(torques, effort))
+    name, objective = _objective(settings, base.names, prior if after else None)
     problem = DesignProblem(
         family,
-        information,
-        _objective(settings, base.names, prior if after else None),
+        Information(regressor, base, noise_of(settings.noise, model)),
+        objective,
         limits,
-        tuple(_requirements(settings, model, limits, family.duration, clearance, prior)),
+        tuple(requirements),
         settings.rate,
         known,
     )
-    return Plan(problem, limits, clearance, obstacles, (*notes, *(clearance.notes if clearance else ())))
+    notes = (*notes, *(clearance.notes if clearance else ()))
+    return Plan(problem, name, limits, torques, effort, clearance, obstacles, notes)
 
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
@@ -151,19 +162,19 @@ def weakest_of(prior: ParameterSet) -> tuple[str, ...]:
     return tuple(prior.names[number] for number in np.argsort(-share, kind="stable")[:WEAKEST])
 
 
-def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> Objective:
+def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> tuple[str, Objective]:
     name = settings.objective or ("d_optimal" if prior is None else "a_optimal")
     chosen = settings.parameters or (() if prior is None or settings.objective else weakest_of(prior))
     for wanted in chosen:
         if wanted not in names:
             raise UsageError(f"parameters: {wanted} is not a base parameter; {suggestion(wanted, list(names))}")
     if name != "a_optimal":
-        return OBJECTIVES[name]
+        return name, OBJECTIVES[name]
     places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
     # an error counts as a share of the value; of a value near 0, as a share of its own uncertainty
     scale = 1.0 if prior is None else np.maximum(np.abs(prior.values), prior.standard_deviations)
     usable = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
-    return lambda information: a_optimal(information, places, usable)
+    return name, partial(a_optimal, chosen=places, scale=usable)
 
 
 def _clearance(settings: DesignSettings, model: RobotModel, obstacles: Sequence[Obstacle]) -> Clearance | None:
@@ -179,23 +190,19 @@ def _requirements(
     limits: MotionLimits,
     duration: float,
     clearance: Clearance | None,
-    prior: ParameterSet | None,
-) -> list[Requirement]:
-    found: list[Requirement] = [JointLimits(limits)]
-    if settings.effort_scale > 0.0 and np.isfinite(model.limits.effort).any():
-        effort = settings.effort_scale * model.limits.effort
-        found.append(EffortLimits(*_torque_model(settings, model, prior), effort))
+) -> Iterator[Requirement]:
+    """All but the efforts."""
+    yield JointLimits(limits)
     if clearance is not None and clearance.pairs:
-        found.append(Separation(clearance, settings.clearance))
+        yield Separation(clearance, settings.clearance)
     if settings.workspace:
         room = settings.workspace
-        found.append(InWorkspace(Workspace(model, room["link"], np.array(room["lower"]), np.array(room["upper"]))))
+        yield InWorkspace(Workspace(model, room["link"], np.array(room["lower"]), np.array(room["upper"])))
     if settings.quiet_band:
-        found.append(QuietBand(limits, duration, *settings.quiet_band))
-    return found
+        yield QuietBand(limits, duration, *settings.quiet_band)
 
 
-def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> tuple[Regressor, Array]:
+def _torques(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> Torques:
     if prior is None:
         regressor, parameters = Regressor(model), model.inertial_parameters.copy()
     else:
@@ -203,7 +210,7 @@ def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterS
         parameters = np.concatenate([prior.standard_parameters, prior.term_values])
     if settings.payload:
         parameters[: 10 * len(model.body_names)] += payload_parameters(model, settings.payload)
-    return regressor, parameters
+    return Torques(regressor, parameters)
 
 
 def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:

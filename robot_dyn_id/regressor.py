@@ -170,11 +170,23 @@ class Regressor:
     def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Motion of all moving bodies, followers included, shape (b, N) each."""
         leader, factor = self.model.leader, self.model.multiplier[:, None]
-        if len(leader) == len(self.model.joint_names) and np.all(factor == 1.0):
-            order = slice(None) if np.array_equal(leader, np.arange(len(leader))) else leader
-            return tuple(np.ascontiguousarray(x[order]) for x in (motion.q, motion.dq, motion.ddq))  # type: ignore[return-value]
+        if self._order is not None:
+            return tuple(np.ascontiguousarray(x[self._order]) for x in (motion.q, motion.dq, motion.ddq))  # type: ignore[return-value]
         q = factor * motion.q[leader] + self.model.offset[:, None]
         return q, factor * motion.dq[leader], factor * motion.ddq[leader]
+
+    @cached_property
+    def _order(self) -> slice | Integers | None:
+        """Joints in the order of the bodies that they move, where these are as many and none follows another."""
+        leader = self.model.leader
+        if len(leader) != len(self.model.joint_names) or np.any(self.model.multiplier != 1.0):
+            return None
+        return slice(None) if np.array_equal(leader, np.arange(len(leader))) else leader
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """Of all columns."""
+        return Layout.of(self, np.arange(len(self.names)))
 
     @staticmethod
     def _fill_terms(
@@ -206,7 +218,7 @@ class Regressor:
             parameters: of the columns, shape (p,).
             columns: the columns that count; all c by default.
         """
-        layout = Layout.of(self, np.arange(len(self.names)) if columns is None else columns)
+        layout = self._layout if columns is None else Layout.of(self, columns)
         packed = np.empty((layout.starts[-1], len(motion)))
         self.fill(motion, layout.slots, packed)
         blocks = [layout.block(packed, joint)[:-1] for joint in range(len(layout.supports))]

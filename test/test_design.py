@@ -8,7 +8,7 @@ import pytest
 from robots import URDFS as PUBLISHED
 from test_parameter_io import identified
 
-from robot_dyn_id.design_settings import DesignSettings
+from robot_dyn_id.design_settings import design_settings
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.design import design
 from robot_dyn_id.excitation.forms import FORMS
@@ -23,6 +23,7 @@ from robot_dyn_id.terms import Coulomb, Offset, Viscous
 URDFS = Path(__file__).resolve().parents[1] / "urdf"
 ARM7, PLANAR = (RobotModel.from_urdf(URDFS / f"{name}.urdf") for name in ("arm7", "planar3r"))
 LITTLE = {"draws": 20, "starts": 2, "finished": 1, "population": 10, "generations": 6}
+LEAST = {**LITTLE, "draws": 5, "starts": 1}
 TABLE = {"name": "table", "box": [0.6, 0.6, 0.1], "position": [0.6, 0.0, 0.05]}
 
 
@@ -32,11 +33,11 @@ def regressor_of_arm(model):
 
 def plan(model=ARM7, **demands):
     given = {"acceleration": {"all": 6.0}, "clearance": 0.0, "search": LITTLE, **demands}
-    return problem_of(DesignSettings(**given), model, regressor_of_arm(model))
+    return problem_of(design_settings(**given), model, regressor_of_arm(model))
 
 
-def found(model=ARM7, seed=1, optimiser="gradient", **demands):
-    return design(plan(model, **demands).problem, OPTIMISERS[optimiser], seed, Effort(**LITTLE))
+def found(model=PLANAR, seed=1, optimiser="gradient", effort=LITTLE, **demands):
+    return design(plan(model, **demands).problem, OPTIMISERS[optimiser], seed, Effort(**effort))
 
 
 def slope_error(function, jacobian, x, seed=0, step=1e-6):
@@ -63,7 +64,7 @@ def test_what_a_search_sees_has_exact_gradients(free_centre):
     assert kinds == ["JointLimits", "EffortLimits", "InWorkspace", "QuietBand"]
     for seed in range(3):
         x = problem.parametrisation.random(np.random.default_rng(seed), 1.2)
-        assert slope_error(problem.figure, lambda x: problem.score(x)[1], x) < 1e-6
+        assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x) < 1e-6
         for requirement in problem.requirements:
             one = replace(problem, requirements=(requirement,))
             assert slope_error(one.excess, one.excess_slopes, x) < 1e-6, type(requirement).__name__
@@ -89,7 +90,7 @@ def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact
     for sharpness in (10.0, 30.0, 100.0, 1000.0):
         soft = replace(problem, objective=softened(objective, sharpness))
         gaps.append(soft.figure(x) - exact)
-        assert slope_error(soft.figure, lambda x, soft=soft: soft.score(x)[1], x) < 1e-6
+        assert slope_error(soft.figure, lambda x, soft=soft: soft.score(x).slope(), x) < 1e-6
     assert (
         all(gap >= -1e-12 for gap in gaps) and gaps[0] > 1e-4 and sorted(gaps, reverse=True) == gaps and gaps[-1] < 0.01
     )
@@ -141,13 +142,13 @@ def test_the_told_standard_deviations_are_those_of_weighted_least_squares():
 @pytest.mark.parametrize("optimiser", ["cma_es", "genetic", "particle_swarm"])
 def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimiser):
     pytest.importorskip("pymoo")
-    one, again = (found(PLANAR, optimiser=optimiser) for _ in range(2))
+    one, again = (found(optimiser=optimiser) for _ in range(2))
     assert one.feasible and np.array_equal(one.coefficients, again.coefficients)
 
 
 def test_efforts_of_a_payload_are_kept():
     heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
-    light, loaded = found(effort_scale=0.6), found(effort_scale=0.6, payload=heavy)
+    light, loaded = (found(ARM7, effort=LEAST, effort_scale=0.6, **more) for more in ({}, {"payload": heavy}))
     carried = ARM7.inertial_parameters + payload_parameters(ARM7, heavy)
 
     def peak(result, parameters):
@@ -156,6 +157,22 @@ def test_efforts_of_a_payload_are_kept():
         return (np.abs(effort).max(axis=1) / ARM7.limits.effort).max()
 
     assert peak(loaded, carried) <= 0.6 * (1.0 + 1e-4) < peak(light, carried)
+
+
+def test_a_plan_shows_the_very_efforts_that_it_limits():
+    """Payload and share of the limits included."""
+    heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
+    one = plan(effort_scale=0.6, payload=heavy)
+    x = one.problem.parametrisation.random(np.random.default_rng(1))
+    shown = one.torques.of(one.problem.finely(x)[1])
+    bare = Regressor(ARM7).torque(Motion(*one.problem.finely(x)[1][:3]), ARM7.inertial_parameters)
+    margins = {margin.name: margin for margin in one.problem.margins(x)}
+    for j, name in enumerate(ARM7.joint_names):
+        margin = margins[f"effort of {name}"]
+        assert abs(margin.reached) == pytest.approx(np.abs(shown[j]).max(), rel=1e-12)
+        assert abs(margin.limit) == one.effort[j] == pytest.approx(0.6 * ARM7.limits.effort[j])
+    assert np.abs(shown - bare).max() > 1.0
+    assert np.isinf(plan(effort_scale=0.0).effort).all() and one.objective == "d_optimal"
 
 
 def test_a_band_is_kept_quiet():
@@ -168,8 +185,8 @@ def test_a_band_is_kept_quiet():
 
 def test_nothing_is_touched_and_the_workspace_is_kept():
     room = {"link": "link7", "lower": [-0.9, -0.9, 0.25], "upper": [0.9, 0.9, 1.5]}
-    one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room)
-    result = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LITTLE))
+    one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room, harmonics=3, period=5.0)
+    result = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LEAST))
     t = np.arange(0.0, result.excitation.duration, 1e-3)
     one.clearance.check(t, result.excitation.evaluate(t)[0])
     names = [margin.name for margin in result.margins]
@@ -196,12 +213,12 @@ def test_what_a_motion_tells_already_counts():
     from robot_dyn_id.excitation.objectives import a_optimal
 
     one = plan()
-    first = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LITTLE))
+    first = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LEAST))
     known = one.problem.told(one.problem.parametrisation.random(np.random.default_rng(5), 1.0))
     deviation = np.sqrt(np.linalg.inv(known).diagonal())
     weak = np.argsort(deviation)[-5:]
     after = replace(one.problem, prior=known, objective=lambda information: a_optimal(information, weak))
-    second = design(after, OPTIMISERS["gradient"], 1, Effort(**LITTLE))
+    second = design(after, OPTIMISERS["gradient"], 1, Effort(**LEAST))
     by_first = np.sqrt(np.linalg.inv(known + one.problem.told(first.coefficients)).diagonal())[weak]
     repeated = deviation[weak] / np.sqrt(2.0)
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
@@ -238,7 +255,7 @@ def test_what_a_motion_tells_already_counts():
 )
 def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
     with pytest.raises(error, match=words):
-        settings = DesignSettings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
+        settings = design_settings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
         assert settings.effort
         problem_of(settings, ARM7, regressor_of_arm(ARM7))
 
@@ -247,10 +264,11 @@ def test_what_cannot_be_kept_is_named_and_not_relaxed():
     with pytest.raises(
         MotionError, match=r"no motion that keeps to everything was found; .* effort of joint2: reaches"
     ):
-        found(effort_scale=0.05)
+        stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all to stand still
+        found(ARM7, effort=LEAST, harmonics=3, effort_scale=0.01, posture=stretched)
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}
     with pytest.raises(MotionError, match=r"-y side of the workspace of link3: reaches"):
-        found(PLANAR, workspace=room)
+        found(effort=LEAST, harmonics=3, effort_scale=0.0, workspace=room)
 
 
 def test_a_term_that_depends_on_more_than_the_motion_is_refused():
@@ -258,14 +276,14 @@ def test_a_term_that_depends_on_more_than_the_motion_is_refused():
 
     regressor = Regressor(ARM7, terms_on_joints(ARM7, (TERMS["temperature_coulomb"](),)))
     with pytest.raises(UsageError, match="cannot be designed for the term temperature_coulomb"):
-        problem_of(DesignSettings(), ARM7, regressor)
+        problem_of(design_settings(), ARM7, regressor)
 
 
 def test_limits_that_nobody_gave_are_told():
-    one = problem_of(DesignSettings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
+    one = problem_of(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
     assert len(one.notes) == 3 and "no acceleration limit is given, and a URDF has none" in one.notes[0]
 
 
 def test_an_earlier_identification_of_something_else_is_refused():
     with pytest.raises(InputError, match="other base parameters"):
-        problem_of(DesignSettings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)
+        problem_of(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)

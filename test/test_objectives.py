@@ -41,17 +41,17 @@ DEFINITIONS = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_value_is_that_of_the_definition(case):
-    assert CASES[case](M)[0] == pytest.approx(DEFINITIONS[case], rel=1e-9)
+    assert CASES[case](M).value == pytest.approx(DEFINITIONS[case], rel=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_derivatives_are_those_of_finite_differences(case):
-    gradient = CASES[case](M)[1]
+    gradient = CASES[case](M).slope()
     assert np.array_equal(gradient, gradient.T)
     for seed in range(5):
         half = np.random.default_rng(seed).normal(size=(P, P)) * np.sqrt(np.outer(M.diagonal(), M.diagonal()))
         change, step = half + half.T, 1e-4
-        ends = [CASES[case](M + share * step * change)[0] for share in (-2, -1, 1, 2)]
+        ends = [CASES[case](M + share * step * change).value for share in (-2, -1, 1, 2)]
         expected = (8.0 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12.0 * step)
         assert np.sum(gradient * change) == pytest.approx(expected, rel=1e-6)
 
@@ -60,26 +60,26 @@ def test_the_derivatives_are_those_of_finite_differences(case):
 def test_more_information_is_better(case):
     """The others say how unequal the information is, not how much."""
     more = RNG.normal(size=(30, P))
-    assert CASES[case](M + more.T @ more)[0] < CASES[case](M)[0]
-    assert np.all(np.linalg.eigvalsh(CASES[case](M)[1]) <= 1e-12)
+    assert CASES[case](M + more.T @ more).value < CASES[case](M).value
+    assert np.all(np.linalg.eigvalsh(CASES[case](M).slope()) <= 1e-12)
 
 
 def test_scaled_figures_do_not_depend_on_units():
     units = np.geomspace(1e-3, 1e3, P)
     other = M * np.outer(units, units)
-    assert condition(other)[0] == pytest.approx(condition(M)[0], rel=1e-9)
-    assert weakest(other)[0] == pytest.approx(weakest(M)[0], rel=1e-9)
-    assert weakest(other, SCALE / units)[0] == pytest.approx(weakest(M, SCALE)[0], rel=1e-9)
-    assert a_optimal(other, scale=SCALE / units)[0] == pytest.approx(a_optimal(M, scale=SCALE)[0], rel=1e-9)
-    assert d_optimal(other)[0] - d_optimal(M)[0] == pytest.approx(-2.0 * np.log(units).mean(), abs=1e-9)
-    assert condition_raw(other)[0] != pytest.approx(condition_raw(M)[0], rel=0.1)
+    assert condition(other).value == pytest.approx(condition(M).value, rel=1e-9)
+    assert weakest(other).value == pytest.approx(weakest(M).value, rel=1e-9)
+    assert weakest(other, SCALE / units).value == pytest.approx(weakest(M, SCALE).value, rel=1e-9)
+    assert a_optimal(other, scale=SCALE / units).value == pytest.approx(a_optimal(M, scale=SCALE).value, rel=1e-9)
+    assert d_optimal(other).value - d_optimal(M).value == pytest.approx(-2.0 * np.log(units).mean(), abs=1e-9)
+    assert condition_raw(other).value != pytest.approx(condition_raw(M).value, rel=0.1)
 
 
 def test_the_best_figures_are_those_of_parameters_that_are_not_confused():
     known = np.diag(np.geomspace(1.0, 9.0, P))
-    assert condition(known)[0] == pytest.approx(0.0, abs=1e-12)
-    assert condition_raw(known)[0] == pytest.approx(np.log(3.0), rel=1e-12)
-    assert weakest(known)[0] == pytest.approx(1.0, rel=1e-12)
+    assert condition(known).value == pytest.approx(0.0, abs=1e-12)
+    assert condition_raw(known).value == pytest.approx(np.log(3.0), rel=1e-12)
+    assert weakest(known).value == pytest.approx(1.0, rel=1e-12)
 
 
 def broken():
@@ -103,7 +103,8 @@ def broken():
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", dict(broken()))
 def test_what_leaves_parameters_open_is_infinitely_bad(case, name):
-    value, gradient = CASES[case](dict(broken())[name])
+    score = CASES[case](dict(broken())[name])
+    value, gradient = score.value, score.slope()
     assert value == np.inf
     assert gradient.shape == (P, P)
     assert not gradient.any()
@@ -114,9 +115,9 @@ def test_what_is_known_before_closes_what_a_motion_leaves_open(case):
     prior = np.diag(1.0 / SCALE**2)
     for name in ("a combination", "a parameter", "few rows", "nothing"):
         matrix = dict(broken())[name] + prior
-        value, gradient = CASES[case](matrix)
-        assert np.isfinite(value)
-        assert np.all(np.isfinite(gradient))
+        score = CASES[case](matrix)
+        assert np.isfinite(score.value)
+        assert np.all(np.isfinite(score.slope()))
 
 
 @pytest.mark.parametrize("scale", [0.0, -np.ones(P), np.ones(P - 1), np.nan])

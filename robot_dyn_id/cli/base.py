@@ -6,9 +6,9 @@ import argparse
 from typing import Any
 
 from robot_dyn_id.base_parameters import PIVOTS, BaseParameters, base_parameters
-from robot_dyn_id.configuration import read_configuration
+from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.regressor import Regressor, terms_on_joints
-from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.robot import RobotModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Find the base parameters and print them."""
-    configuration = read_configuration(arguments.config)
-    gravity = arguments.gravity or configuration.gravity or STANDARD_GRAVITY
-    model = RobotModel.from_urdf(arguments.robot, gravity=gravity)
-    moving = [name for name in configuration.identify or model.joint_names if name not in configuration.held]
-    model = RobotModel.from_urdf(arguments.robot, joints=moving, held=configuration.held, gravity=gravity)
+    configuration = configuration_from(arguments)
+    model = robot_from(arguments.robot, configuration)
     given = arguments.config is not None
     terms, couplings = (configuration.terms, configuration.couplings) if given else ((), ())
     base = base_parameters(

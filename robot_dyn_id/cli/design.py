@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.configuration import read_configuration
+from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.design_settings import DesignSettings, read_design_settings
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.design import Design, design, repeated
-from robot_dyn_id.excitation.forms import FORMS
+from robot_dyn_id.excitation.design import Design, design
+from robot_dyn_id.excitation.forms import FORMS, repeated
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.optimisers import OPTIMISERS
-from robot_dyn_id.joint_limits import read_joint_limits
+from robot_dyn_id.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.offline import output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.planning import Plan, problem_of, weakest_of
-from robot_dyn_id.regressor import Motion, Regressor, regressor_of, terms_on_joints
-from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, write_trajectory
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance")
@@ -60,18 +60,17 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if prior is not None:
         check_robot(prior, RobotModel.from_urdf(arguments.robot))
     model, regressor = _robot(arguments, prior if arguments.after else None)
-    settings = _settings(arguments, model)
-    if arguments.limits:
-        model = read_joint_limits(arguments.limits, model).narrowed(model)
-        regressor = Regressor(model, regressor.terms)
+    limits = read_joint_limits(arguments.limits, model) if arguments.limits else JointLimitsFile()
+    settings = _settings(arguments, limits)
+    model = limits.narrowed(model)
+    regressor = Regressor(model, regressor.terms)
     plan = problem_of(settings, model, regressor, prior, after=bool(arguments.after))
     for note in plan.notes:
         progress(f"  ! {note}")
     found = design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort, progress)
     folder = output_folder(arguments.out)
-    objective = settings.objective or ("a_optimal" if arguments.after else "d_optimal")
-    about = f"{objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
-    excitation: Any = repeated(found, plan.problem, settings.periods)
+    about = f"{plan.objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
+    excitation: Any = repeated(found.excitation, plan.problem.parametrisation, settings.demand.periods)
     path = folder / "trajectory.yaml"
     write_trajectory(path, StoredExcitation.of(model, plan.limits, excitation, about))
     _preview(folder / "preview.html", model, plan, found, settings)
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         _print(found, told, path, folder)
     return 0, {
         "feasible": found.feasible,
-        "objective": {"name": objective, "value": found.figure, "best_random": float(found.random_figures[0])},
+        "objective": {"name": plan.objective, "value": found.figure, "best_random": float(found.random_figures[0])},
         "condition_number": {"value": found.condition_numbers["columns"], "scaling": "columns"},
         "condition_numbers": found.condition_numbers,
         "margins": [asdict(margin) for margin in found.margins],
@@ -102,22 +101,17 @@ def _earlier(path: str | None) -> ParameterSet | None:
 
 def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[RobotModel, Regressor]:
     """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
-    configuration = read_configuration(arguments.config)
-    gravity = arguments.gravity or configuration.gravity or STANDARD_GRAVITY
+    configuration = configuration_from(arguments)
     if prior is not None:
         regressor = regressor_of(prior)
         return regressor.model, regressor
-    model = RobotModel.from_urdf(arguments.robot, gravity=gravity)
-    moving = [name for name in configuration.identify or model.joint_names if name not in configuration.held]
-    model = RobotModel.from_urdf(arguments.robot, joints=moving, held=configuration.held, gravity=gravity)
+    model = robot_from(arguments.robot, configuration)
     return model, Regressor(model, terms_on_joints(model, configuration.terms))
 
 
-def _settings(arguments: argparse.Namespace, model: RobotModel) -> DesignSettings:
+def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:
     given = {name: getattr(arguments, name) for name in GIVEN if getattr(arguments, name) is not None}
-    if arguments.limits:
-        limits = read_joint_limits(arguments.limits, model)
-        given |= {kind: limits.of(f"max_{kind}") for kind in ("acceleration", "jerk") if limits.of(f"max_{kind}")}
+    given |= {kind: limits.of(f"max_{kind}") for kind in ("acceleration", "jerk") if limits.of(f"max_{kind}")}
     if arguments.acceleration is not None:
         given["acceleration"] = {"all": arguments.acceleration}
     return read_design_settings(arguments.design, **given)
@@ -140,10 +134,11 @@ def _preview(path: Path, model: RobotModel, plan: Plan, found: Design, settings:
     from robot_dyn_id.report.preview import write_preview
 
     t = np.linspace(0.0, found.excitation.duration, 2 + int(found.excitation.duration / 0.005))
-    q, dq, ddq, _ = found.excitation.evaluate(t)
-    effort = Regressor(model).torque(Motion(q, dq, ddq), model.inertial_parameters)
+    motion = found.excitation.evaluate(t)
+    shown = replace(model, limits=replace(model.limits, effort=plan.effort))
     write_preview(
-        path, model, PlannedMotion(t, q, dq, ddq, effort), plan.limits, f"{settings.form} for {model.name}",
+        path, shown, PlannedMotion(t, *motion[:3], plan.torques.of(motion)), plan.limits,
+        f"{settings.form} for {model.name}",
         plan.obstacles, settings.folders, plan.clearance,
     )  # fmt: skip
 

@@ -21,7 +21,6 @@ from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of,
 from robot_dyn_id.estimators.replayed import (
     SETTLED,
     Replayed,
-    check_iterations,
     moved,
     require,
     simulate,
@@ -59,8 +58,7 @@ class Instrumental:
         Raises:
             UsageError: a negative order, no iteration at all.
         """
-        check_options(self.autoregressive_order)
-        check_iterations(self.name, self.iterations)
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

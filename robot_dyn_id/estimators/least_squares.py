@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.fitting import (
@@ -43,7 +42,7 @@ class OrdinaryLeastSquares:
         Raises:
             UsageError: a negative order, an unknown method.
         """
-        check_options(self.autoregressive_order, self.method)
+        check_options(self.name, self.autoregressive_order, self.method)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -78,7 +77,7 @@ class WeightedLeastSquares:
         Raises:
             UsageError: a negative order, an unknown method.
         """
-        check_options(self.autoregressive_order, self.method)
+        check_options(self.name, self.autoregressive_order, self.method)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -116,9 +115,7 @@ class GeneralizedLeastSquares:
         Raises:
             UsageError: a negative order, no pass at all, an unknown method.
         """
-        check_options(self.autoregressive_order, self.method)
-        if self.passes < 1:
-            raise UsageError(f"generalized: passes must be 1 or more, not {self.passes}")
+        check_options(self.name, self.autoregressive_order, self.method, passes=self.passes)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

@@ -40,11 +40,9 @@ class MaximumAPosteriori:
         Raises:
             UsageError: a spread that is not positive, a negative order, no pass at all.
         """
-        check_options(self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, passes=self.passes)
         if not 0.0 < self.spread < math.inf:
             raise UsageError(f"map: spread must be positive, not {self.spread}")
-        if self.passes < 1:
-            raise UsageError(f"map: passes must be 1 or more, not {self.passes}")
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

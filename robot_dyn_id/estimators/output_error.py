@@ -19,7 +19,7 @@ from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, sandwich
-from robot_dyn_id.estimators.replayed import SETTLED, check_iterations, moved, require, rough, simulate, started, within
+from robot_dyn_id.estimators.replayed import SETTLED, moved, require, rough, simulate, started, within
 from robot_dyn_id.problem import LinearProblem
 
 
@@ -48,8 +48,7 @@ class OutputError:
         Raises:
             UsageError: a negative order, no iteration at all.
         """
-        check_options(self.autoregressive_order)
-        check_iterations(self.name, self.iterations)
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,16 +163,6 @@ def _walked(replayed: Replayed) -> Replayed:
     for _ in replayed.linearised.tiles():
         pass
     return replayed
-
-
-def check_iterations(name: str, iterations: Any) -> None:
-    """Refuse none at all.
-
-    Raises:
-        UsageError: less than 1.
-    """
-    if iterations < 1:
-        raise UsageError(f"{name}: iterations must be 1 or more, not {iterations}")
 
 
 def moved(change: Array, factors: Factors, weights: Array) -> float:

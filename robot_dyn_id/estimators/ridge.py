@@ -46,11 +46,9 @@ class Ridge:
         Raises:
             UsageError: a negative penalty or order, no pass at all.
         """
-        check_options(self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, passes=self.passes)
         if not 0.0 <= self.penalty < math.inf:
             raise UsageError(f"ridge: penalty must be 0 (found from the data) or positive, not {self.penalty}")
-        if self.passes < 1:
-            raise UsageError(f"ridge: passes must be 1 or more, not {self.passes}")
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

@@ -64,11 +64,9 @@ class Robust:
         Raises:
             UsageError: an unknown loss, a negative order, no iteration at all.
         """
-        check_options(self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
         if self.loss not in TUNING:
             raise UsageError(f"robust: loss {self.loss!r} is not known; use one of {', '.join(TUNING)}")
-        if self.iterations < 1:
-            raise UsageError(f"robust: iterations must be 1 or more, not {self.iterations}")
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

@@ -55,11 +55,9 @@ class Separable:
         Raises:
             UsageError: a grid that is none, a negative order, no iteration at all.
         """
-        check_options(self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
         if self.grid < 2:
             raise UsageError(f"separable: grid must be 2 or more, not {self.grid}")
-        if self.iterations < 1:
-            raise UsageError(f"separable: iterations must be 1 or more, not {self.iterations}")
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

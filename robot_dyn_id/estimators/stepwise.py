@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
@@ -41,9 +40,7 @@ class Stepwise:
         Raises:
             UsageError: a negative order, no pass at all.
         """
-        check_options(self.autoregressive_order)
-        if self.passes < 1:
-            raise UsageError(f"stepwise: passes must be 1 or more, not {self.passes}")
+        check_options(self.name, self.autoregressive_order, passes=self.passes)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

@@ -14,13 +14,16 @@ from robot_dyn_id.excitation.design_problem import DesignProblem
 from robot_dyn_id.excitation.objectives import condition, condition_raw
 from robot_dyn_id.excitation.optimisers import Effort, Search
 from robot_dyn_id.excitation.requirement import Margin
-from robot_dyn_id.excitation.trajectory import Excitation, Repeated
-from robot_dyn_id.regressor import Motion
+from robot_dyn_id.excitation.trajectory import Excitation
 
-STEPS = 40
-"""How often a motion that breaks a requirement which no joint keeps by itself (efforts, clearance) is made smaller."""
+SMALLEST = 0.3
+"""How far a motion that breaks a requirement which no joint keeps by itself (efforts, clearance) is made smaller."""
 
-SHRINK = 0.97
+MENDED = 0.3
+"""Excess, as a share of the limit, of which that may be worth the trouble."""
+
+HALVINGS = 6
+"""Of the interval in which the largest share of such a motion that keeps to everything is looked for."""
 
 COMPARED = 200
 """Random motions that a design is compared with."""
@@ -36,7 +39,7 @@ class Design:
         figure: of the objective.
         random_figures: of random motions, each joint scaled to its first limit, ascending.
         condition_numbers: of the stacked, noise-weighted base regressor by scaling: `none`, `columns`.
-        relative_deviations: standard deviation of every parameter as a share of the best of the random motions'.
+        standard_deviations: of every parameter in its unit, the prior counted, shape (p,).
         margins: what is left of every limit, on a fine grid.
         interrupted: whether the search was ended before its end.
         evaluations: how often the objective was asked for.
@@ -81,23 +84,35 @@ class _Best:
         self.tell(f"{word}: {figure:.4f}; {state}")
 
     def _within(self, x: Array) -> tuple[Array, float]:
-        """Coefficients within the joints' limits, made smaller until all requirements are kept, or as far as helps."""
+        """Coefficients within the joints' limits, as small as all requirements need, and how far they are beyond.
+
+        Where even the smallest motion breaks one, size is not what is wrong with it.
+        """
         kept = self.problem.brought_in(x)
-        best, least = kept, _beyond(self.problem.margins(kept))
-        joints = np.ones(len(self.problem.limits.joint_names))
-        for _ in range(STEPS if 0.0 < least < 0.3 else 0):
-            kept = self.problem.parametrisation.scaled(kept, SHRINK * joints)
-            beyond = _beyond(self.problem.margins(kept))
-            if beyond < least:
-                best, least = kept, beyond
-            if least <= 0.0:
-                break
-        return best, least
+        beyond = self._beyond(kept)
+        if not 0.0 < beyond < MENDED:
+            return kept, beyond
+        least, most = SMALLEST, 1.0
+        best, left = self._scaled(kept, least)
+        if left > 0.0:
+            return (best, left) if left < beyond else (kept, beyond)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (least + most)
+            smaller, left = self._scaled(kept, middle)
+            if left <= 0.0:
+                best, least = smaller, middle
+            else:
+                most = middle
+        return best, 0.0
 
+    def _scaled(self, x: Array, share: float) -> tuple[Array, float]:
+        scaled = self.problem.parametrisation.scaled(x, np.full(len(self.problem.limits.joint_names), share))
+        return scaled, self._beyond(scaled)
 
-def _beyond(margins: tuple[Margin, ...]) -> float:
-    """How far the worst limit is exceeded, as a share of it; 0 where all are kept."""
-    return max((-margin.margin / max(abs(margin.limit), 0.1) for margin in margins if not margin.kept), default=0.0)
+    def _beyond(self, x: Array) -> float:
+        """How far the worst limit is exceeded, as a share of it; 0 where all are kept."""
+        broken = [margin for margin in self.problem.margins(x) if not margin.kept]
+        return max((-margin.margin / max(abs(margin.limit), 0.1) for margin in broken), default=0.0)
 
 
 def design(
@@ -153,20 +168,10 @@ def _result(
         x,
         problem.figure(x),
         compared,
-        {"none": float(np.exp(condition_raw(information)[0])), "columns": float(np.exp(condition(information)[0]))},
+        {name: float(np.exp(of(information).value)) for name, of in (("none", condition_raw), ("columns", condition))},
         np.sqrt(np.linalg.inv(information + problem.prior).diagonal()),
         margins,
         interrupted,
         len(problem.evaluations),
         seconds,
     )
-
-
-def repeated(design: Design, problem: DesignProblem, periods: int) -> Excitation:
-    """The excitation, several periods of it where it can be repeated."""
-    return Repeated(design.excitation, periods) if problem.parametrisation.periodic else design.excitation
-
-
-def motion_of(excitation: Excitation, rate: float) -> Motion:
-    """The samples that a recording of an excitation has [Hz]."""
-    return Motion(*excitation.evaluate(np.arange(int(excitation.duration * rate) + 1) / rate)[:3])

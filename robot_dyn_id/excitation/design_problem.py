@@ -12,7 +12,7 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.information import Information
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.objectives import Objective, softened
+from robot_dyn_id.excitation.objectives import Objective, Score, softened
 from robot_dyn_id.excitation.parametrisation import Parametrisation
 from robot_dyn_id.excitation.requirement import SHARPNESS, Margin, Requirement
 from robot_dyn_id.excitation.trajectory import FINE, Sample
@@ -101,24 +101,26 @@ class DesignProblem:
 
     def told(self, x: Array) -> Array:
         """Information of the motion as it will be recorded, without the prior, shape (p, p)."""
-        motion = Motion(*self.parametrisation.sample(x, self._counted)[:3])
-        return self._ratio * self.information.matrix(motion)
+        return self._ratio * self.information.matrix(self._motion(x))
 
     def figure(self, x: Array) -> float:
         """The objective alone."""
-        self.evaluations.append(None)
-        return self.objective(self.told(x) + self.prior)[0]
+        return self.score(x).value
 
-    def score(self, x: Array) -> tuple[float, Array]:
-        """The objective and its gradient, shape (size,); infinite where a parameter is not told at all."""
+    def score(self, x: Array) -> Score:
+        """The objective and its gradient, shape (size,), which is 0 where a parameter is not told at all."""
         self.evaluations.append(None)
-        sample = self.parametrisation.sample(x, self._counted)
-        motion = Motion(*sample[:3])
-        value, slope = self.objective(self._ratio * self.information.matrix(motion) + self.prior)
-        if not np.isfinite(value):
-            return np.inf, np.zeros(len(x))
-        by_motion = self.information.pull_back(motion, self._ratio * slope)
-        return value, self.parametrisation.pull_back(x, self._counted, (*by_motion, np.zeros_like(sample[3])))
+        score = self.objective(self.told(x) + self.prior)
+        return Score(score.value, lambda: self._gradient(x, score))
+
+    def _gradient(self, x: Array, score: Score) -> Array:
+        if not np.isfinite(score.value):
+            return np.zeros(len(x))
+        by_motion = self.information.pull_back(self._motion(x), self._ratio * score.slope())
+        return self.parametrisation.pull_back(x, self._counted, (*by_motion, np.zeros_like(by_motion[0])))
+
+    def _motion(self, x: Array) -> Motion:
+        return Motion(*self.parametrisation.sample(x, self._counted)[:3])
 
     @property
     def _ratio(self) -> float:

@@ -68,4 +68,9 @@ def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Excitati
     family = make_parametrisation(form, limits, demand)
     cycle = family.trajectory(family.random(np.random.default_rng(demand.seed), demand.share))
     check_limits(cycle, limits)
-    return Repeated(cycle, demand.periods) if family.periodic else cycle
+    return repeated(cycle, family, demand.periods)
+
+
+def repeated(cycle: Excitation, family: Parametrisation, periods: int) -> Excitation:
+    """Several periods of a cycle of a family where it can be repeated, the cycle itself where it cannot."""
+    return Repeated(cycle, periods) if family.periodic else cycle

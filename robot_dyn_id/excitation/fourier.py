@@ -25,13 +25,39 @@ def waves(frequencies: Array, t: Array) -> Array:
     return np.concatenate([size * np.sin(phase), size * np.cos(phase)], axis=1)
 
 
-def random_waves(rng: np.random.Generator, joints: int, waves: int) -> Array:
-    """Random coefficients of sines and cosines that fall with their order, shape (joints, 2 waves)."""
-    return np.concatenate(list(rng.normal(size=(2, joints, waves)) / np.arange(1, waves + 1)), axis=1)
+@dataclass(frozen=True)
+class Harmonics(Combination):
+    """What motions of sines and cosines of all multiples of a frequency share.
+
+    Attributes:
+        coefficients: a_j1 ... a_jH, b_j1 ... b_jH, shape (n, 2 H) [rad or m].
+        period: of the first harmonic [s].
+    """
+
+    period: float
+
+    @property
+    def harmonics(self) -> int:
+        """H."""
+        return len(self.coefficients.T) // 2
+
+    @property
+    def functions(self) -> int:
+        """Sines and cosines of all harmonics."""
+        return 2 * self.harmonics
+
+    def series(self, t: Array) -> Array:
+        """See `waves`."""
+        return waves(np.arange(1, self.harmonics + 1) / self.period, t)
+
+    def draw(self, rng: np.random.Generator, joints: int) -> Array:
+        """Random coefficients that fall with their order, shape (joints, 2 H)."""
+        drawn = rng.normal(size=(2, joints, self.harmonics)) / np.arange(1, self.harmonics + 1)
+        return np.concatenate(list(drawn), axis=1)
 
 
 @dataclass(frozen=True)
-class FourierSeries(Combination):
+class FourierSeries(Harmonics):
     """q_j(t) = centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period.
 
     It can be evaluated at any time.
@@ -48,8 +74,6 @@ class FourierSeries(Combination):
         "a_j1 ... a_jH b_j1 ... b_jH"
     )
 
-    period: float
-
     @property
     def duration(self) -> float:
         """One period [s]."""
@@ -58,24 +82,11 @@ class FourierSeries(Combination):
     @property
     def fastest(self) -> float:
         """Period of the highest harmonic [s]."""
-        return self.period / self._harmonics
-
-    @property
-    def _harmonics(self) -> int:
-        return len(self.coefficients.T) // 2
-
-    @property
-    def functions(self) -> int:
-        """Sines and cosines of all harmonics."""
-        return 2 * self._harmonics
+        return self.period / self.harmonics
 
     def basis(self, t: Array) -> Array:
         """See `Combination`."""
-        return waves(np.arange(1, self._harmonics + 1) / self.period, t)
-
-    def draw(self, rng: np.random.Generator, joints: int) -> Array:
-        """See `Combination`."""
-        return random_waves(rng, joints, self._harmonics)
+        return self.series(t)
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:

@@ -9,15 +9,15 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.fourier import random_waves, waves
+from robot_dyn_id.excitation.fourier import Harmonics
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.linear import Combination, LinearParametrisation
+from robot_dyn_id.excitation.linear import LinearParametrisation
 from robot_dyn_id.excitation.parametrisation import Demand
 from robot_dyn_id.excitation.trajectory import product, window
 
 
 @dataclass(frozen=True)
-class FourierBlend(Combination):
+class FourierBlend(Harmonics):
     """q_j(t) = centre_j + v(t) (sum_k a_jk sin(k w s) + b_jk cos(k w s)), w = 2 pi / period, s = t - blend.
 
     v(t) grows from 0 to 1 over the time `blend`, stays for all periods and falls back over the time `blend`.
@@ -36,7 +36,6 @@ class FourierBlend(Combination):
         "and out over the time blend; a row of the coefficients is a_j1 ... a_jH b_j1 ... b_jH"
     )
 
-    period: float
     periods: int
     blend: float
 
@@ -48,26 +47,13 @@ class FourierBlend(Combination):
     @property
     def fastest(self) -> float:
         """Period of the highest harmonic, or twice the time of blending [s]."""
-        return min(self.period / self._harmonics, 2.0 * self.blend)
-
-    @property
-    def _harmonics(self) -> int:
-        return len(self.coefficients.T) // 2
-
-    @property
-    def functions(self) -> int:
-        """Sines and cosines of all harmonics."""
-        return 2 * self._harmonics
+        return min(self.period / self.harmonics, 2.0 * self.blend)
 
     def basis(self, t: Array) -> Array:
         """See `Combination`."""
-        series = waves(np.arange(1, self._harmonics + 1) / self.period, t - self.blend)
+        series = self.series(t - self.blend)
         factors = window(t, self.duration, self.blend)
         return np.array(product(factors, (series[0], series[1], series[2], series[3])))
-
-    def draw(self, rng: np.random.Generator, joints: int) -> Array:
-        """See `Combination`."""
-        return random_waves(rng, joints, self._harmonics)
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:

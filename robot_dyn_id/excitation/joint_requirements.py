@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,46 +60,60 @@ class JointLimits(Requirement):
         )
 
 
-class EffortLimits(Requirement):
-    """The torque or force of every joint, by a model: of the URDF, or identified."""
+@dataclass(frozen=True)
+class Torques:
+    """What a motion needs, by a model: of the URDF, or identified.
 
-    def __init__(self, regressor: Regressor, parameters: Array, effort: Array) -> None:
+    Attributes:
+        regressor: robot and terms.
+        parameters: of all columns, shape (c,).
+    """
+
+    regressor: Regressor
+    parameters: Array
+
+    def of(self, motion: Sample) -> Array:
+        """Torque or force of every joint [N m or N], shape (n, N)."""
+        return self.regressor.torque(Motion(*motion[:3]), self.parameters)
+
+
+class EffortLimits(Requirement):
+    """The torque or force of every joint."""
+
+    def __init__(self, torques: Torques, effort: Array) -> None:
         """Take the model.
 
         Args:
-            regressor: robot and terms.
-            parameters: of all columns, shape (c,).
+            torques: of a motion.
             effort: limits [N m or N], shape (n,); infinite where there is none.
 
         Raises:
             UsageError: no joint has a limit.
         """
-        self._regressor, self._parameters, self._effort = regressor, parameters, effort
+        self._torques, self._effort = torques, effort
         self._joints = np.flatnonzero(np.isfinite(effort))
         if not len(self._joints):
             raise UsageError("no joint has an effort limit: leave the torque out of the constraints")
 
-    def _torque(self, motion: Sample) -> Array:
-        return self._regressor.torque(Motion(*motion[:3]), self._parameters)
-
     def excess(self, motion: Sample) -> Array:
         """See `Requirement`."""
-        share = self._torque(motion)[self._joints] / self._effort[self._joints][:, None]
+        share = self._torques.of(motion)[self._joints] / self._effort[self._joints][:, None]
         return np.concatenate([share, -share], axis=1) - 1.0
 
     def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
-        used = np.flatnonzero(self._parameters)
+        regressor, parameters = self._torques.regressor, self._torques.parameters
+        used = np.flatnonzero(parameters)
         for weight, joint in zip(weights, self._joints, strict=True):
-            slots = np.full((len(self._parameters), len(self._effort)), -1)
+            slots = np.full((len(parameters), len(self._effort)), -1)
             slots[used, joint] = np.arange(len(used))
-            cotangent = np.outer(self._parameters[used], both_sides(weight) / self._effort[joint])
-            by_motion = regressor_gradient(self._regressor, Motion(*motion[:3]), slots, cotangent)
+            cotangent = np.outer(parameters[used], both_sides(weight) / self._effort[joint])
+            by_motion = regressor_gradient(regressor, Motion(*motion[:3]), slots, cotangent)
             yield (*by_motion, np.zeros_like(motion[3]))
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """See `Requirement`."""
-        torque, model, limit = self._torque(motion), self._regressor.model, self._effort
+        torque, model, limit = self._torques.of(motion), self._torques.regressor.model, self._effort
         return tuple(
             nearer(f"effort of {model.joint_names[j]}", model.effort_units[j], t, torque[j], -limit[j], limit[j])
             for j in self._joints

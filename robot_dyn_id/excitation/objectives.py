@@ -2,8 +2,9 @@
 
 All take M, shape (p, p): the information of a motion (`Information.matrix`) or of several (a sum), with what is known
 from earlier recordings added (the inverse of their covariance). They return the figure and its derivatives by the
-entries of M, a symmetric matrix that `Information.pull_back` continues with. Where M leaves a combination of parameters
-open, the figure is infinite, and the derivatives, which would show no way, are 0.
+entries of M, a symmetric matrix that `Information.pull_back` continues with; these only when they are asked for: line
+searches want values, and eigenvalues alone cost less than half. Where M leaves a combination of parameters open, the
+figure is infinite, and the derivatives, which would show no way, are 0.
 
 References: Pukelsheim, Optimal Design of Experiments, 2006; Magnus, On differentiating eigenvalues and eigenvectors,
 1985.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,8 +28,14 @@ from robot_dyn_id.regressor import Integers
 SINGULAR = 1e-12
 """Eigenvalues of M below this share of the largest are rounding: sums of squares show no more."""
 
-Score = tuple[float, Array]
-"""A figure and its derivatives by the entries of M, shape (p, p)."""
+
+@dataclass(frozen=True)
+class Score:
+    """A figure, and a function that works out its derivatives: by the entries of M, shape (p, p), unless told."""
+
+    value: float
+    slope: Callable[[], Array]
+
 
 Objective = Callable[[Array], Score]
 
@@ -41,7 +49,7 @@ def d_optimal(information: Array) -> Score:
     if known is None:
         return _open(information)
     covariance, log_determinant = known
-    return -log_determinant / len(information), -covariance / len(information)
+    return Score(-log_determinant / len(information), lambda: -covariance / len(information))
 
 
 def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLike = 1.0) -> Score:
@@ -64,7 +72,7 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
     if known is None:
         return _open(information)
     spread = known[0][members] / factors[:, None]
-    return float(np.sum(spread[:, members].diagonal() / factors)), -spread.T @ spread
+    return Score(float(np.sum(spread[:, members].diagonal() / factors)), lambda: -spread.T @ spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +100,8 @@ class Condition:
         spectrum = _spectrum(information, factors)
         if spectrum is None:
             return _open(information)
-        (high, above), (low, below) = (spectrum.mean(power) for power in (self.sharpness, -self.sharpness))
-        return 0.5 * (high - low), 0.5 * (above - below)
+        high, low = spectrum.mean(self.sharpness), spectrum.mean(-self.sharpness)
+        return Score(0.5 * (high.value - low.value), lambda: 0.5 * (high.slope() - low.slope()))
 
 
 condition = Condition()
@@ -120,7 +128,8 @@ def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
     spectrum = _spectrum(information, None if scale is None else _positive(scale, len(information), "weakest"))
     if spectrum is None:
         return _open(information)
-    return float(1.0 / spectrum.values[0]), -spectrum.slope(0) / spectrum.values[0] ** 2
+    least = spectrum.values[0]
+    return Score(float(1.0 / least), lambda: -spectrum.slope(0) / least**2)
 
 
 def softened(objective: Objective, sharpness: float) -> Objective:
@@ -145,7 +154,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 def _open(information: Array) -> Score:
     """Of an M that leaves a combination of parameters open."""
-    return float("inf"), np.zeros_like(information)
+    return Score(float("inf"), lambda: np.zeros_like(information))
 
 
 def _positive(scale: ArrayLike, p: int, name: str) -> Array:
@@ -182,13 +191,20 @@ class _Spectrum:
 
     Attributes:
         values: ascending, shape (p,).
-        vectors: as columns, each times the factors, shape (p, p).
+        scaled: M with the factors, shape (p, p).
+        factors: shape (p,).
         normed: whether the factors are those that make the diagonal 1, and change with M.
     """
 
     values: Array
-    vectors: Array
+    scaled: Array
+    factors: Array
     normed: bool
+
+    @cached_property
+    def vectors(self) -> Array:
+        """As columns, each times the factors, shape (p, p)."""
+        return np.asarray(self.factors[:, None] * np.linalg.eigh(self.scaled)[1])
 
     def slope(self, number: int) -> Array:
         """Derivatives of an eigenvalue by the entries of M."""
@@ -200,11 +216,11 @@ class _Spectrum:
         That is the logarithm of the largest eigenvalue for an infinite power, of the smallest for minus infinity.
         """
         if np.isinf(power):
-            number = -1 if power > 0.0 else 0
-            return float(np.log(self.values[number])), self.slope(number % len(self.values)) / self.values[number]
-        logarithms = np.log(self.values)
-        shares = softmax(power * logarithms)
-        return float(logsumexp(power * logarithms) / power), self._slope(shares / self.values)
+            number = len(self.values) - 1 if power > 0.0 else 0
+            extreme = self.values[number]
+            return Score(float(np.log(extreme)), lambda: self.slope(number) / extreme)
+        raised = power * np.log(self.values)
+        return Score(float(logsumexp(raised) / power), lambda: self._slope(softmax(raised) / self.values))
 
     def _slope(self, weights: Array) -> Array:
         """Derivatives by the entries of M of a number, from those by the eigenvalues, shape (p,)."""
@@ -220,5 +236,9 @@ def _spectrum(information: Array, factors: Array | None) -> _Spectrum | None:
     if norms is None:
         return None
     used = 1.0 / norms if factors is None else factors
-    values, vectors = np.linalg.eigh(information * np.outer(used, used))
-    return _Spectrum(values, used[:, None] * vectors, factors is None) if values[0] > SINGULAR * values[-1] else None
+    scaled = information * np.outer(used, used)
+    # from the upper triangle, matrices whose diagonal spans decades lose digits of their small eigenvalues
+    values, _, failed = lapack.dsyev(scaled, compute_v=0, lower=1)
+    if failed or not values[0] > SINGULAR * values[-1]:
+        return None
+    return _Spectrum(values, scaled, used, factors is None)

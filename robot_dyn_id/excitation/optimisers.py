@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.optimize import minimize
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design_problem import COARSE, FINER, DesignProblem
+from robot_dyn_id.excitation.objectives import Score
 
 FIRST_STEPS = 60
 """Iterations of a gradient search on the coarse grid; what comes of them tells which starts are worth more."""
@@ -97,14 +99,20 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
 
 def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
     """Follow the gradients, for a number of steps at most."""
+
+    @lru_cache(maxsize=1)
+    def score(x: bytes) -> Score:
+        """Line searches ask for values; the gradient is wanted where the last of them ended."""
+        return problem.score(np.frombuffer(x))
+
     requirements = {
         "type": "ineq",
         "fun": lambda x: -problem.excess(x),
         "jac": lambda x: -problem.excess_slopes(x),
     }
     found = minimize(
-        problem.score, x, jac=True, method="SLSQP", constraints=requirements,
-        options={"maxiter": steps, "ftol": tolerance},
+        lambda x: score(x.tobytes()).value, x, jac=lambda x: score(x.tobytes()).slope(), method="SLSQP",
+        constraints=requirements, options={"maxiter": steps, "ftol": tolerance},
     )  # fmt: skip
     return found.x if np.all(np.isfinite(found.x)) else x
 

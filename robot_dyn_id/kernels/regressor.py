@@ -281,9 +281,9 @@ def regressor_tiles(  # type: ignore[no-untyped-def]
     -1 for none, shape (pairs, 10); and `out`, shape (slots, N).
     """
     bodies, pairs = parent.shape[0], pair_from.shape[0]
-    now = np.zeros((ROWS, WIDTH))
-    states = np.zeros((bodies * STATE, WIDTH))
-    twists = np.zeros((pairs * 6 + 6, WIDTH))  # the last is that of the base, which never moves
+    now, states = np.empty((ROWS, WIDTH)), np.empty((bodies * STATE, WIDTH))
+    twists = np.empty((pairs * 6 + 6, WIDTH))
+    twists[pairs * 6 :] = 0.0  # the last is that of the base, which never moves
     twist, carried = np.arange(pairs + 1), np.zeros(pairs, dtype=np.int64)
     twist_places(pair_from, pair_gain, twist, carried)
     for start in range(0, q.shape[1], TILE):

@@ -92,13 +92,15 @@ def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
     `out`: the derivatives by the entries. It fills `by_q`, `by_dq` and `by_ddq`, shape (b, N) each.
     """
     bodies, pairs = parent.shape[0], pair_from.shape[0]
-    now = np.zeros((ALL_ROWS, WIDTH))
-    states = np.zeros((bodies * STATE, WIDTH))
-    linear = np.zeros((bodies * 3, WIDTH))
-    own = np.zeros((bodies * 6, WIDTH))
-    kept = np.zeros((bodies * KEEP, WIDTH))
-    twists = np.zeros((pairs * 6 + 6, WIDTH))
-    wrenches = np.zeros((pairs * 6 + 6, WIDTH))  # the last takes what reaches the base
+    now = np.empty((ALL_ROWS, WIDTH))
+    states = np.empty((bodies * STATE, WIDTH))
+    linear = np.empty((bodies * 3, WIDTH))
+    own = np.empty((bodies * 6, WIDTH))
+    kept = np.empty((bodies * KEEP, WIDTH))
+    twists = np.empty((pairs * 6 + 6, WIDTH))
+    twists[pairs * 6 :] = 0.0
+    wrenches = np.empty((pairs * 6 + 6, WIDTH))
+    wrenches[pairs * 6 :] = 0.0  # the last takes what reaches the base
     twist, carried = np.arange(pairs + 1), np.zeros(pairs, dtype=np.int64)
     twist_places(pair_from, pair_gain, twist, carried)
     for start in range(0, q.shape[1], TILE):
