@@ -120,7 +120,7 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
 
 
 def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -> str:
-    """A simulator of the identified model follows the robot; why not, if it does not, which leaves the model as it is."""
+    """A simulator of the identified model follows the robot; why not, if it does not: the model stays what it is."""
     from sensor_msgs.msg import JointState
 
     from robot_dyn_id.nodes.contract import SENSOR
