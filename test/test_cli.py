@@ -224,7 +224,7 @@ class TestAnswers:
         words = ("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
         code, out, err = cli(*words)
         assert (code, out, (tmp_path / "parameters.yaml").read_text()) == (2, "", "old")
-        said_one_line(err, "holds the results of an earlier run; give another folder, or --force to replace it")
+        said_one_line(err, "holds the results of an earlier run; give another folder, or --force to replace them")
         code, *_ = cli(*words, "--force")
         assert code == 0
         assert (tmp_path / "parameters.yaml").read_bytes() == (files / "parameters.yaml").read_bytes()
