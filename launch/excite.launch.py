@@ -15,6 +15,7 @@ def generate_launch_description():
                 "excitation_publisher",
                 ["urdf", "start", "trajectory", "speed_scale", "amplitude_scale", "dry_run"],
                 command_topic="{controller}/joint_trajectory",
+                command_action="{controller}/follow_joint_trajectory",
             ),
             node("recorder", folder="{bag}"),
         ]

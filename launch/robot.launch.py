@@ -11,7 +11,12 @@ def generate_launch_description():
             *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "folder", "settings"),
             *arguments("controller", "start"),
             needs_configuration(),
-            node("excitation_publisher", ["urdf", "start"], command_topic="{controller}/joint_trajectory"),
+            node(
+                "excitation_publisher",
+                ["urdf", "start"],
+                command_topic="{controller}/joint_trajectory",
+                command_action="{controller}/follow_joint_trajectory",
+            ),
             node("recorder", folder="{bag}"),
             node("identifier", ["urdf", "folder"], config="{settings}"),
             node("monitor"),

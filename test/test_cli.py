@@ -186,9 +186,27 @@ class TestAnswers:
         assert constants.get("improved_stribeck.stribeck_velocity", 0.3) == 0.3
         code, out, _ = cli("base", *run, "--json")
         assert any("Ir_both" in parameter["expression"] for parameter in json.loads(out)["parameters"])
-        code, _, error = cli("identify", files / "data.npz", *run, "--out", tmp_path, "--friction", "temperature")
+        run = (*run, "--out", tmp_path / "other")
+        code, _, error = cli("identify", files / "data.npz", *run, "--friction", "temperature")
         assert code == 3
         assert "data.npz" in error and "term temperature_coulomb needs the temperatures of the joints" in error
+
+    def test_validate_writes_only_where_it_is_told_to(self, files, tmp_path, cli, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        words = (
+            "validate",
+            files / "other.npz",
+            "--robot",
+            files / "arm.urdf",
+            "--parameters",
+            files / "parameters.yaml",
+        )
+        code, out, _ = cli(*words)
+        assert (code, list(tmp_path.iterdir())) == (0, [])
+        assert "verdict: good" in out and "--out DIR" in out
+        code, out, _ = cli(*words, "--out", "there")
+        assert code == 0
+        assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["report.html", "report.json"]
 
     def test_a_bad_verdict_exits_with_1(self, files, tmp_path, cli):
         stored = (files / "parameters.yaml").read_text()
@@ -201,9 +219,13 @@ class TestAnswers:
         assert code == 1
         assert json.loads(out)["verdict"] == "bad"
 
-    def test_the_prior_run_is_replaced_as_a_whole(self, files, tmp_path, cli):
+    def test_the_prior_run_is_replaced_as_a_whole_but_only_if_asked(self, files, tmp_path, cli):
         (tmp_path / "parameters.yaml").write_text("old")
-        code, *_ = cli("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
+        words = ("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
+        code, out, err = cli(*words)
+        assert (code, out, (tmp_path / "parameters.yaml").read_text()) == (2, "", "old")
+        said_one_line(err, "holds the results of an earlier run; give another folder, or --force to replace them")
+        code, *_ = cli(*words, "--force")
         assert code == 0
         assert (tmp_path / "parameters.yaml").read_bytes() == (files / "parameters.yaml").read_bytes()
         assert sorted(p.name for p in tmp_path.iterdir()) == ["parameters.yaml", "report.html", "report.json"]
@@ -417,7 +439,7 @@ def untouched(folder):
 def test_every_bad_input_is_one_line_and_leaves_the_outputs_alone(name, files, out, tmp_path, recording, cli):
     make, expected, words = BAD[name]
     given = make(tmp_path, recording)
-    code, stdout, err = cli("identify", "--robot", files / "arm.urdf", "--out", out, *given, "--json")
+    code, stdout, err = cli("identify", "--robot", files / "arm.urdf", "--out", out, *given, "--json", "--force")
     assert code == expected, err
     assert stdout == ""
     said_one_line(err, words)
@@ -525,7 +547,7 @@ REPAIRED = {
 def test_what_can_be_repaired_is_counted(name, files, out, tmp_path, recording, cli):
     make, dropped, words = REPAIRED[name]
     given = make(tmp_path, recording)
-    code, stdout, err = cli("identify", *given, "--robot", files / "arm.urdf", "--out", out, "--json")
+    code, stdout, err = cli("identify", *given, "--robot", files / "arm.urdf", "--out", out, "--json", "--force")
     assert code == 0, err
     answer = json.loads(stdout)
     assert answer["rows"]["dropped"] == dropped
@@ -591,7 +613,7 @@ os.execvp(sys.argv[1], sys.argv[1:])"""
     ids=["early", "late", "terminated"],
 )
 def test_ctrl_c(when, how, files, out, long_recording):
-    words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json"]
+    words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", LISTENING, *COMMAND, *map(str, words)]
     with subprocess.Popen(

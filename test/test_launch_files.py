@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from robot_dyn_id.design_settings import read_design_settings
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.nodes.excitation_settings import ExcitationSettings
 from robot_dyn_id.nodes.ros_parameters import table
 from robot_dyn_id.nodes.tables import NODES
+from robot_dyn_id.robot import RobotModel
 
 ROOT = Path(__file__).parents[1]
 LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -81,6 +84,19 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
             assert parameter in rows, f"{key}: {parameter}"
             values = tuple(value) if isinstance(value, list) else value
             assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
+
+
+@pytest.mark.parametrize("name", ["iiwa", "panda", "planar3r", "ur"])
+def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs_it(name):
+    node = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())["/**/excitation_publisher"]["ros__parameters"]
+    joints = node.get("joints") or RobotModel.from_urdf(ROOT / "urdf" / f"{name}.urdf").joint_names
+    run, designed = ExcitationSettings(**node), read_design_settings(ROOT / "config" / "design" / f"{name}.yaml")
+    most = run.acceleration if len(run.acceleration) > 1 else [*run.acceleration] * len(joints)
+    wanted = designed.acceleration
+    assert {*wanted, *designed.posture, *designed.noise} <= {*joints, "all"}
+    assert all(wanted.get(joint, wanted.get("all")) <= limit for joint, limit in zip(joints, most, strict=True))
+    assert designed.velocity_scale <= run.velocity_scale
+    assert designed.margin >= run.position_margin
 
 
 def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():

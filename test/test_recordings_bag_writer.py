@@ -126,7 +126,9 @@ def test_an_empty_bag(tmp_path):
     BagWriter(tmp_path / "bag").close()
     with Reader(tmp_path / "bag") as reader:
         assert reader.message_count == 0
-    with pytest.raises(InputError, match="it holds no topic at all"):
+    with pytest.raises(
+        InputError, match="holds no topic at all, its recorder was ended before the first message; record it again"
+    ):
         open_recording(tmp_path / "bag")
 
 
@@ -253,3 +255,23 @@ def test_simulated_joint_states(tmp_path, velocity, effort):
     recording = open_recording(tmp_path / "bag")
     assert recording.topic == "/sim/joint_states"
     np.testing.assert_array_equal(samples(recording).q, long.q)
+
+
+@pytest.mark.parametrize(
+    ("done", "words"),
+    [
+        ("", "killed_0.mcap: the file is empty: its recorder was ended before the first message"),
+        ("bag.flush()", "killed: holds no topic at all, its recorder was ended before the first message"),
+    ],
+    ids=["nothing", "head"],
+)
+def test_a_bag_whose_recorder_was_killed_before_the_first_message_says_so(tmp_path, done, words):
+    code = (
+        "import os, signal, sys\nfrom robot_dyn_id.recordings.bag_writer import BagWriter\n"
+        f"bag = BagWriter(sys.argv[1])\n{done}\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "killed"], check=False, timeout=60)
+    with pytest.raises(InputError, match=words) as error:
+        open_recording(tmp_path / "killed")
+    assert "was ended before the first message; record it again" in str(error.value)
+    assert "\n" not in str(error.value)

@@ -8,7 +8,7 @@ import pytest
 from simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.feedback import Feedback, Moment
+from robot_dyn_id.excitation.feedback import REST_SPEED, Feedback, Moment
 from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
 from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint
@@ -217,7 +217,7 @@ FAULTS = {
     halted: r"the stamps of the joint states stand still for 0\.1\d s, more than 0.1 s",
     not_a_number: "joint elbow: its measured position is nan",
     missing: "joint states lack elbow",
-    far: r"joint wrist is 0\.6 rad away from its command, more than 0.2 rad",
+    far: r"tracking error: joint wrist is 0\.6 rad away from its command, more than 0.2 rad",
     outside: r"joint elbow is at .* rad, outside its limits -2 to 3 rad",
     fast: rf"joint elbow: its measured velocity is {-1.2 * LIMITS.velocity[1]:.4g} rad/s, more than {SPEED[1]:.4g} rad/s",
     blocked: r"joint elbow: its measured effort is -12.5 N m, more than 10 N m",
@@ -264,6 +264,63 @@ def test_who_was_held_up_listens_before_it_judges_but_only_once():
     cell = Cell().brought_to(Phase.RUNNING)
     cell.speak = False
     assert (held_up(), held_up()) == (Phase.RUNNING, Phase.FAULT)
+
+
+def test_who_was_just_made_is_not_ready_before_joint_states_are_there():
+    cell = Cell()
+    cell.speak = False
+    assert {cell.step() for _ in range(10)} == {Phase.WAITING}
+
+
+def test_a_tracking_error_names_what_it_may_come_from():
+    cell = Cell().brought_to(Phase.RUNNING)
+    assert np.abs(cell.supervisor.command.state(cell.t)[1])[1] > REST_SPEED
+    cell.offset, cell.velocity = np.array([0.0, 0.3, 0.0]), np.zeros(3)
+    assert cell.step() == Phase.FAULT
+    assert cell.supervisor.reason.endswith(
+        "more than 0.2 rad; it stands still: the controller does not follow the command, or got it late"
+    )
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.steady, cell.t = cell.steady + 0.4, cell.t + 0.4
+    cell.step(5)
+    cell.offset = np.array([0.0, 0.3, 0.0])
+    assert cell.step() == Phase.FAULT
+    assert cell.supervisor.reason.endswith("; this node was held up for 0.41 s just before: its commands came late")
+    cell = Cell().brought_to(Phase.FAULT)
+    assert cell.supervisor.reason.endswith("more than 0.2 rad")
+
+
+def test_what_has_begun_tells_its_steps_and_takes_as_long_as_it_says():
+    cell = Cell().brought_to(Phase.READY)
+    assert cell.supervisor.outlook() == ""
+    began = cell.t
+    assert cell.start() == ""
+    told = re.fullmatch(
+        r"approaches the excitation \((.*) s\), follows it \(4\.0 s\), returns \((.*) s\): (.*) s in all",
+        cell.supervisor.outlook(),
+    )
+    lead, back, whole = (float(number) for number in told.groups())
+    assert whole == pytest.approx(lead + 4.0 + back, abs=0.11)
+    cell.until(Phase.DONE)
+    assert cell.t - began == pytest.approx(whole, abs=0.1)
+    assert Cell(returns=False).supervisor.outlook() == ""
+    once = Cell(returns=False).brought_to(Phase.APPROACHING)
+    assert "returns" not in once.supervisor.outlook()
+
+
+def test_what_the_controller_gives_up_is_a_fault_without_a_new_motion():
+    for phase in (Phase.APPROACHING, Phase.RUNNING, Phase.STOPPING, Phase.DONE):
+        cell = Cell().brought_to(phase)
+        elapsed = cell.supervisor.elapsed(cell.now)
+        cell.supervisor.abandon(cell.now, "the controller aborted the motion")
+        assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.FAULT, "the controller aborted the motion")
+        assert (cell.supervisor.command, cell.supervisor.elapsed(cell.now)) == (None, elapsed)
+        cell.step(50)
+        assert cell.supervisor.command is None and cell.supervisor.at_rest(cell.now)
+        assert cell.start() == ""
+    cell = Cell().brought_to(Phase.FAULT)
+    cell.supervisor.abandon(cell.now, "the controller rejected the motion")
+    assert re.match(r"tracking error: .* rad; the controller rejected the motion$", cell.supervisor.reason)
 
 
 @pytest.mark.parametrize("fault", [silent, not_a_number, missing, deserted], ids=lambda fault: fault.__name__)

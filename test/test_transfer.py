@@ -8,9 +8,9 @@ from simulated import LIFT
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.command import Command
 from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import look_ahead, sample
-from robot_dyn_id.excitation.supervision import Command
 from robot_dyn_id.excitation.trajectory import check_limits
 from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint, approach, enter
 from robot_dyn_id.robot import RobotModel

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from scipy.interpolate import CubicSpline
 from robot_dyn_id.cli import progress
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import DeadlineError
+from robot_dyn_id.errors import DeadlineError, RobotDynIdError
 from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, output_folder, write_report
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.recordings import open_recording
@@ -57,8 +59,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     plant.write_text(heavier(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8")), encoding="utf-8")
     keep_to_this_host()
     with Composition() as ros:
-        truth, motion = _identify(ros, folder, plant, arguments.seed)
-    summary = _with_truth(folder, truth, motion, time.monotonic() - begin)
+        truth, motion, failure = _identify(ros, folder, plant, arguments.seed)
+    summary = _with_truth(folder, truth, motion, failure, time.monotonic() - begin)
     if not arguments.json:
         _print(folder, summary)
     return int(summary["verdict"] == "bad"), summary
@@ -76,13 +78,15 @@ def heavier(urdf: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics, Any]:
-    """All nodes, until the twin has followed the robot; the true dynamics and the held-out excitation."""
-    from sensor_msgs.msg import JointState
+def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics, Any, str]:
+    """All nodes, until the twin has followed the robot.
 
+    Returns:
+        The true dynamics, the held-out excitation, and why the twin did not follow; empty if it did.
+    """
     from robot_dyn_id.msg import IdentificationReport
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-    from robot_dyn_id.nodes.contract import LATCHED, SENSOR
+    from robot_dyn_id.nodes.contract import LATCHED
     from robot_dyn_id.nodes.excitation_settings import plan_of
     from robot_dyn_id.nodes.identifier import Identifier
     from robot_dyn_id.nodes.monitor import Monitor
@@ -107,8 +111,22 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
     ros.until(lambda: len(reports) > 0, PATIENCE, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
+    failure = ""
     if reports[0].verdict != "bad":
         ros.until(lambda: len(published) > 0, PATIENCE, "the identified parameters")
+        failure = _follow_with_twin(ros, record)
+    motion = plan_of(RobotModel.from_urdf(urdf), held_out).excitation
+    return simulator.settings.nominal(str(plant)), motion, failure
+
+
+def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -> str:
+    """A simulator of the identified model follows the robot; why not, if it does not: the model stays what it is."""
+    from sensor_msgs.msg import JointState
+
+    from robot_dyn_id.nodes.contract import SENSOR
+    from robot_dyn_id.nodes.simulator import Simulator
+
+    try:
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
         ros.until(lambda: len(states) > 0, PATIENCE, "joint states")
         twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
@@ -116,7 +134,9 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
         ros.add(Simulator, twin, arguments=tuple(word for name in names for word in ("-r", name)), namespace="twin")
         ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, PATIENCE, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
-    return simulator.settings.nominal(str(plant)), plan_of(RobotModel.from_urdf(urdf), held_out).excitation
+    except RobotDynIdError as error:
+        return f"the twin did not follow the robot: {error}"
+    return ""
 
 
 def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: tuple[Path, ...]) -> Any:
@@ -154,15 +174,17 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
     return settings
 
 
-def _with_truth(folder: Path, truth: Dynamics, motion: Any, seconds: float) -> dict[str, Any]:
+def _with_truth(folder: Path, truth: Dynamics, motion: Any, failure: str, seconds: float) -> dict[str, Any]:
     """The report with what only a simulation can tell: the error against the true torque, and the twin's motion."""
     model = Dynamics.of(read_parameters(folder / PARAMETERS))
     q, dq, ddq = (x.T for x in motion.evaluate(np.arange(0.0, motion.duration, 0.01))[:3])
     tau = truth.inverse_dynamics(q, dq, ddq)
+    report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
     return write_report(
         folder,
         noise_free_nrmse=float(np.linalg.norm(model.inverse_dynamics(q, dq, ddq) - tau) / np.linalg.norm(tau)),
-        twin=twin_agreement(folder / "twin") if (folder / "twin").exists() else None,
+        twin=twin_agreement(folder / "twin") if (folder / "twin").exists() and not failure else None,
+        warnings=[*report["warnings"], *([failure] if failure else [])],
         seconds=seconds,
         run_folder=str(folder),
     )

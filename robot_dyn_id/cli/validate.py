@@ -10,7 +10,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import print_evaluation
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics import check_robot
-from robot_dyn_id.offline import notes, open_all, output_folder, write_results
+from robot_dyn_id.offline import PAGE, notes, open_all, output_folder, write_results
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.pipeline import validate
 from robot_dyn_id.report.summary import evaluation_summary
@@ -22,25 +22,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
-    parser.add_argument(
-        "--out", default=".", metavar="DIR", help="folder for report.json and report.html (default: here)"
-    )
+    parser.add_argument("--out", metavar="DIR", help="folder for report.json and report.html (default: only print)")
     add_configuration(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Validate, write, and print."""
+    """Validate, write if asked to, and print."""
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_urdf(arguments.robot))
     recordings = open_all(arguments.data, configuration.topic)
-    folder = output_folder(arguments.out)
+    folder = output_folder(arguments.out) if arguments.out else None
     evaluation = validate(recordings, parameters, configuration.settings, progress)
     more = notes(recordings, parameters.joint_names)
     evaluation = replace(evaluation, warnings=(*evaluation.warnings, *more))
     summary = evaluation_summary(evaluation, arguments.parameters, parameters)
-    write_results(folder, summary, evaluation, parameters)
+    if folder:
+        write_results(folder, summary, evaluation, parameters)
     if not arguments.json:
         print_evaluation(evaluation)
-        print(f"report in {folder / 'report.html'}")
+        print(f"report in {folder / PAGE}" if folder else "no report was written; --out DIR writes one")
     return int(evaluation.verdict.word == "bad"), summary

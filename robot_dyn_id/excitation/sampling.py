@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.excitation.command import Command
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.supervision import Command
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.excitation.transfer import Braking
 

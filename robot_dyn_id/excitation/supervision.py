@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import MotionError
-from robot_dyn_id.excitation.feedback import Feedback, Moment
+from robot_dyn_id.excitation.command import Command
+from robot_dyn_id.excitation.feedback import REST_SPEED, Feedback, Moment
 from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.excitation.transfer import Braking, Entered, PointToPoint, enter, way_back
+from robot_dyn_id.excitation.transfer import Braking, Entered, enter, way_back
 
 GRACE = 1.0
 """How much longer than commanded a robot may take to be measured at rest [s]."""
@@ -25,6 +26,9 @@ OVERSLEPT = 0.05
 
 LISTENING = 0.03
 """After that it listens so long before it judges [s]."""
+
+MEMORY = 1.0
+"""For so long it is named as a likely cause of what happens then [s]."""
 
 
 class Phase(IntEnum):
@@ -46,36 +50,6 @@ MOVING = (*UNDER_WAY, Phase.STOPPING)
 
 STOPPED, RETURNING = "stopped as asked", "returning to where the robot stood"
 """Reasons that are no faults."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A motion that the robot is told to make.
-
-    Attributes:
-        trajectory: the motion.
-        begin: when it begins, by both clocks.
-    """
-
-    trajectory: Entered | PointToPoint | Braking
-    begin: Moment
-
-    def time(self, motion: float) -> float:
-        """Time within the trajectory [s]."""
-        return min(max(motion - self.begin.motion, 0.0), self.trajectory.duration)
-
-    def state(self, motion: float) -> tuple[Array, Array]:
-        """Position and velocity that are commanded, shape (n,) each."""
-        q, dq, _, _ = self.trajectory.evaluate(np.array([self.time(motion)]))
-        return q[:, 0], dq[:, 0]
-
-    def left(self, motion: float) -> float:
-        """Time to its end [s]; 0 at and after it."""
-        return self.trajectory.duration - self.time(motion)
-
-    def over(self, motion: float) -> bool:
-        """Whether it is at its end."""
-        return self.left(motion) <= 0.0
 
 
 class Supervisor:
@@ -109,7 +83,8 @@ class Supervisor:
         self._home: Array | None = None  # where the robot stood when it was asked to start
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
-        self._ticked = self._woke = -math.inf
+        self._ticked = self._woke = self._held_up_at = -math.inf
+        self._held_up = 0.0  # how long, then
 
     # --- what happens --------------------------------------------------------------------------------------------
 
@@ -135,8 +110,10 @@ class Supervisor:
             obstacle: why the robot cannot be commanded, such as no controller; empty if it can.
         """
         self._progress(now)
-        if now.steady - self._ticked > OVERSLEPT and self.feedback.at.steady > self._woke:
-            self._woke = now.steady
+        if math.isfinite(self._ticked) and now.steady - self._ticked > OVERSLEPT:
+            self._held_up_at, self._held_up = now.steady, now.steady - self._ticked
+            if self.feedback.at.steady > self._woke:
+                self._woke = now.steady
         self._ticked = now.steady
         # Who overslept has not listened: what was said meanwhile is read first, once, before silence is judged.
         problem = "" if now.steady - self._woke < LISTENING else self.feedback.silence(now.steady)
@@ -147,7 +124,7 @@ class Supervisor:
             elif self.phase == Phase.WAITING:
                 self.phase, self.reason = Phase.READY, ""
         elif self.phase in MOVING:
-            self._watch(now, problem or self.feedback.outside() or self._lost_track())
+            self._watch(now, problem or self.feedback.outside() or self._lost_track(now.steady))
 
     def _progress(self, now: Moment) -> None:
         """Go on to what the clock demands."""
@@ -175,13 +152,24 @@ class Supervisor:
         self.command = Command(way_back(start, self._home, self._limits), now)
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
-    def _lost_track(self) -> str:
+    def _lost_track(self, steady: float) -> str:
         error = self.tracking_error()
         for j in np.flatnonzero(np.abs(error) > self._tracking):
+            unit = self._limits.unit(j)
             return (
-                f"joint {self._limits.joint_names[j]} is {abs(error[j]):.3g} {self._limits.unit(j)} away from its "
-                f"command, more than {self._tracking[j]:g} {self._limits.unit(j)}"
+                f"tracking error: joint {self._limits.joint_names[j]} is {abs(error[j]):.3g} {unit} away from its "
+                f"command, more than {self._tracking[j]:g} {unit}{self._likely_cause(steady, int(j))}"
             )
+        return ""
+
+    def _likely_cause(self, steady: float, j: int) -> str:
+        """Why joint j was left behind, other than by its load, as far as it shows; empty if it does not."""
+        if steady - self._held_up_at < MEMORY:
+            return f"; this node was held up for {self._held_up:.2f} s just before: its commands came late"
+        assert self.command is not None
+        commanded = self.command.state(self.feedback.at.motion)[1]
+        if abs(self.feedback.velocity[j]) <= REST_SPEED < abs(commanded[j]):
+            return "; it stands still: the controller does not follow the command, or got it late"
         return ""
 
     def _watch(self, now: Moment, fault: str) -> None:
@@ -190,6 +178,15 @@ class Supervisor:
         if self.phase in UNDER_WAY:
             self._brake(now)
         self.phase, self.reason = Phase.FAULT, fault
+
+    def abandon(self, now: Moment, why: str) -> None:
+        """Take notice that the controller does not follow any more, and holds the robot or lets somebody else move it.
+
+        It is a fault without braking, which would be a motion anew, also when the motion was over. One that the
+        controller refuses in the middle of a fault is told beside that.
+        """
+        self._since, self.command = self.elapsed(now), None
+        self.phase, self.reason = Phase.FAULT, f"{self.reason}; {why}" if self.phase == Phase.FAULT else why
 
     def _brake(self, now: Moment) -> None:
         assert self.command is not None
@@ -256,6 +253,23 @@ class Supervisor:
         return self.command
 
     # --- what can be told ----------------------------------------------------------------------------------------
+
+    def outlook(self) -> str:
+        """What has been begun, and how long it takes, for people; empty while nothing is under way."""
+        if self.phase not in UNDER_WAY or self.command is None:
+            return ""
+        motion = self.command.trajectory
+        if not isinstance(motion, Entered):
+            return f"{RETURNING}, {motion.duration:.1f} s"
+        steps = [f"approaches the excitation ({motion.lead.duration:.1f} s)"]
+        steps.append(f"follows it ({motion.duration - motion.lead.duration:.1f} s)")
+        total = motion.duration
+        if self._returns and self._home is not None:
+            end = motion.evaluate(np.array([motion.duration]))[0][:, 0]
+            back = way_back(end, self._home, self._limits).duration
+            steps.append(f"returns ({back:.1f} s)")
+            total += back
+        return f"{', '.join(steps)}: {total:.1f} s in all"
 
     def elapsed(self, now: Moment) -> float:
         """Own time of the excitation [s]."""

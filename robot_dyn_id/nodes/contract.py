@@ -25,17 +25,17 @@ SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Subscriber that must lose nothing for 2 s at 1 kHz, from publishers of either reliability."""
 
-PUBLISHES, SUBSCRIBES, SERVES = "publishes", "subscribes", "serves"
+PUBLISHES, SUBSCRIBES, SERVES, SENDS = "publishes", "subscribes", "serves", "sends goals to"
 
 
 @dataclass(frozen=True)
 class Interface:
-    """A topic or service of a node, under a relative name that can be remapped.
+    """A topic, service or action of a node, under a relative name that can be remapped.
 
     Attributes:
-        kind: `PUBLISHES`, `SUBSCRIBES` or `SERVES`.
+        kind: `PUBLISHES`, `SUBSCRIBES`, `SERVES` or `SENDS`.
         name: relative; `~/` for the node's own.
-        type: class of the message or service.
+        type: class of the message or service; the name of one whose package need not be installed.
         text: what it is, one sentence without a full stop.
         qos: of topics.
     """

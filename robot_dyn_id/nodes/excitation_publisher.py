@@ -13,11 +13,12 @@ from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import preview
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
-from robot_dyn_id.nodes.command_topic import CommandTopic
+from robot_dyn_id.nodes.commands import Commands
 from robot_dyn_id.nodes.contract import (
     LATCHED,
     PUBLISHES,
     RELIABLE,
+    SENDS,
     SENSOR,
     SERVES,
     SUBSCRIBES,
@@ -25,7 +26,14 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.excitation_settings import COMMANDS, ExcitationSettings, plan_of, preview_step
+from robot_dyn_id.nodes.excitation_settings import (
+    ACTION_TYPE,
+    COMMANDS,
+    GOALS,
+    ExcitationSettings,
+    plan_of,
+    preview_step,
+)
 from robot_dyn_id.nodes.excitation_status import StatusTopic
 from robot_dyn_id.nodes.joint_state import seconds
 from robot_dyn_id.nodes.motion_clock import MotionClock
@@ -53,11 +61,12 @@ class ExcitationPublisher(RobotNode):
         DESCRIPTION,
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability", SENSOR),
         Interface(PUBLISHES, COMMANDS, JointTrajectory, "The motion; the parameter command_topic names it", RELIABLE),
+        Interface(SENDS, GOALS, ACTION_TYPE, "The motion instead, where the parameter mode is action"),
         Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
         Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),
-        Interface(SERVES, "~/start", Trigger, "Approach the excitation, run it, return; answers why not"),
+        Interface(SERVES, "~/start", Trigger, "Approach the excitation, run it, return; answers how long, or why not"),
         Interface(SERVES, "~/stop", Trigger, "Brake to rest"),
-        Interface(SERVES, "~/pause", SetBool, "Brake to rest; with false go on from there"),
+        Interface(SERVES, "~/pause", SetBool, "Brake to rest; with false go on from there, as ~/start answers"),
     )
 
     def begin(self) -> None:
@@ -74,7 +83,7 @@ class ExcitationPublisher(RobotNode):
         if settings.dry_run:  # then there is neither a topic to command by nor a supervisor that would
             self._preview = self.publisher("~/preview")
         else:
-            self._commands = CommandTopic(self, self._motion_clock)
+            self._commands = Commands(self, self._motion_clock)
         self.service("~/start", self._start)
         self.service("~/stop", self._stop)
         self.service("~/pause", self._pause)
@@ -154,9 +163,12 @@ class ExcitationPublisher(RobotNode):
     def _request(self, answer: Any, ask: Callable[[Supervisor, Moment], str]) -> Any:
         now = self._motion_clock.now()
         refusal = self._absent() if self._supervisor is None else ask(self._supervisor, now)
-        answer.success, answer.message = not refusal, refusal
+        will = self._supervisor.outlook() if self._supervisor is not None and not refusal else ""
+        answer.success, answer.message = not refusal, refusal or will
         if refusal:
             self.get_logger().warning(f"refused: {refusal}")
+        elif will:
+            self.get_logger().info(will)
         self._follow(now)
         return answer
 

@@ -16,8 +16,9 @@ from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import read_trajectory
 
-TRAJECTORY, STREAMING = "trajectory", "streaming"
+TRAJECTORY, STREAMING, ACTION = "trajectory", "streaming", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
+GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "control_msgs/action/FollowJointTrajectory"
 
 MOST_POINTS = 100_000
 """Of one message: 20 MB for seven joints."""
@@ -87,15 +88,16 @@ class ExcitationSettings:
     )
     mode: str = ros_parameter(
         TRAJECTORY,
-        "The whole motion in one message that begins when the controller receives it, or streaming: at every sample "
-        "a stamped message with the next 0.1 s and braking to rest after them",
-        choices=(TRAJECTORY, STREAMING),
+        "The whole motion in one message that begins when the controller receives it; action: the same as a goal, "
+        "whose result is watched; streaming: at every sample a stamped message with the next 0.1 s and braking to rest",
+        choices=(TRAJECTORY, STREAMING, ACTION),
     )
     rate: float = ros_parameter(100.0, "Points per second, and messages per second of streaming", unit="Hz",
                                 minimum=20.0, maximum=1000.0)  # fmt: skip
     return_to_start: bool = ros_parameter(True, "Go back to where the robot stood, once the excitation is over")
     start: bool = ros_parameter(False, "Start by itself, once, when all is ready; otherwise ~/start is waited for")
     command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
+    command_action: str = ros_parameter(GOALS, "Action of the trajectory controller, for mode action")
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
             f"{FEWEST_POINTS}: make it at least {FEWEST_POINTS / excitation.fastest:g} Hz, or the period longer"
         )
     count = excitation.duration * settings.rate
-    if settings.mode == TRAJECTORY and count > MOST_POINTS:
+    if settings.mode != STREAMING and count > MOST_POINTS:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
             f"{MOST_POINTS}: lower rate or periods, or set mode to streaming"

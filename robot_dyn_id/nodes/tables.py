@@ -62,6 +62,8 @@ def _interface(item: Interface) -> tuple[str, ...]:
 
 
 def _type(kind: Any) -> str:
+    if isinstance(kind, str):
+        return kind
     package, group, *_ = kind.__module__.split(".")
     return f"{package}/{group}/{kind.__name__}"
 

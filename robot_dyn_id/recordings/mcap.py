@@ -116,7 +116,7 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
 def _check_magic(stream: BinaryIO) -> None:
     start = stream.read(len(_MAGIC))
     if not start:
-        raise Unreadable("the file is empty; record it again")
+        raise Unreadable("the file is empty: its recorder was ended before the first message; record it again")
     if start != _MAGIC:
         raise Unreadable("not an MCAP file; give the file that the recorder wrote")
 

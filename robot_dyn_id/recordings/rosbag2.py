@@ -16,6 +16,7 @@ from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, sentences
 from robot_dyn_id.recordings.survey import Survey, decoded, survey
 
 _USUAL = "joint_states"
+_ENDED = "its recorder was ended before the first message; record it again"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def open_parts(paths: Sequence[Path], topic: str | None) -> BagRecording:
     chosen = _choose(bag.topics(), topic, bag.source)
     found = survey(lambda warn: _walk(bag, chosen, warn))
     if not found.joint_names:
-        reasons = "; ".join((*found.remarks, *sentences(found.dropped(()), "message"))) or "there is none"
+        reasons = "; ".join((*found.remarks, *sentences(found.dropped(()), "message"))) or f"there is none, {_ENDED}"
         raise InputError(f"{bag.source}: no usable JointState message on {chosen}: {reasons}")
     return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, found)
 
@@ -130,8 +131,10 @@ def _choose(topics: Mapping[str, str], topic: str | None, source: str) -> str:
         InputError: there is none, or more than one that could be meant.
     """
     fitting = [name for name, kind in topics.items() if kind == TYPE_NAME]
+    if not topics:
+        raise InputError(f"{source}: holds no topic at all, {_ENDED}")
     if not fitting:
-        held = ", ".join(f"{name} ({kind})" for name, kind in topics.items()) or "no topic at all"
+        held = ", ".join(f"{name} ({kind})" for name, kind in topics.items())
         raise InputError(f"{source}: no topic of type {TYPE_NAME}; it holds {held}")
     if topic is not None:
         for name in (topic, f"/{topic}"):
