@@ -16,10 +16,8 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design_problem import COARSE, FINER, DesignProblem
 from robot_dyn_id.excitation.objectives import Score
 
-FIRST_STEPS = 60
-"""Iterations of a gradient search on the coarse grid; what comes of them tells which starts are worth more."""
-
-LAST_STEPS = 300
+COARSE_SHARE = 5
+"""A gradient search has a fifth of its iterations on the coarse grid: enough to tell which starts are worth more."""
 
 SOFT, SHARP = 30.0, 100.0
 """Sharpness of objectives whose own gradient jumps; see `objectives.softened`."""
@@ -42,12 +40,14 @@ class Effort:
         draws: random motions that are compared at first.
         starts: how many of them a gradient search begins from.
         finished: how many of these are carried to their end.
+        steps: iterations of a gradient search at most.
         population, generations: of searches that keep a population.
     """
 
     draws: int = 200
     starts: int = 16
     finished: int = 6
+    steps: int = 300
     population: int = 60
     generations: int = 150
 
@@ -61,8 +61,8 @@ class Effort:
             raise UsageError(
                 f"a search needs 1 <= finished <= starts <= draws, not {self.finished}, {self.starts}, {self.draws}"
             )
-        if self.population < 4 or self.generations < 1:
-            raise UsageError("a search needs a population of at least 4 and at least one generation")
+        if self.population < 4 or self.generations < 1 or self.steps < 1:
+            raise UsageError("a search needs a population of at least 4, and at least one generation and one step")
 
 
 Search = Callable[[DesignProblem, np.random.Generator, Effort], Iterator[tuple[Array, str]]]
@@ -81,7 +81,7 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
     figures = [coarse.figure(x) for x in drawn]
     begun = []
     for number, start in enumerate(np.argsort(figures, kind="stable")[: effort.starts], start=1):
-        x = _descend(coarse, drawn[start], FIRST_STEPS)
+        x = _descend(coarse, drawn[start], -(-effort.steps // COARSE_SHARE))
         within = problem.brought_in(x)
         # what is still beyond then, collisions say, a few more steps will mend if it is little
         begun.append((problem.figure(within) + max(0.0, float(coarse.excess(within).max())), x))
@@ -89,12 +89,12 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
     begun.sort(key=lambda pair: pair[0])
     best, figure = begun[0][1], np.inf
     for number, (_, start_x) in enumerate(begun[: effort.finished], start=1):
-        x = _descend(finer.softened(SOFT), start_x, LAST_STEPS)
-        x = x if finer.softened(SHARP) is finer else _descend(finer.softened(SHARP), x, LAST_STEPS)
+        x = _descend(finer.softened(SOFT), start_x, effort.steps)
+        x = x if finer.softened(SHARP) is finer else _descend(finer.softened(SHARP), x, effort.steps)
         yield x, f"finish {number} of {effort.finished}"
         if (reached := problem.figure(problem.brought_in(x))) < figure:
             best, figure = x, reached
-    yield _descend(problem.tightened(TIGHT).softened(SHARPEST), best, LAST_STEPS, FINE_TOLERANCE), "polish"
+    yield _descend(problem.tightened(TIGHT).softened(SHARPEST), best, effort.steps, FINE_TOLERANCE), "polish"
 
 
 def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
