@@ -31,7 +31,10 @@ def test_a_planar_joint_with_posture_and_frequency_free():
 
 def test_logistic_strokes_within_the_limits():
     figure, beyond, _ = paper_designs.strokes("joint2")
-    assert 2.0 * figure <= paper_designs.LOGISTIC and beyond <= 1e-9  # joint 1 has the same columns
+    assert 2.0 * figure <= paper_designs.LOGISTIC  # joint 1 has the same columns
+    # limits are kept on a grid of 1 ms, this is another one: a peak between two instants of it, of a wave of 1 rad/s,
+    # is by (0.5 ms 1 rad/s)^2 / 2 = 1.3e-7 higher
+    assert beyond <= 1.3e-7
 
 
 def test_polynomials_of_the_paper_reach_the_exact_optimum():
