@@ -99,7 +99,7 @@ def test_gradients_are_exact_with_all_of_it(demands):
     assert np.isfinite(problem.figure(x))
     # M of logistic strokes this fast has a condition number of 2e8: a smaller step would tell rounding errors
     step = 1e-4 if demands["form"] == "logistic" else 1e-6
-    assert slope_error(problem.figure, lambda x: problem.score(x)[1], x, step=step) < 1e-6
+    assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x, step=step) < 1e-6
     assert slope_error(problem.excess, problem.excess_slopes, x) < 1e-6
 
 
