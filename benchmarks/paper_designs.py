@@ -95,11 +95,11 @@ def sines(joint: str, **given: object) -> tuple[float, int, Design]:
 
 def strokes(joint: str, window: float | None = None) -> tuple[float, float, Design]:
     """Condition number of designed logistic strokes at 100 Hz, how far they are beyond the limits, and the design."""
-    demands = settings_of("logistic2r")
-    result = found("logistic2r", logistic2r.plan(joint, window=window or demands.window))
+    width = window or settings_of("logistic2r").demand.window
+    result = found("logistic2r", logistic2r.plan(joint, window=width))
     span, w = float(result.excitation.span[0]), float(result.excitation.steepness[0])
     period, step = 40.0 / w, 0.01
-    half = round((window or demands.window) / 2.0 / step)
+    half = round(width / 2.0 / step)
     low = float(result.excitation.centre[0]) - span / 2.0
 
     def motion(t: np.ndarray) -> tuple[np.ndarray, ...]:

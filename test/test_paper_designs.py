@@ -31,7 +31,10 @@ def test_a_planar_joint_with_posture_and_frequency_free():
 
 def test_logistic_strokes_within_the_limits():
     figure, beyond, _ = paper_designs.strokes("joint2")
-    assert 2.0 * figure <= paper_designs.LOGISTIC and beyond <= 1e-9  # joint 1 has the same columns
+    assert 2.0 * figure <= paper_designs.LOGISTIC  # joint 1 has the same columns
+    # limits are kept on a grid of 1 ms, this is another one: a peak between two instants of it, of a wave of 1 rad/s,
+    # is by (0.5 ms 1 rad/s)^2 / 2 = 1.3e-7 higher
+    assert beyond <= 1.3e-7
 
 
 def test_polynomials_of_the_paper_reach_the_exact_optimum():
@@ -96,7 +99,7 @@ def test_gradients_are_exact_with_all_of_it(demands):
     assert np.isfinite(problem.figure(x))
     # M of logistic strokes this fast has a condition number of 2e8: a smaller step would tell rounding errors
     step = 1e-4 if demands["form"] == "logistic" else 1e-6
-    assert slope_error(problem.figure, lambda x: problem.score(x)[1], x, step=step) < 1e-6
+    assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x, step=step) < 1e-6
     assert slope_error(problem.excess, problem.excess_slopes, x) < 1e-6
 
 

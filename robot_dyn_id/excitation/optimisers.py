@@ -19,6 +19,9 @@ from robot_dyn_id.excitation.objectives import Score
 COARSE_SHARE = 5
 """A gradient search has a fifth of its iterations on the coarse grid: enough to tell which starts are worth more."""
 
+POLISH_STEPS = 20
+"""Of the polish, which looks at all instants: the motion is nearly there, and what is left is a step to the limits."""
+
 SOFT, SHARP = 30.0, 100.0
 """Sharpness of objectives whose own gradient jumps; see `objectives.softened`."""
 
@@ -94,7 +97,7 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
         yield x, f"finish {number} of {effort.finished}"
         if (reached := problem.figure(problem.brought_in(x))) < figure:
             best, figure = x, reached
-    yield _descend(problem.tightened(TIGHT).softened(SHARPEST), best, effort.steps, FINE_TOLERANCE), "polish"
+    yield _descend(problem.tightened(TIGHT).softened(SHARPEST), best, POLISH_STEPS, FINE_TOLERANCE), "polish"
 
 
 def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
