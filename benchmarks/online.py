@@ -1,6 +1,7 @@
 """Changes of a robot that works: how soon a payload is seen and weighed, false alarms, and what a moment costs.
 
-A 7-axis arm, identified from 60 s with the same noise (autoregressive, 0.1 s), moves at random; 60 s are learned from.
+A 7-axis arm, identified from 60 s with the same noise (autoregressive, 0.1 s), repeats a random period;
+60 s are learned from.
 
     python benchmarks/online.py --seeds 10 --minutes 30 --processes 2
 """
