@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dyn_id.base_parameters import BaseParameters
 from robot_dyn_id.consistency import is_consistent
@@ -52,7 +54,7 @@ def assemble(
         units=base.units,
         values=estimate.values,
         standard_deviations=estimate.standard_deviations,
-        status=_status(base.names, estimate),
+        status=_status(estimate.values, estimate.standard_deviations, np.isin(base.names, estimate.unseen)),
         covariance=estimate.covariance,
         column_names=base.column_names,
         mapping=base.mapping,
@@ -95,8 +97,32 @@ def _representative(base: BaseParameters, estimate: Estimate) -> Array:
     return full
 
 
-def _status(names: Sequence[str], estimate: Estimate) -> tuple[str, ...]:
-    sigma = estimate.standard_deviations
-    weak = ~(sigma <= WEAK * np.abs(estimate.values))
-    unseen = np.isin(names, estimate.unseen)
+def _status(values: Array, sigma: Array, unseen: NDArray[np.bool_]) -> tuple[str, ...]:
+    weak = ~(sigma <= WEAK * np.abs(values))
     return tuple(np.where(unseen | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
+
+
+def retold(parameters: ParameterSet, values: Array, covariance: Array, estimator: str) -> ParameterSet:
+    """A parameter set with other base values, shape (p,), and their covariance, (p, p).
+
+    The representative moves in the independent columns; what the recordings told beside (ranges, held-out errors,
+    verdict) is left as it was.
+    """
+    independent = parameters.independent_columns.astype(np.int64)
+    inertial = len(parameters.standard_parameters)
+    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
+    full[independent] += values - parameters.values
+    spread, sigma = np.full(len(full), np.inf), np.sqrt(np.diag(covariance))
+    spread[independent] = sigma
+    return replace(
+        parameters,
+        values=values,
+        covariance=covariance,
+        standard_deviations=sigma,
+        status=_status(values, sigma, np.zeros(len(values), dtype=bool)),
+        standard_parameters=full[:inertial],
+        physically_consistent=is_consistent(full[:inertial]),
+        term_values=full[inertial:],
+        term_standard_deviations=spread[inertial:],
+        estimator=estimator,
+    )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dyn_id.assembly import retold
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import Motion, Regressor, regressor_of
 
@@ -99,14 +102,17 @@ class Residual:
 
 
 class ResidualMonitor:
-    """Residuals of a parameter set along joint states, and how large they are where the joints move.
+    """Residuals of a parameter set along joint states, how large they are where the joints move, and what has changed.
 
     Attributes:
         parameters: the set.
+        watch: looks for changes in the residuals.
         longest_gap: silence after which the filter begins anew [s].
     """
 
-    def __init__(self, parameters: ParameterSet, cutoff: float, window: float, longest_gap: float = 0.1) -> None:
+    def __init__(
+        self, parameters: ParameterSet, cutoff: float, window: float, longest_gap: float = 0.1, **watch: Any
+    ) -> None:
         """Begin.
 
         Args:
@@ -114,14 +120,16 @@ class ResidualMonitor:
             cutoff: of the filter [Hz].
             window: motion that is judged, the latest [s]; in parts of `PART`.
             longest_gap: see above.
+            **watch: options of `ModelWatch`.
 
         Raises:
-            InputError: a set that this version cannot read.
+            InputError: a set that this version cannot read; see `ModelWatch`.
         """
         self.parameters, self.longest_gap = parameters, longest_gap
         self._regressor: Regressor = regressor_of(parameters)
         self._columns = parameters.independent_columns.astype(np.int64)
         self._filter = CausalFilter(cutoff)
+        self.watch = ModelWatch(parameters, self._regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
         self._last, self._evaluated = -np.inf, -np.inf
         self._moved, self._joints = np.zeros(joints), np.arange(joints)
@@ -156,6 +164,8 @@ class ResidualMonitor:
         self._evaluated = self._last
         moving = np.abs(dq) > MOVING * self.parameters.dq_max
         self._count(np.where(moving, passed, 0.0), np.array((residual.difference, tau)) ** 2)
+        if self.watch.due(self._last):
+            self.watch.add(self._last, columns, tau, residual.difference, moving)
         return residual
 
     def _count(self, passed: Array, squares: Array) -> None:
@@ -203,6 +213,17 @@ class ResidualMonitor:
         allowed = np.maximum(factor * self.parameters.held_out_nrmse, floor)
         flags = self.judged & (self.nrmse > allowed)
         return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
+
+    @property
+    def tracked(self) -> ParameterSet | None:
+        """The set with base parameters, standard deviations and covariance as recent motion tells them.
+
+        All else is the identified set's. None while the noise is not known.
+        """
+        found = self.watch.tracked
+        if found is None:
+            return None
+        return retold(self.parameters, *found, f"{self.parameters.estimator}, tracked")
 
     @cached_property
     def _unknown(self) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set
+from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
@@ -34,6 +34,9 @@ from robot_dyn_id.plant import warm_up
 
 LOOK = 0.2
 """Time between two looks at the state of things [s]."""
+
+TRACKED = 1.0
+"""Time between two sets of tracked parameters [s]."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class MonitorSettings:
     window: float = ros_parameter(10.0, "Motion that the RMS residual goes over, without its worst moments", "s", 0.1)
     warn_factor: float = ros_parameter(3.0, "Residual, over that on held-out data, from which on it warns", "", 1.0)
     warn_floor: float = ros_parameter(0.1, "Normalised residual below which it never warns", "", 0.0)
+    quiet: float = ros_parameter(60.0, "Motion without changes that thresholds of changes are learned from", "s", 1.0)
+    false_alarms: float = ros_parameter(100.0, "Mean time between false alarms of one statistic", "h", 0.1)
+    memory: float = ros_parameter(60.0, "Of the tracked parameters", "s", 1.0)
+    payload_body: str = ros_parameter("", "Joint that moves the body a payload is fixed to; empty: the last one")
     timeout: float = ros_parameter(0.5, "Silence after which joint states are stale", "s", 0.01)
 
 
@@ -54,10 +61,17 @@ class Monitor(RobotNode):
     """Compares what the motors do with what the model says they should."""
 
     NAME = "monitor"
-    PURPOSE = "publishes the torque residual of the identified model, and whether the model still fits"
+    PURPOSE = "publishes the torque residual of the identified model, whether it still fits, and what has changed"
     SETTINGS = MonitorSettings
     INTERFACES = (
         Interface(PUBLISHES, "torque_residual", TorqueResidual, "Measured, low-passed, less predicted torque", SENSOR),
+        Interface(
+            PUBLISHES,
+            "~/tracked_parameters",
+            ParameterSetMsg,
+            "Values and covariance that recent motion tells, loads included; all else is the identified model's",
+            LATCHED,
+        ),
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", STREAM),
         Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
     )
@@ -65,6 +79,7 @@ class Monitor(RobotNode):
     def begin(self) -> None:
         """Set the node up."""
         self._residuals = self.publisher("torque_residual")
+        self._tracked = self.publisher("~/tracked_parameters")
         self._condition = Condition(self.get_logger())
         self._monitor: ResidualMonitor | None = None
         self._heard, self._published = -np.inf, -np.inf
@@ -72,12 +87,21 @@ class Monitor(RobotNode):
         self.subscription("identified_parameters", self._take_parameters)
         self.subscription("joint_states", self._take_state)
         self.create_timer(LOOK, self._look, clock=self.steady)
+        self.create_timer(TRACKED, self._publish_tracked, clock=self.steady)
         self._look()
 
     def _take_parameters(self, message: Any) -> None:
         try:
-            parameters = parameter_set(message)
-            self._monitor = ResidualMonitor(parameters, self.settings.cutoff, self.settings.window)
+            parameters, settings = parameter_set(message), self.settings
+            self._monitor = ResidualMonitor(
+                parameters,
+                settings.cutoff,
+                settings.window,
+                quiet=settings.quiet,
+                between=3600.0 * settings.false_alarms,
+                memory=settings.memory,
+                body=settings.payload_body,
+            )
         except InputError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return
@@ -117,6 +141,8 @@ class Monitor(RobotNode):
         values = {f"{name}: RMS residual": f"{rms:.4g}" for name, rms in zip(names, monitor.rms, strict=True)}
         pairs = zip(names, monitor.nrmse, monitor.parameters.held_out_nrmse, strict=True)
         values |= {f"{name}: NRMSE (held-out)": f"{now:.2%} ({then:.2%})" for name, now, then in pairs}
+        watch = monitor.watch
+        values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
         worse = monitor.worse(settings.warn_factor, settings.warn_floor)
         still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
         age = self._seconds() - self._heard
@@ -125,12 +151,21 @@ class Monitor(RobotNode):
             values["age of joint states [s]"] = f"{age:.3f}"
             publishers = self.count_publishers("joint_states")
             self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
+        elif watch.changed:
+            self._condition.report(WARN, f"the robot is not the identified one any more: {watch.named}", values)
         elif worse:
             self._condition.report(WARN, f"the model does not fit any more: {', '.join(worse)}", values)
         elif still:
             self._condition.report(OK, f"too little motion to judge: {', '.join(still)}", values)
         else:
             self._condition.report(OK, "the model fits", values)
+
+    def _publish_tracked(self) -> None:
+        tracked = None if self._monitor is None else self._monitor.tracked
+        if tracked is not None:
+            out = parameter_set_message(tracked)
+            out.header.stamp = self.get_clock().now().to_msg()
+            self._tracked.publish(out)
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
