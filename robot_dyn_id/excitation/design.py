@@ -16,13 +16,13 @@ from robot_dyn_id.excitation.optimisers import Effort, Search
 from robot_dyn_id.excitation.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
 
-SMALLEST = 0.3
-"""How far a motion that breaks a requirement which no joint keeps by itself (efforts, clearance) is made smaller."""
+SMALLER = (0.999, 0.99, 0.95, 0.8, 0.3)
+"""Shares of a motion that breaks a requirement which no joint keeps by itself (efforts, clearance), tried in turn."""
 
 MENDED = 0.3
 """Excess, as a share of the limit, of which that may be worth the trouble."""
 
-HALVINGS = 6
+HALVINGS = 3
 """Of the interval in which the largest share of such a motion that keeps to everything is looked for."""
 
 COMPARED = 200
@@ -86,24 +86,30 @@ class _Best:
     def _within(self, x: Array) -> tuple[Array, float]:
         """Coefficients within the joints' limits, as small as all requirements need, and how far they are beyond.
 
-        Where even the smallest motion breaks one, size is not what is wrong with it.
+        A smaller motion need not need less: what the posture breaks, a motion about it may just keep.
         """
         kept = self.problem.brought_in(x)
         beyond = self._beyond(kept)
         if not 0.0 < beyond < MENDED:
             return kept, beyond
-        least, most = SMALLEST, 1.0
-        best, left = self._scaled(kept, least)
-        if left > 0.0:
-            return (best, left) if left < beyond else (kept, beyond)
+        largest = 1.0
+        for share in SMALLER:
+            best, left = self._scaled(kept, share)
+            if left <= 0.0:
+                return self._as_large_as_may_be(kept, best, share, largest), 0.0
+            largest = share
+        return (best, left) if left < beyond else (kept, beyond)
+
+    def _as_large_as_may_be(self, x: Array, best: Array, least: float, most: float) -> Array:
+        """Between a share of the motion that keeps to everything and one that does not."""
         for _ in range(HALVINGS):
             middle = 0.5 * (least + most)
-            smaller, left = self._scaled(kept, middle)
+            smaller, left = self._scaled(x, middle)
             if left <= 0.0:
                 best, least = smaller, middle
             else:
                 most = middle
-        return best, 0.0
+        return best
 
     def _scaled(self, x: Array, share: float) -> tuple[Array, float]:
         scaled = self.problem.parametrisation.scaled(x, np.full(len(self.problem.limits.joint_names), share))
