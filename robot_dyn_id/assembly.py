@@ -16,7 +16,7 @@ from robot_dyn_id.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.stored_terms import stored_constants
-from robot_dyn_id.validation import Ranges
+from robot_dyn_id.trained import Ranges
 
 WEAK = 0.3
 """A parameter whose standard deviation is more than this share of its value is weak."""

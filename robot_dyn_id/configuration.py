@@ -83,6 +83,9 @@ class Configuration:
         pivots: rref or qr.
         prior: an earlier `parameters.yaml` for estimators that use one, in place of the URDF.
         reversal_speed: speed below which a joint's rows are left out [rad/s or m/s], or auto.
+        period: of a periodic motion, for `period_averaged` [s].
+        essential: relative standard deviation above which parameters are left out; 0 keeps all.
+        bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
         thresholds: of the verdict.
         ignore: health checks to overrule.
     """
@@ -100,6 +103,9 @@ class Configuration:
     pivots: str = "rref"
     prior: ParameterSet | None = None
     reversal_speed: float | str = 0.0
+    period: float = 0.0
+    essential: float = 0.0
+    bootstrap: int = 0
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
 
@@ -121,21 +127,7 @@ class Configuration:
     @property
     def settings(self) -> Settings:
         """What the pipeline needs of it."""
-        return Settings(
-            terms=self.terms,
-            couplings=self.couplings,
-            estimator=self.estimator,
-            drives=self.drives,
-            cutoff=self.cutoff,
-            filter_order=self.filter_order,
-            velocity=self.velocity,
-            pivots=self.pivots,
-            prior=self.prior,
-            reversal_speed=self.reversal_speed,
-            reversal_speeds=self.reversal_speeds,
-            thresholds=self.thresholds,
-            ignore=self.ignore,
-        )
+        return Settings(**{item.name: getattr(self, item.name) for item in fields(Settings)})
 
 
 def read_configuration(path: str | Path | None) -> Configuration:
@@ -175,6 +167,9 @@ def parse_configuration(content: Any) -> Configuration:
         "pivots": lambda value, key: one_of(value, key, PIVOTS),
         "prior": lambda value, key: read_parameters(text(value, key)),
         "reversal_speed": lambda value, key: value if value == AUTO else number(value, key),
+        "period": number,
+        "essential": number,
+        "bootstrap": integer,
         "thresholds": lambda value, key: Thresholds(**numbers(value, key, [f.name for f in fields(Thresholds)])),
         "ignore": lambda value, key: tuple(one_of(v, key, CHECKS) for v in texts(value, key)),
     }

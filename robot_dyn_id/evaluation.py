@@ -19,7 +19,8 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.stillness import spoken, stillness
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.validation import HeldOut, Ranges, Verdict, compare, judge
+from robot_dyn_id.trained import Ranges
+from robot_dyn_id.validation import HeldOut, Verdict, compare, judge
 
 AT_REST = 0.5
 """Share of the held-out time that stands still above which a verdict says little."""
@@ -75,13 +76,14 @@ def evaluate(
     dropped_share: float,
     seen: Survey,
     unseen: tuple[str, ...] = (),
+    covariance: Array | None = None,
 ) -> Evaluation:
     """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
     efforts, more = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
     at_rest, counts = _at_rest(recordings, regressor.model.joint_names)
     warnings += more + (at_rest if counts else ())
     walk = walker(recordings, regressor.model.joint_names, settings.drives, plan)
-    held_out = compare(regressor, columns, values, walk, plan, trained)
+    held_out = compare(regressor, columns, values, walk, plan, trained, covariance)
     if not held_out.samples:
         raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
     some = _some_motion(walk, held_out.samples)

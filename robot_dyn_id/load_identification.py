@@ -24,7 +24,7 @@ from robot_dyn_id.signals.health import examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
-from robot_dyn_id.validation import Ranges
+from robot_dyn_id.trained import Ranges
 from robot_dyn_id.wrench import CHANNELS, frame_motion, wrench_regressor
 
 FASTER = 1.1

@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.assembly import assemble
-from robot_dyn_id.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.consistency import negative_terms
 from robot_dyn_id.dataset import Excerpt, Recording, Span
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.estimation import estimated, known_before
 from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.evaluation import Evaluation, evaluate
+from robot_dyn_id.identifiability import Identifiability, identifiability
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.prior import Prior, earlier_prior, nominal_prior
 from robot_dyn_id.regressor import Integers, Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
@@ -27,7 +29,8 @@ from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.stillness import Stillness, left_out, spoken, stillness
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker, window_walker
-from robot_dyn_id.validation import Ranges, compare
+from robot_dyn_id.trained import Ranges
+from robot_dyn_id.validation import compare
 
 Progress = Callable[[str], None]
 """Takes one line of what is being done."""
@@ -44,6 +47,8 @@ class Identification:
         rows: used rows of the linear problem and dropped samples.
         held_out_sources: what it was validated on.
         unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
+        essential: what a backward elimination has left out, if it was asked for.
+        identifiable: every parameter's identifiability.
     """
 
     parameters: ParameterSet
@@ -52,6 +57,8 @@ class Identification:
     rows: tuple[int, int]
     held_out_sources: tuple[str, ...]
     unconstrained_nrmse: float | None = None
+    essential: Essential | None = None
+    identifiable: tuple[Identifiability, ...] = ()
 
 
 def split(
@@ -156,6 +163,7 @@ def identify(
     seen = survey(training, joints, settings.drives)
     warnings = refuse(examine(seen, model), settings.ignore, seen.sources)
     plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
+    plan = plan.periodic(settings.period) if settings.period else plan
     walk = walker(training, joints, settings.drives, plan)
     _require_length(seen, plan)
     progress("finding the base parameters")
@@ -168,8 +176,9 @@ def identify(
     plan, more = _without_reversals(plan, training, joints, settings, trained)
     warnings += more
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
-    prior = _prior(settings, regressor, base)
-    estimate = settings.estimator.fit(linear_problem(regressor, base.independent, walk, plan, prior))
+    prior = known_before(settings, regressor, base)
+    problem = linear_problem(regressor, base.independent, walk, plan, prior)
+    base, estimate, reduction = estimated(problem, base, settings, progress)
     regressor = estimate.regressor or regressor
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
     warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
@@ -189,6 +198,7 @@ def identify(
         dropped / max(1, seen.repairs.rows),
         seen,
         estimate.unseen,
+        estimate.covariance,
     )
     told = (*left_out([*training, *held_out]), *evaluation.warnings)
     evaluation = replace(evaluation, warnings=told)
@@ -197,7 +207,9 @@ def identify(
     )
     free_nrmse = _without_bounds(regressor, base.independent, estimate, held_out, settings, plan)
     sources = tuple(recording.source for recording in held_out)
-    return Identification(parameters, evaluation, estimate, (estimate.rows, dropped), sources, free_nrmse)
+    told_of = identifiability(regressor, base, parameters.names, parameters.status)
+    rows = estimate.rows, dropped
+    return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
 
 
 def _without_bounds(
@@ -213,14 +225,6 @@ def _without_bounds(
         return None
     walk = walker(held_out, regressor.model.joint_names, settings.drives, plan)
     return compare(regressor, columns, estimate.unconstrained, walk, plan).all_joints_nrmse
-
-
-def _prior(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
-    """The earlier parameter set if one is given, else the URDF if it has masses."""
-    model = regressor.model
-    if settings.prior is not None:
-        return earlier_prior(settings.prior, model, regressor.names, base.mapping)
-    return nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
 
 
 def _without_reversals(
@@ -280,4 +284,5 @@ def validate(
         parameters.condition_number,
         seen.repairs.total_dropped / max(1, seen.repairs.rows),
         seen,
+        covariance=parameters.covariance,
     )

@@ -86,6 +86,7 @@ class LinearProblem:
         rate: samples per second of every segment [Hz].
         origin: what the rows were made of, for estimators that look for constants of terms or need the robot.
         prior: what is known of the parameters without the data.
+        period: of the motion, if it is periodic [s].
     """
 
     names: tuple[str, ...]
@@ -95,3 +96,4 @@ class LinearProblem:
     rate: float
     origin: Origin | None = None
     prior: Prior | None = None
+    period: float | None = None

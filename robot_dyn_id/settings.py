@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import Estimator, WeightedLeastSquares
+from robot_dyn_id.estimators.bootstrap import check_draws
+from robot_dyn_id.estimators.essential import check_limit
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.filtering import LowPass
@@ -34,6 +37,9 @@ class Settings:
         reversal_speed: speed below which a joint's rows are left out [rad/s or m/s]: 0 keeps all, `auto` is three
             standard deviations of the velocity's noise.
         reversal_speeds: of single joints, in place of that.
+        period: of a periodic motion, for estimators that average [s]; 0 is unknown.
+        essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
+        bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
         thresholds: of the verdict.
         ignore: health checks whose refusal is overruled.
     """
@@ -49,6 +55,9 @@ class Settings:
     prior: ParameterSet | None = None
     reversal_speed: float | str = 0.0
     reversal_speeds: Mapping[str, float] = field(default_factory=dict)
+    period: float = 0.0
+    essential: float = 0.0
+    bootstrap: int = 0
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
 
@@ -64,6 +73,10 @@ class Settings:
             raise UsageError(f"estimator {self.estimator.name} uses no prior: use map, or leave the prior out")
         for what, speed in (("all joints", self.reversal_speed), *self.reversal_speeds.items()):
             check_speed(speed, what)
+        check_draws(self.bootstrap)
+        check_limit(self.essential)
+        if not 0.0 <= self.period < math.inf:
+            raise UsageError(f"period must be 0 (unknown) or positive, not {self.period}")
         names = [coupling.name for coupling in self.couplings]
         if len(set(names)) < len(names):
             raise UsageError(f"two couplings are called {max(names, key=names.count)}")

@@ -8,46 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.problem import Smooth
-from robot_dyn_id.regressor import Integers, Motion, Regressor
+from robot_dyn_id.regressor import Integers, Regressor
 from robot_dyn_id.signals.processing import SignalPlan
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Motion that was seen: positions, speeds and accelerations of each joint, shape (n,) each."""
-
-    q_min: Array
-    q_max: Array
-    dq_max: Array
-    ddq_max: Array
-
-    @staticmethod
-    def of(walk: Iterable[Smooth]) -> Ranges:
-        """The ranges of the samples that are used.
-
-        Raises:
-            InputError: there is none.
-        """
-        ranges: Ranges | None = None
-        for piece in walk:
-            if piece.own.any():
-                motion = piece.motion.take(piece.own)
-                speed, acceleration = np.abs(motion.dq).max(axis=1), np.abs(motion.ddq).max(axis=1)
-                here = Ranges(motion.q.min(axis=1), motion.q.max(axis=1), speed, acceleration)
-                ranges = here if ranges is None else ranges._with(here)
-        if ranges is None:
-            raise InputError("no sample is left between the ends of the recordings: record longer")
-        return ranges
-
-    def _with(self, other: Ranges) -> Ranges:
-        return Ranges(
-            np.minimum(self.q_min, other.q_min),
-            np.maximum(self.q_max, other.q_max),
-            np.maximum(self.dq_max, other.dq_max),
-            np.maximum(self.ddq_max, other.ddq_max),
-        )
+from robot_dyn_id.trained import QUANTITIES, Ranges, outside, uncertainty
 
 
 @dataclass(frozen=True)
@@ -65,6 +29,7 @@ class JointMetrics:
         raw_nrmse: against the measured torque as recorded, not low-passed.
         constant_nrmse: what the best constant would reach.
         nominal_nrmse: what the URDF's own inertial parameters reach.
+        own_nrmse: what the model's own uncertainty lets expect, RMS of (w C w')^1/2 / rms; 0 where not asked for.
     """
 
     name: str
@@ -77,6 +42,7 @@ class JointMetrics:
     raw_nrmse: float
     constant_nrmse: float
     nominal_nrmse: float
+    own_nrmse: float = 0.0
 
     @property
     def explained(self) -> float:
@@ -94,6 +60,7 @@ class HeldOut:
         nominal_all_joints_nrmse: the same for the URDF's own parameters.
         samples: time samples compared.
         outside: share of all joints' samples far outside their trained ranges (by more than half), 0 where unknown.
+        outside_of: joint and quantity that lie outside most often, and the share of samples.
         slow: joints that are never faster than `SLOW` of the trained speed, and that share.
     """
 
@@ -103,6 +70,7 @@ class HeldOut:
     samples: int
     outside: float
     slow: tuple[tuple[str, float], ...] = ()
+    outside_of: tuple[str, float] = ("", 0.0)
 
 
 @dataclass
@@ -110,7 +78,7 @@ class _Sums:
     """Running sums of predictions and measurements, shape (n,) each."""
 
     samples: int = 0
-    outside: float = 0.0
+    outside: Array | float = 0.0
     totals: dict[str, Array] = field(default_factory=dict)
     largest: Array | float = 0.0
     fastest: Array | float = 0.0
@@ -127,6 +95,7 @@ def compare(
     walk: Callable[[], Iterable[Smooth]],
     plan: SignalPlan,
     trained: Ranges | None = None,
+    covariance: Array | None = None,
 ) -> HeldOut:
     """Predict the torques of a walk and compare.
 
@@ -137,6 +106,7 @@ def compare(
         walk: smooth windows with measured efforts.
         plan: its low-pass is applied to the measured efforts, never to the prediction.
         trained: ranges of the training motion.
+        covariance: of the base parameters, for the model's own uncertainty along the walk.
     """
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
@@ -153,20 +123,27 @@ def compare(
             error2=error**2, raw2=(predicted - piece.tau[:, piece.own]) ** 2, tau_raw2=piece.tau[:, piece.own] ** 2,
             urdf2=(urdf - measured) ** 2,
         )  # fmt: skip
+        if covariance is not None:
+            sums.add(own2=uncertainty(regressor, columns, covariance, motion) ** 2)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
-            sums.outside += float(_outside(motion, trained).sum())
+            sums.outside = sums.outside + outside(motion, trained)
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
     held_out = _conclude(regressor, sums)
-    return held_out if trained is None else replace(held_out, slow=_slow(regressor, sums, trained))
+    if trained is None:
+        return held_out
+    beyond = np.asarray(sums.outside) / sums.samples
+    kind, joint = np.unravel_index(int(np.argmax(beyond[:3])), beyond[:3].shape)
+    return replace(
+        held_out,
+        slow=_slow(regressor, sums, trained),
+        outside=float(beyond[3].mean()),
+        outside_of=(f"{regressor.model.joint_names[joint]} {QUANTITIES[kind]}", float(beyond[kind, joint])),
+    )
 
-
-FAR = 0.5
-"""Share of the trained range, speed or acceleration beyond which a sample is far outside. A motion split in time always
-leaves its range a little: by a tenth in up to a tenth of the samples, and the model is as good there as elsewhere."""
 
 SLOW = 0.2
 """Share of the trained top speed that held-out data must reach to tell about inertia and friction."""
@@ -175,14 +152,6 @@ SLOW = 0.2
 def _slow(regressor: Regressor, sums: _Sums, trained: Ranges) -> tuple[tuple[str, float], ...]:
     share = np.asarray(sums.fastest) / np.maximum(trained.dq_max, 1e-300)
     return tuple((n, s) for n, s in zip(regressor.model.joint_names, share.tolist(), strict=True) if s < SLOW)
-
-
-def _outside(motion: Motion, trained: Ranges) -> Array:
-    margin = FAR * np.maximum(trained.q_max - trained.q_min, 1e-3)[:, None]
-    beyond = (motion.q < trained.q_min[:, None] - margin) | (motion.q > trained.q_max[:, None] + margin)
-    beyond |= np.abs(motion.dq) > (1 + FAR) * trained.dq_max[:, None] + 1e-3
-    beyond |= np.abs(motion.ddq) > (1 + FAR) * trained.ddq_max[:, None] + 1e-2
-    return np.asarray(beyond.mean(axis=0))
 
 
 def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
@@ -208,6 +177,7 @@ def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
                 raw_nrmse=float(np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
                 nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
+                own_nrmse=float(np.sqrt(total["own2"][j] / n)) / scale if "own2" in total else 0.0,
             )
         )
     power = max(float(total["tau2"].sum()), 1e-300)
@@ -216,7 +186,7 @@ def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
         all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
         nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
         samples=sums.samples,
-        outside=sums.outside / n,
+        outside=0.0,
     )
 
 
@@ -233,6 +203,7 @@ class Thresholds:
         condition_number: above this (unit-norm columns) is suspect.
         dropped_share: dropped rows above this are suspect.
         outside_share: samples far outside the trained ranges above this are suspect.
+        own_nrmse: a joint whose torque the model's own uncertainty makes this uncertain is suspect.
     """
 
     bad_nrmse: float = 0.30
@@ -243,6 +214,7 @@ class Thresholds:
     condition_number: float = 1000.0
     dropped_share: float = 0.01
     outside_share: float = 0.05
+    own_nrmse: float = 0.10
 
 
 @dataclass(frozen=True)
@@ -292,7 +264,13 @@ def judge(
     if dropped_share > limit.dropped_share:
         suspect.append(f"{dropped_share:.1%} of the rows were dropped")
     if held_out.outside > limit.outside_share:
-        suspect.append(f"{held_out.outside:.0%} of the held-out samples lie far outside the trained motion")
+        suspect.append(f"{held_out.outside:.0%} of the held-out samples lie far outside the trained motion "
+                       f"({held_out.outside_of[0]}: {held_out.outside_of[1]:.0%})")  # fmt: skip
+    unsure = [(j.name, j.own_nrmse) for j in held_out.joints if j.own_nrmse > limit.own_nrmse]
+    if unsure:
+        told = ", ".join(f"{name} {share:.0%}" for name, share in unsure)
+        suspect.append(f"outside the training excitation: errors of the parameters alone make the torque uncertain by, "
+                       f"joint {told}; train on such motion")  # fmt: skip
     if held_out.slow:
         told = ", ".join(f"{name} {share:.0%}" for name, share in held_out.slow)
         suspect.append(f"the held-out motion is weak, and its error says little: of the trained top speed it reaches, "

@@ -52,10 +52,19 @@ PARAMETERS = {
 COMPUTED_TORQUE = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
 
 
+SMALL = {
+    "pso": {"particles": 30, "iterations": 60},
+    "pso_lm": {"particles": 30, "iterations": 60},
+    "ga": {"population": 30, "generations": 60},
+}
+"""Populations that are large enough for a small arm."""
+
+
 def estimator_of(name):
-    """An estimator with its default options; one that simulates the robot is told a controller."""
+    """An estimator with its default options; a small population; one that simulates the robot is told a controller."""
     kind = ESTIMATORS[name]
-    return kind(controller=COMPUTED_TORQUE) if "controller" in kind.__dataclass_fields__ else kind()
+    told = {"controller": COMPUTED_TORQUE} if "controller" in kind.__dataclass_fields__ else {}
+    return kind(**told, **SMALL.get(name, {}))
 
 
 class Simulated:

@@ -19,10 +19,13 @@ LAYERS = (
     ("trajectory_tracking", "controllers", "closed_loop"),
     ("excitation", "estimators", "simulation", "simulated_robot", "wrench", "payload", "drive_gains", "flexible"),
     (
+        "trained",
         "validation",
         "settings",
+        "estimation",
         "evaluation",
         "assembly",
+        "identifiability",
         "prediction",
         "pipeline",
         "online",

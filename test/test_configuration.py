@@ -34,6 +34,9 @@ couplings:
 estimator: {name: generalized, autoregressive_order: 3, passes: 1, method: gram}
 pivots: qr
 reversal_speed: auto
+period: 5.0
+essential: 0.2
+bootstrap: 50
 thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
 ignore: [sign, degrees]
@@ -65,6 +68,9 @@ def test_every_key_arrives(tmp_path):
         estimator=GeneralizedLeastSquares(3, 1, "gram"),
         pivots="qr",
         reversal_speed="auto",
+        period=5.0,
+        essential=0.2,
+        bootstrap=50,
         thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
         ignore=("sign", "degrees"),
     )

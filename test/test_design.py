@@ -148,7 +148,9 @@ def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimi
 
 def test_efforts_of_a_payload_are_kept():
     heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
-    light, loaded = (found(ARM7, effort={**LEAST, "steps": 150}, effort_scale=0.6, **more) for more in ({}, {"payload": heavy}))
+    light, loaded = (
+        found(ARM7, effort={**LEAST, "steps": 150}, effort_scale=0.6, **more) for more in ({}, {"payload": heavy})
+    )
     carried = ARM7.inertial_parameters + payload_parameters(ARM7, heavy)
 
     def peak(result, parameters):

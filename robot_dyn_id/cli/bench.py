@@ -5,36 +5,86 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.cli import progress
+from robot_dyn_id.closed_loop import Controller
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.prior import Prior, nominal_prior
+from robot_dyn_id.problem import LinearProblem, Origin, Tile
 from robot_dyn_id.regressor import Layout, Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
+from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.walk import walker
+from robot_dyn_id.simulation import Sensors, simulated_recording
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
 TILE = 2048
 REPEATS = 5
 
+RATE, CUTOFF = 100.0, 10.0
+CONTROLLER = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
+"""Of the recording that estimators are timed on [Hz], and for those that simulate the robot."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
-    parser.add_argument("--samples", type=int, default=20_000, help="samples of a 7-axis arm (default: 20000)")
+    parser.add_argument("what", nargs="?", choices=("speed", "estimators"), default="speed",
+                        help="ratios to peers (default), or the time of every estimator")  # fmt: skip
+    parser.add_argument("--samples", type=int, help="samples of a 7-axis arm (default: 20000; of estimators 10000)")
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Measure and print; medians of CPU time of interleaved runs, the first of each left out."""
-    model = RobotModel.from_urdf(shared_file("urdf/arm7.urdf"))
+    return _estimators(arguments) if arguments.what == "estimators" else _speed(arguments)
+
+
+def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """CPU time of every estimator, filters included, once each after a short run that compiles; no goals."""
+    model, count = RobotModel.from_urdf(shared_file("urdf/arm7.urdf")), arguments.samples or 10_000
+    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
+    base, motion = base_parameters(regressor), random_fourier(model, 1)
+    friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
+    plan = replace(SignalPlan.of(RATE, LowPass(CUTOFF), False), row_stride=1).periodic(motion.period)
+    sensors = Sensors(np.full(len(model.joint_names), 0.1), 1e-6, 1e-3)
+    seconds: dict[str, float] = {}
+    for samples in (min(count, 4000), count):
+        values = np.append(1.1 * model.inertial_parameters, friction)
+        recording = simulated_recording(regressor, values, motion, samples / RATE, RATE, sensors, 0)
+        walk = walker([recording], model.joint_names, {}, plan)
+        problem = linear_problem(regressor, base.independent, walk, plan, nominal_prior(model, base.mapping))
+        for name, kind in ESTIMATORS.items():
+            progress(f"{name}, {samples} samples")
+            told = {"controller": CONTROLLER} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
+            start = time.process_time()
+            try:
+                kind(**told).fit(problem)
+            except RobotDynIdError as error:
+                progress(str(error))
+                seconds.pop(name, None)
+            else:
+                seconds[name] = time.process_time() - start
+    if not arguments.json:
+        for name, value in seconds.items():
+            print(f"{value:8.2f} s  {name}")
+    return 0, {"goals": [], "samples": count, "seconds": seconds}
+
+
+def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    model, samples = RobotModel.from_urdf(shared_file("urdf/arm7.urdf")), arguments.samples or 20_000
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
     independent = base_parameters(regressor).independent
-    motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, arguments.samples))[:3])
+    motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])
     rng = np.random.default_rng(0)
     torque = regressor.torque(motion, rng.normal(size=len(regressor.names)))
     rigid, n = Regressor(model), len(model.joint_names)
@@ -74,7 +124,9 @@ def regressor_into(regressor: Regressor, motion: Motion, out: Array) -> None:
     regressor.dense(motion, out)
 
 
-def raw_problem(regressor: Regressor, layout: Layout, motion: Motion, torque: Array) -> LinearProblem:
+def raw_problem(
+    regressor: Regressor, layout: Layout, motion: Motion, torque: Array, rate: float = 1.0, prior: Prior | None = None
+) -> LinearProblem:
     """The linear problem of samples as they are, without filters, in tiles of `TILE` samples."""
     packed = np.empty((layout.starts[-1], TILE))
 
@@ -89,7 +141,19 @@ def raw_problem(regressor: Regressor, layout: Layout, motion: Motion, torque: Ar
                 yield Tile(joint, 0, rows)
 
     names = tuple(regressor.names[column] for column in layout.columns)
-    return LinearProblem(names, regressor.model.joint_names, layout.supports, tiles, 1.0)
+    origin = Origin(
+        regressor,
+        layout.columns,
+        speeds=lambda: np.abs(motion.dq).max(axis=1),
+        problem_of=lambda other, columns: raw_problem(other, Layout.of(other, columns), motion, torque, rate),
+        along=_no_windows,
+    )
+    joints = regressor.model.joint_names
+    return LinearProblem(names, joints, layout.supports, tiles, rate, origin, prior)
+
+
+def _no_windows(replay: object) -> LinearProblem:
+    raise UsageError("samples as they are cannot be simulated along another motion: make the problem from a recording")
 
 
 def interleaved(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:

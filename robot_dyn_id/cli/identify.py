@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.cli.answers import count_of, print_evaluation, print_price
+from robot_dyn_id.cli.answers import count_of, print_essential, print_evaluation, print_price
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS
+from robot_dyn_id.estimators.essential import LIMIT
 from robot_dyn_id.offline import PAGE, PARAMETERS, identify_recordings, open_all
 from robot_dyn_id.terms.friction import FRICTION
 
@@ -31,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--estimator", choices=list(ESTIMATORS), help="default: weighted")
     parser.add_argument("--prior", metavar="FILE", help="earlier parameters.yaml for map (default: the URDF)")
     parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
+    parser.add_argument("--essential", nargs="?", type=float, const=LIMIT, metavar="SHARE",
+                        help=f"leave out parameters that are less certain than this (default: {LIMIT})")  # fmt: skip
+    parser.add_argument("--bootstrap", type=int, metavar="N", help="standard deviations from N draws of residuals")
     add_configuration(parser)
 
 
@@ -51,5 +55,6 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.json:
         print_evaluation(result.evaluation)
         print_price(result)
+        print_essential(result)
         print(f"\n{count_of(result.parameters)} in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary

@@ -26,7 +26,9 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     """
     configuration = read_configuration(arguments.config)
     given = {
-        name: getattr(arguments, name) for name in ("topic", "cutoff") if getattr(arguments, name, None) is not None
+        name: getattr(arguments, name)
+        for name in ("topic", "cutoff", "essential", "bootstrap")
+        if getattr(arguments, name, None) is not None
     }
     if getattr(arguments, "gravity", None) is not None:
         given["gravity"] = tuple(arguments.gravity)

@@ -2,18 +2,24 @@
 
 from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.contract import Estimate, Estimator
+from robot_dyn_id.estimators.ga import Genetic
 from robot_dyn_id.estimators.instrumental import Instrumental
 from robot_dyn_id.estimators.least_squares import (
     GeneralizedLeastSquares,
     OrdinaryLeastSquares,
     WeightedLeastSquares,
 )
+from robot_dyn_id.estimators.lm import LevenbergMarquardt
 from robot_dyn_id.estimators.map import MaximumAPosteriori
 from robot_dyn_id.estimators.output_error import OutputError
+from robot_dyn_id.estimators.period_averaged import PeriodAveraged
+from robot_dyn_id.estimators.pso import ParticleSwarm
+from robot_dyn_id.estimators.pso_lm import SwarmThenMarquardt
 from robot_dyn_id.estimators.ridge import Ridge
 from robot_dyn_id.estimators.robust import Robust
 from robot_dyn_id.estimators.separable import Separable
 from robot_dyn_id.estimators.stepwise import Stepwise
+from robot_dyn_id.estimators.total_least_squares import TotalLeastSquares
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     estimator.name: estimator
@@ -29,6 +35,12 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         Stepwise,
         Instrumental,
         OutputError,
+        TotalLeastSquares,
+        PeriodAveraged,
+        LevenbergMarquardt,
+        ParticleSwarm,
+        SwarmThenMarquardt,
+        Genetic,
     )
 }
 """Estimators by the name that configurations use."""
@@ -39,13 +51,19 @@ __all__ = [
     "Estimate",
     "Estimator",
     "GeneralizedLeastSquares",
+    "Genetic",
     "Instrumental",
+    "LevenbergMarquardt",
     "MaximumAPosteriori",
     "OrdinaryLeastSquares",
     "OutputError",
+    "ParticleSwarm",
+    "PeriodAveraged",
     "Ridge",
     "Robust",
     "Separable",
     "Stepwise",
+    "SwarmThenMarquardt",
+    "TotalLeastSquares",
     "WeightedLeastSquares",
 ]

@@ -27,6 +27,17 @@ END = 1e-6
 """Logarithms closer than this to the end of their range are at it."""
 
 
+def costs(squares: Array, counts: Integers, weighted: bool) -> Array:
+    """Half of minus two log-likelihoods with a variance for each joint, or half of the sum of squares.
+
+    Args:
+        squares: sums of squared residuals of each joint, shape (..., n).
+        counts: rows of each joint, shape (n,).
+        weighted: which of the two.
+    """
+    return np.asarray(0.5 * (np.log(np.maximum(squares, 1e-300)) @ counts if weighted else squares.sum(axis=-1)))
+
+
 @dataclass(frozen=True)
 class Slopes(Term):
     """The derivatives of a term's columns by the logarithms of its free constants, as columns of a term of their own.
@@ -72,8 +83,8 @@ class Constants:
     upper: Array
 
     @staticmethod
-    def of(problem: LinearProblem) -> Constants:
-        """Those of terms on joints that move.
+    def of(problem: LinearProblem, estimator: str) -> Constants:
+        """Those of terms on joints that move, for an estimator of this name.
 
         Raises:
             UsageError: there are none.
@@ -88,11 +99,17 @@ class Constants:
                     ranges.append(free.range(speed))
         if problem.origin is None or not places:
             raise UsageError(
-                "separable: no term on a joint that moves has a free constant: use weighted, or a term with one, such "
-                "as stribeck, or coulomb with a smoothing_width other than 0"
+                f"{estimator}: no term on a joint that moves has a free constant: use weighted, or a term with one, "
+                "such as stribeck, or coulomb with a smoothing_width other than 0"
             )
         lower, upper = np.log(np.array(ranges)).T
         return Constants(problem.origin, problem.names, tuple(places), lower, upper)
+
+    @property
+    def logarithms(self) -> Array:
+        """Of their values as the terms have them, within their ranges, shape (k,)."""
+        given = [self.origin.regressor.terms[i][1].constants[free.name] for i, free in self.places]
+        return np.asarray(np.clip(np.log(given), self.lower, self.upper))
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
@@ -188,11 +205,8 @@ class Linearised:
 
     @property
     def cost(self) -> float:
-        """Half of minus two log-likelihoods with a variance for each joint, or half of the sum of squares."""
-        squares, counts = self._solved[2], self.factors.counts
-        if self.weighted:
-            return float(0.5 * counts @ np.log(np.maximum(squares, 1e-300)))
-        return float(0.5 * squares.sum())
+        """See `costs`."""
+        return float(costs(self._solved[2], self.factors.counts, self.weighted))
 
     @property
     def scale(self) -> float:
@@ -235,9 +249,12 @@ class Linearised:
 
     @cached_property
     def _mixing(self) -> Array:
-        """The slopes of the torque by the constants from the slopes of the columns, shape (e, k)."""
+        return self.mixing(self._solved[0].values)
+
+    def mixing(self, values: Array) -> Array:
+        """The slopes of the torque by the constants, at some parameters, from those of the columns, shape (e, k)."""
         mixing = np.zeros((len(self.constant), len(self.logarithms)))
-        mixing[np.arange(len(self.constant)), self.constant] = self._solved[0].values[self.parent]
+        mixing[np.arange(len(self.constant)), self.constant] = values[self.parent]
         return mixing
 
     def problem(self) -> LinearProblem:

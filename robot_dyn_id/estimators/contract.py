@@ -47,6 +47,7 @@ class Estimate:
         notes: what the user should know about this estimate.
         full: all c parameters of the regressor, from estimators that know more than the p combinations of them: they
             give the same torque as `values`.
+        intervals: 95 % intervals of the p parameters, from bootstraps, shape (p, 2).
         unconstrained: from estimators with bounds, what the p parameters are without, shape (p,).
     """
 
@@ -64,6 +65,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     full: Array | None = field(default=None, repr=False)
     unconstrained: Array | None = field(default=None, repr=False)
+    intervals: Array | None = field(default=None, repr=False)
 
 
 class Estimator(Protocol):

@@ -107,6 +107,13 @@ def sandwich(
     return whitening.noise_rms, covariance
 
 
+def resized(covariance: Array, spread: Array) -> Array:
+    """The correlations of a covariance, with other standard deviations, shape (p, p)."""
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    share = np.divide(spread, sigma, out=np.zeros_like(spread), where=sigma > 0.0)
+    return np.asarray(covariance * np.outer(share, share))
+
+
 def freedom(parameters: int, counts: Array | Integers) -> Array:
     """Rows of each joint less its share of the parameters, at least 1."""
     return np.asarray(np.maximum(counts - parameters * counts / max(1.0, float(counts.sum())), 1.0))

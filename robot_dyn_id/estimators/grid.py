@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -32,7 +33,8 @@ def best_of_grid(constants: Constants, grid: int, weighted: bool) -> Array:
         weighted: whether joints count by 1 / RMS of their residuals.
     """
     candidates = {number: _candidates(constants, own, grid) for number, own in constants.numbers.items()}
-    factors, places, fixed = _compressed(constants, candidates)
+    seen = compressed(constants, candidates)
+    factors, places, fixed = seen.factors, seen.places, seen.fixed
     middle = np.concatenate([fixed, *(own[len(own) // 2] for own in places.values())]).astype(np.int64)
     weights = reweighted(factors.keep(np.sort(middle)))[2] if weighted else np.ones(len(factors.counts))
     gram, torque = _left_over(factors.stack(weights), fixed)
@@ -64,21 +66,44 @@ def _candidates(constants: Constants, own: list[int], grid: int) -> Array:
     return np.array(list(product(*(np.linspace(constants.lower[i], constants.upper[i], count) for i in own))))
 
 
-def _compressed(
-    constants: Constants, candidates: dict[int, Array]
-) -> tuple[Factors, dict[int, list[Integers]], Integers]:
-    """Factors of all columns; which of them belong to each candidate of each term; and those without constants."""
+@dataclass(frozen=True)
+class Compressed:
+    """The rows of a problem with the columns of several values of its constants side by side.
+
+    Attributes:
+        factors: of all columns.
+        fixed: columns that no constant moves.
+        fixed_parameters: the parameters that those belong to.
+        places: for each term with constants, by its number, the columns of each candidate.
+        parents: the parameters that a candidate's columns belong to, likewise.
+    """
+
+    factors: Factors
+    fixed: Integers
+    fixed_parameters: Integers
+    places: dict[int, list[Integers]]
+    parents: dict[int, Integers]
+
+
+def compressed(constants: Constants, candidates: dict[int, Array]) -> Compressed:
+    """Walk the data once.
+
+    Args:
+        constants: the k constants.
+        candidates: logarithms of the constants of each term, by its number, shape (candidates, constants of the term).
+    """
     regressor, at = constants.origin.regressor, len(constants.origin.regressor.names)
     independent = [int(column) for column in constants.origin.columns]
     varying = {number: _varying(regressor.terms[number][1]) for number in candidates}
     moved = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
-    columns = [column for column in independent if column not in moved]
-    fixed, added = np.arange(len(columns)), []
+    fixed = np.array([i for i, column in enumerate(independent) if column not in moved], dtype=np.int64)
+    columns, added, parents = [independent[i] for i in fixed], [], {}
     places: dict[int, list[Integers]] = {number: [] for number in candidates}
     logarithms = constants.lower.copy()
     for number, values in candidates.items():
         first, coordinate = constants.first_column(number), regressor.terms[number][0]
         wanted = [symbol for symbol in varying[number] if first + symbol in independent]
+        parents[number] = np.array([independent.index(first + symbol) for symbol in wanted], dtype=np.int64)
         for value in values:
             logarithms[constants.numbers[number]] = value
             term = constants.term(number, logarithms)
@@ -87,7 +112,8 @@ def _compressed(
             columns += [at + symbol for symbol in wanted]
             at += len(term.symbols)
     wide = Regressor(regressor.model, (*regressor.terms, *added))
-    return Factors.of(constants.origin.problem_of(wide, np.array(columns))), places, fixed
+    factors = Factors.of(constants.origin.problem_of(wide, np.array(columns)))
+    return Compressed(factors, np.arange(len(fixed)), fixed, places, parents)
 
 
 def _varying(term: Term) -> list[int]:

@@ -6,7 +6,7 @@ on a grid from many starts, without looking at the data again, then by Gauss-New
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,10 +14,10 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.constants import Constants, Linearised
-from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
+from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.fitting import check_options, factors_of
 from robot_dyn_id.estimators.grid import best_of_grid
-from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.estimators.linearised import concluded
 from robot_dyn_id.problem import LinearProblem
 
 SETTLED = 1e-10
@@ -66,12 +66,9 @@ class Separable:
             UsageError: no term has a free constant.
         """
         factors_of(problem)  # refuses too few rows before anything is searched
-        constants = Constants.of(problem)
+        constants = Constants.of(problem, self.name)
         start = best_of_grid(constants, self.grid, self.weighted)
-        found = self._descend(constants, start)
-        kind = WeightedLeastSquares if self.weighted else OrdinaryLeastSquares
-        estimate = kind(self.autoregressive_order).fit(found.problem())
-        return _told(problem, constants, found, estimate)
+        return concluded(self._descend(constants, start), self.autoregressive_order)
 
     def _descend(self, constants: Constants, start: Array) -> Linearised:
         """Gauss-Newton with damping on the logarithms, kept within their ranges.
@@ -97,27 +94,3 @@ class Separable:
             f"separable: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give "
             f"more iterations, or fix those that the data cannot tell"
         )
-
-
-def _told(problem: LinearProblem, constants: Constants, found: Linearised, extended: Estimate) -> Estimate:
-    """The estimate of the parameters alone, and of the constants."""
-    p = len(problem.names)
-    sigmas = np.full(len(found.logarithms), np.inf)
-    sigmas[found.inside] = extended.standard_deviations[p:]
-    values = np.exp(found.logarithms)
-    estimated = tuple(
-        EstimatedConstant(name, joint, float(value), float(value * sigma))
-        for (name, joint), value, sigma in zip(constants.names, values, sigmas, strict=True)
-    )
-    unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
-    notes = (f"these data do not tell {', '.join(unknown)}",) if unknown else ()
-    return replace(
-        extended,
-        values=extended.values[:p],
-        covariance=extended.covariance[:p, :p],
-        standard_deviations=extended.standard_deviations[:p],
-        unseen=tuple(name for name in extended.unseen if name in problem.names),
-        constants=estimated,
-        regressor=constants.regressor(found.logarithms),
-        notes=(*extended.notes, *notes),
-    )

@@ -27,6 +27,22 @@ def identification_summary(identification: Identification, parameters_file: str)
         "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
+        "intervals": None if estimate.intervals is None else estimate.intervals.tolist(),
+        "identifiability": [vars(entry) for entry in identification.identifiable],
+        "essential": _essential(identification),
+    }
+
+
+def _essential(identification: Identification) -> dict[str, Any] | None:
+    """What was left out, step by step."""
+    found = identification.essential
+    if found is None:
+        return None
+    steps = [{**vars(e), "relative_deviation": _finite(e.relative_deviation)} for e in found.left_out]
+    return {
+        "count": len(found.kept),
+        "left_out": steps,
+        "objected": None if found.objected is None else found.objected.name,
     }
 
 
@@ -87,6 +103,7 @@ def _summary(
                 key: _finite(getattr(joint, key))
                 for key in (
                     "rmse", "nrmse", "correlation", "max_error", "rms", "raw_nrmse", "constant_nrmse", "nominal_nrmse",
+                    "own_nrmse",
                 )
             },
         }
@@ -99,6 +116,7 @@ def _summary(
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
             "outside": held_out.outside,
+            "outside_of": list(held_out.outside_of),
             "slow": dict(held_out.slow),
             "samples": held_out.samples,
             "joints": joints,

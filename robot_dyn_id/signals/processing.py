@@ -41,6 +41,7 @@ class SignalPlan:
         recorded_velocity: whether velocities are the recorded ones, or derivatives of positions.
         row_stride: grid samples from one row of the problem to the next.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
+        period: of the motion, where it is known to be periodic [s].
     """
 
     rate: float
@@ -48,12 +49,25 @@ class SignalPlan:
     recorded_velocity: bool
     row_stride: int
     slowest: tuple[float, ...] = ()
+    period: float | None = None
 
     @staticmethod
     def of(rate: float, low_pass: LowPass, recorded_velocity: bool) -> SignalPlan:
         """Choose the stride so that about `ROWS_PER_PERIOD` rows are left in a period of the cut-off."""
         stride = max(1, math.floor(rate / (ROWS_PER_PERIOD * low_pass.cutoff)))
         return SignalPlan(rate, low_pass, recorded_velocity, stride)
+
+    def periodic(self, period: float) -> SignalPlan:
+        """With a whole number of rows in a period of the motion [s].
+
+        Raises:
+            InputError: the period is no whole number of samples.
+        """
+        samples = period * self.rate
+        if abs(samples - round(samples)) > 1e-3 or round(samples) < 2:
+            raise InputError(f"period: {period:g} s are {samples:.2f} samples at {self.rate:g} Hz, not a whole number")
+        strides = [stride for stride in range(1, self.row_stride + 1) if round(samples) % stride == 0]
+        return replace(self, row_stride=strides[-1], period=period)
 
     @property
     def row_rate(self) -> float:
@@ -150,6 +164,7 @@ def linear_problem(
             along=lambda replay: linear_problem(regressor, columns, lambda: replay(walk()), replace(plan, slowest=())),
         ),
         prior=prior,
+        period=plan.period,
     )
 
 

@@ -1,0 +1,141 @@
+"""Standard deviations and intervals of any estimator by a moving-block bootstrap of its residuals (Kuensch 1989).
+
+Residuals follow one another, so pieces of them are drawn, the same of all joints, and laid end to end on the predicted
+torques (in a circle: Politis and Romano 1992). The estimator then estimates again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.estimators.contract import Estimate, Estimator
+from robot_dyn_id.estimators.factors import kept
+from robot_dyn_id.estimators.fitting import resized
+from robot_dyn_id.problem import LinearProblem, Tile
+
+BLOCK = 2.0
+"""Length of a piece [s]: several times what residuals of filtered torques remember."""
+
+LEAST = 20
+"""Draws that tell a standard deviation to a sixth."""
+
+INTERVAL = (2.5, 97.5)
+"""Percentiles at the ends of the intervals."""
+
+FAILED = 0.1
+"""Share of the draws that may fail to converge."""
+
+
+def check_draws(draws: int) -> None:
+    """Refuse a number of draws that tells nothing; 0 is none.
+
+    Raises:
+        UsageError: between 1 and 19, or negative.
+    """
+    if draws != 0 and draws < LEAST:
+        raise UsageError(f"bootstrap: draws must be 0 (none) or {LEAST} or more, not {draws}")
+
+
+def bootstrapped(
+    estimator: Estimator, problem: LinearProblem, estimate: Estimate, draws: int, block: float = BLOCK, seed: int = 0
+) -> Estimate:
+    """The estimate with standard deviations and intervals of the bootstrap; correlations stay as they are.
+
+    Args:
+        estimator: that made it.
+        problem: that it was made from.
+        estimate: the estimate.
+        draws: of residuals; an estimation each.
+        block: length of a piece [s].
+        seed: of the random numbers.
+
+    Raises:
+        UsageError: too few draws.
+        ConvergenceError: more than a tenth of the draws do not converge.
+    """
+    check_draws(draws)
+    rest = Residuals.of(problem, estimate)
+    rng, found, failed = np.random.default_rng(seed), [], 0
+    for _ in range(draws):
+        try:
+            found.append(estimator.fit(_with_torques(problem, rest.drawn(rng, round(block * problem.rate)))).values)
+        except ConvergenceError as error:
+            failed, reason = failed + 1, error
+            if failed > FAILED * draws:
+                raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {reason}") from None
+    spread = np.std(found, axis=0, ddof=1)
+    shift = 2.0 * estimate.values - np.percentile(found, INTERVAL[::-1], axis=0)  # reflected: bias is taken off
+    return replace(
+        estimate,
+        covariance=resized(estimate.covariance, spread),
+        standard_deviations=np.where(np.isinf(estimate.standard_deviations), np.inf, spread),
+        intervals=shift.T,
+        notes=(*estimate.notes, f"standard deviations by {draws} draws of residuals in pieces of {block:g} s"),
+    )
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Predicted torques and residuals of each stretch of time: two numbers per row.
+
+    Attributes:
+        predicted: shape (n, rows) for each segment.
+        rest: residuals, made larger by what the fit has taken from them, likewise.
+    """
+
+    predicted: dict[int, Array]
+    rest: dict[int, Array]
+
+    @staticmethod
+    def of(problem: LinearProblem, estimate: Estimate) -> Residuals:
+        """Walk the problem once, with the constants that the estimate has found."""
+        at = problem
+        if estimate.regressor is not None and problem.origin is not None:
+            at = problem.origin.problem_of(estimate.regressor, problem.origin.columns)
+        parts: dict[int, list[list[Array]]] = {}
+        rows, every = 0, 0
+        for tile in at.tiles():
+            own = parts.setdefault(tile.segment, [[] for _ in problem.supports])
+            predicted = estimate.values[problem.supports[tile.joint]] @ tile.block[:-1]
+            own[tile.joint].append(np.array([predicted, tile.block[-1] - predicted]))
+            rows += int(np.count_nonzero(kept(tile.block)))
+            every += tile.block.shape[1]
+        joined = {segment: np.array([np.concatenate(one, axis=1) for one in own]) for segment, own in parts.items()}
+        larger = np.sqrt(every / max(1, rows - len(problem.names)))
+        return Residuals(
+            {s: both[:, 0] for s, both in joined.items()}, {s: larger * b[:, 1] for s, b in joined.items()}
+        )
+
+    def drawn(self, rng: np.random.Generator, block: int) -> dict[int, Array]:
+        """Torques with residuals drawn in pieces of `block` rows."""
+        torques = {}
+        for segment, rest in self.rest.items():
+            count = rest.shape[1]
+            length = min(max(1, block), count)
+            starts = rng.integers(0, count, -(-count // length))
+            at = (starts[:, None] + np.arange(length)).ravel()[:count] % count
+            torques[segment] = self.predicted[segment] + rest[:, at]
+        return torques
+
+
+def _with_torques(problem: LinearProblem, torques: dict[int, Array]) -> LinearProblem:
+    """The problem with other torques, also where an estimator makes problems of it; rows left out stay so."""
+
+    def tiles() -> Iterator[Tile]:
+        passed: dict[tuple[int, int], int] = {}
+        for tile in problem.tiles():
+            start = passed.get((tile.segment, tile.joint), 0)
+            stop = passed[tile.segment, tile.joint] = start + tile.block.shape[1]
+            tau = np.where(kept(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
+            yield replace(tile, block=np.concatenate([tile.block[:-1], tau[None]]))
+
+    origin = problem.origin
+    if origin is not None:
+        made = origin.problem_of
+        origin = replace(origin, problem_of=lambda other, columns: _with_torques(made(other, columns), torques))
+    return replace(problem, tiles=tiles, origin=origin)

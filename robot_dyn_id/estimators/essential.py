@@ -1,0 +1,165 @@
+"""Essential parameters: those that the data tell, by backward elimination (Pressé and Gautier 1992; Janot et al. 2014).
+
+The parameter with the greatest relative standard deviation is taken for zero, the others are estimated again, and so
+on, as long as one is that uncertain and an F-test does not object to what has been left out altogether. All of
+it from the estimate and its covariance, which is what least squares of the reduced problem would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import f as f_distribution
+
+from robot_dyn_id.base_parameters import BaseParameters
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.regressor import Integers
+
+LIMIT = 0.3
+"""Relative standard deviation of a parameter that is not essential."""
+
+LEVEL = 0.05
+"""Of the F-test."""
+
+ROUNDING = 1e-18
+"""Variances below this share of the median are those of parameters that the data do not show at all, up to rounding."""
+
+HIDDEN = 1e-12
+"""Eigenvalues of the correlations below this share of the largest: a direction that the data do not show."""
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """One step.
+
+    Attributes:
+        name: of the parameter that is left out.
+        relative_deviation: its standard deviation as a share of its value, before.
+        residual_growth: norm of the residuals without all parameters left out so far, over that with them, less 1.
+        statistic: of the F-test of all parameters left out so far.
+        probability: that F is this large although they are zero.
+    """
+
+    name: str
+    relative_deviation: float
+    residual_growth: float
+    statistic: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Essential:
+    """What a backward elimination has come to.
+
+    Attributes:
+        kept: numbers of the essential parameters, ascending.
+        left_out: the others, in order.
+        objected: the step that the F-test did not allow, if one ended the elimination.
+        values: of the essential parameters.
+        covariance: of them.
+    """
+
+    kept: Integers
+    left_out: tuple[Elimination, ...]
+    objected: Elimination | None
+    values: Array
+    covariance: Array
+
+
+def check_limit(limit: float) -> None:
+    """Refuse limits that are none; 0 is no elimination.
+
+    Raises:
+        UsageError: negative or not finite.
+    """
+    if not 0.0 <= limit < np.inf:
+        raise UsageError(f"essential: must be 0 (keep all) or a relative standard deviation above it, not {limit}")
+
+
+def essential(estimate: Estimate, names: Sequence[str], limit: float = LIMIT, level: float = LEVEL) -> Essential:
+    """Leave out parameters that the data do not tell.
+
+    Args:
+        estimate: of p parameters, with a covariance.
+        names: of them.
+        limit: greatest relative standard deviation of an essential parameter.
+        level: of the F-test.
+
+    Raises:
+        UsageError: an estimate with bounds, which has more than these parameters; a limit of 0 or less.
+    """
+    if estimate.full is not None:
+        raise UsageError("essential: an estimate of all standard parameters cannot be reduced: use weighted")
+    check_limit(limit)
+    information = _information(estimate.covariance)
+    moment = information @ estimate.values
+    explained, freedom = float(moment @ estimate.values), max(1, estimate.rows - len(names))
+    kept = np.arange(len(names))
+    values, covariance, sigma = estimate.values, estimate.covariance, estimate.standard_deviations
+    steps: list[Elimination] = []
+    objected = None
+    while len(kept) > 1:
+        relative = np.divide(sigma, np.abs(values), out=np.full(len(kept), np.inf), where=values != 0.0)
+        worst = int(np.argmax(relative))
+        if relative[worst] <= limit:
+            break
+        fewer = np.delete(kept, worst)
+        inverse, unseen = _inverse(information[np.ix_(fewer, fewer)])
+        trial = inverse @ moment[fewer]
+        lost = max(0.0, explained - float(moment[fewer] @ trial))
+        count = len(names) - len(fewer)
+        step = Elimination(
+            names[kept[worst]], float(relative[worst]), float(np.sqrt(1.0 + lost / freedom) - 1.0), lost / count,
+            float(f_distribution.sf(lost / count, count, freedom)),
+        )  # fmt: skip
+        if step.probability < level:
+            objected = step
+            break
+        steps.append(step)
+        kept, values, covariance = fewer, trial, inverse
+        sigma = np.where(unseen, np.inf, np.sqrt(np.maximum(np.diag(inverse), 0.0)))
+    return Essential(kept, tuple(steps), objected, values, covariance)
+
+
+def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple[BaseParameters, Estimate]:
+    """Base parameters and estimate without those that are not essential, which are zero."""
+    kept = found.kept
+    fewer = replace(
+        base,
+        names=tuple(base.names[i] for i in kept),
+        expressions=tuple(base.expressions[i] for i in kept),
+        units=tuple(base.units[i] for i in kept),
+        independent=base.independent[kept],
+        mapping=base.mapping[kept],
+    )
+    _, unseen = _inverse(_information(found.covariance))
+    sigma = np.where(unseen, np.inf, np.sqrt(np.maximum(np.diag(found.covariance), 0.0)))
+    names = set(fewer.names)
+    return fewer, replace(
+        estimate,
+        values=found.values,
+        covariance=found.covariance,
+        standard_deviations=sigma,
+        unseen=tuple(name for name in estimate.unseen if name in names and sigma[fewer.names.index(name)] == np.inf),
+        intervals=None,
+    )
+
+
+def _information(covariance: Array) -> Array:
+    return _inverse(covariance)[0]
+
+
+def _inverse(matrix: Array) -> tuple[Array, np.ndarray]:
+    """Pseudo-inverse of a covariance or information, and which parameters have a share in what it does not hold."""
+    size = np.diag(matrix)
+    scale = np.sqrt(np.where(size > ROUNDING * np.median(size), size, 0.0))
+    matrix = np.where(np.outer(scale, scale) > 0.0, matrix, 0.0)
+    unit = np.where(scale > 0.0, scale, 1.0)
+    values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
+    shown = values > HIDDEN * values.max(initial=0.0)
+    inverse = (vectors[:, shown] / values[shown]) @ vectors[:, shown].T / np.outer(unit, unit)
+    return inverse, np.abs(vectors[:, ~shown]).max(axis=1, initial=0.0) > 1e-3
