@@ -93,7 +93,8 @@ def test_a_joint_that_never_moves_is_named_and_nothing_else_suffers(name):
     assert np.all(np.isfinite(estimate.covariance))
     values = dict(zip(arm()[0].base.names, estimate.values, strict=True))
     (sigma,) = estimate.standard_deviations[[arm()[0].base.names.index("fv1")]]
-    assert values["fv1"] == pytest.approx(1.5, abs=max(0.2, 2.0 * sigma))
+    # a small population stops short of the minimum, and counts its distance into sigma
+    assert values["fv1"] == pytest.approx(1.5, abs=2.0 * sigma if name == "ga" else 0.2)
 
 
 @every_estimator
