@@ -64,6 +64,10 @@ class Told:
             (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/monitor"), DiagnosticStatus()
         )
 
+    @property
+    def changes(self):
+        return {pair.key: pair.value for pair in self.status.values}.get("changes")
+
 
 def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
     told = Told(world)
@@ -72,8 +76,8 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
     told.tell(STEP)
-    world.until(lambda: told.status.message == "the model fits", what="verdict")
-    assert {pair.key: pair.value for pair in told.status.values}["changes"] == "none"
+    world.until(lambda: told.changes == "none", what="thresholds")
+    assert told.status.message == "the model fits"
     told.sets.clear()
     world.until(lambda: told.sets, what="tracked parameters")
     tracked, model = parameter_set(told.sets[-1]), identified()
@@ -83,7 +87,6 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     told.tell(STEP + 5.0)
     world.until(lambda: "any more: payload" in told.status.message, what="payload")
     assert told.status.level == DiagnosticStatus.WARN
-    changes = {pair.key: pair.value for pair in told.status.values}["changes"]
-    name, mass, _, sigma, unit = changes.split(";")[0].split()
+    name, mass, _, sigma, unit = told.changes.split(";")[0].split()
     assert (name, unit) == ("payload", "kg")
     assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
