@@ -14,6 +14,7 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import Motion, Regressor, regressor_of
+from robot_dyn_id.terms import Term
 
 MOVING = 0.05
 """A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to
@@ -101,6 +102,51 @@ class Residual:
         return self.measured - self.predicted
 
 
+def accelerated(term: Term) -> bool:
+    """Whether its columns depend on the acceleration."""
+    return bool(np.any(term.slopes(*np.ones((3, 1)))[2]))
+
+
+class Columns:
+    """Low-passed torques, motion and columns of a regressor, along joint states.
+
+    The columns of friction pass the same low-pass as the torque, side by side (parallel filtering, Gautier 1997): those
+    of the low-passed velocity would be larger than what the low-pass leaves of a friction that jumps. The rigid body,
+    and terms of the acceleration, which only the filter tells, are smooth: theirs come from the low-passed motion.
+    """
+
+    def __init__(self, regressor: Regressor, cutoff: float) -> None:
+        """Begin, with the cut-off of the low-pass [Hz]."""
+        model, self._shape = regressor.model, regressor.structure.shape
+        self.filter = CausalFilter(cutoff)
+        smooth = np.array([accelerated(column.term) for column in regressor.term_columns], dtype=bool)
+        bodies = self._shape[0] - len(smooth)
+        self._smooth_rows = np.flatnonzero(np.concatenate([np.full(bodies, True), smooth]))
+        self._rough_rows = bodies + np.flatnonzero(~smooth)
+        self._smooth = Regressor(model, tuple(pair for pair in regressor.terms if accelerated(pair[1])))
+        self._rough = Regressor(model, tuple(pair for pair in regressor.terms if not accelerated(pair[1])))
+
+    def add(self, t: float, state: Array) -> None:
+        """Take up positions, velocities and torques at the time t [s], shape (3, n), later than those before."""
+        q, dq, _ = state[:, :, None]
+        motion = Motion(q, dq, np.zeros_like(dq))
+        signals = self._rough.signals(motion)
+        rows = np.empty((3 + len(self._rough_rows), self._shape[1]))
+        rows[:3], rough = state, rows[3:]
+        for group in self._rough.term_groups:
+            rough[group.numbers] = group.columns(q, dq, motion.ddq, signals) * group.weights  # (symbols, g, n)
+        self._values, self._slopes = self.filter.add(t, rows)
+
+    def read(self) -> tuple[Array, Array, Array]:
+        """Velocities and torques, shape (n,), and columns, shape (c, n), all low-passed."""
+        q, dq, tau = self._values[:3]
+        columns = np.empty(self._shape)
+        motion = Motion(q[:, None], dq[:, None], self._slopes[1, :, None])
+        columns[self._smooth_rows] = self._smooth.dense(motion)[:, :, 0]
+        columns[self._rough_rows] = self._values[3:]
+        return dq, tau, columns
+
+
 class ResidualMonitor:
     """Residuals of a parameter set along joint states, how large they are where the joints move, and what has changed.
 
@@ -126,10 +172,10 @@ class ResidualMonitor:
             InputError: a set that this version cannot read; see `ModelWatch`.
         """
         self.parameters, self.longest_gap = parameters, longest_gap
-        self._regressor: Regressor = regressor_of(parameters)
-        self._columns = parameters.independent_columns.astype(np.int64)
-        self._filter = CausalFilter(cutoff)
-        self.watch = ModelWatch(parameters, self._regressor, cutoff, longest_gap=longest_gap, **watch)
+        regressor = regressor_of(parameters)
+        self._independent = parameters.independent_columns.astype(np.int64)
+        self._columns = Columns(regressor, cutoff)
+        self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
         self._last, self._evaluated = -np.inf, -np.inf
         self._moved, self._joints = np.zeros(joints), np.arange(joints)
@@ -144,21 +190,20 @@ class ResidualMonitor:
         """
         if t <= self._last:
             if t < self._last - self.longest_gap:  # time has been set back: a bag begins anew
-                self._filter.reset()
+                self._columns.filter.reset()
                 self._last = self._evaluated = -np.inf
             else:
                 return False
         if t > self._last + self.longest_gap:
-            self._filter.reset()
+            self._columns.filter.reset()
         self._last = t
-        self._smooth, self._slope = self._filter.add(t, np.array((q, dq, tau)))
-        return self._filter.settled
+        self._columns.add(t, np.array((q, dq, tau)))
+        return self._columns.filter.settled
 
     def residual(self) -> Residual:
         """The residual at the state that was added last; it is taken up in the judgement."""
-        q, dq, tau = self._smooth
-        motion = Motion(q[:, None], dq[:, None], self._slope[1][:, None])
-        columns = self._regressor.dense(motion)[self._columns, :, 0]  # (p, n)
+        dq, tau, columns = self._columns.read()
+        columns = columns[self._independent]  # (p, n)
         residual = Residual(tau, self.parameters.values @ columns, self._deviation(columns), dq)
         passed = min(self._last - self._evaluated, self.longest_gap)
         self._evaluated = self._last

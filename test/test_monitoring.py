@@ -5,16 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.signal import lsim, lti
-from simulated import ARM, TERMS, Simulated
+from simulated import ARM, GRIPPER, TERMS, Simulated
 
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.transfer import Braking
-from robot_dyn_id.monitoring import CausalFilter, ResidualMonitor
+from robot_dyn_id.monitoring import CausalFilter, Columns, ResidualMonitor
 from robot_dyn_id.pipeline import identify
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.simulated_robot import SimulatedRobot
+from robot_dyn_id.terms import RotorInertia
 from robot_dyn_id.trajectory_tracking import Waypoints
 
 
@@ -40,6 +41,24 @@ def test_filtered_acceleration_fits_filtered_velocity_and_position_without_lag_b
     assert np.allclose(dq, dq_again, atol=1e-6)
     assert np.allclose(ddq, -q, atol=1e-6)
     assert made.settled
+
+
+@pytest.mark.parametrize("text", [ARM, GRIPPER])
+def test_the_columns_give_the_low_passed_torque_of_friction_that_jumps_too(text):
+    """Slow motion at constant acceleration, turning round at 1 s: only friction is not smooth there."""
+    robot = Simulated(text, terms=(RotorInertia(), *TERMS))
+    columns, torque, n = Columns(robot.regressor, 10.0), CausalFilter(10.0), len(robot.joints)
+    left = []
+    for t in np.arange(0.0, 2.0, 2e-3):
+        q, dq, ddq = np.full((3, n), [[0.1 * (t - 1.0) ** 2], [0.2 * (t - 1.0)], [0.2]])
+        state = Motion(q[:, None], dq[:, None], ddq[:, None])
+        tau = robot.regressor.torque(state, robot.parameters)[:, 0]
+        columns.add(t, np.array((q, dq, tau)))
+        expected, _ = torque.add(t, tau)
+        _, shown, found = columns.read()
+        assert np.array_equal(shown, expected)
+        left.append(robot.parameters @ found - expected)
+    assert np.abs(left[500:]).max() < 5e-3, "friction of 1 N m changes its sign"
 
 
 @pytest.fixture(scope="module")

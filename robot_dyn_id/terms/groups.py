@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,12 @@ class TermGroup:
         """Positions less the offsets, velocities or accelerations of the coordinates, shape (g, N); may be a view."""
         if self.joints is None:
             return np.asarray(self.weights @ motion)
-        return motion if np.array_equal(self.joints, np.arange(len(motion))) else motion[self.joints]
+        return motion if self._every else motion[self.joints]
+
+    @cached_property
+    def _every(self) -> bool:
+        """Whether the coordinates are the joints, in their order."""
+        return self.joints is not None and np.array_equal(self.joints, np.arange(self.weights.shape[1]))
 
 
 def grouped(terms: Iterable[tuple[Coordinate, Term]]) -> tuple[TermGroup, ...]:

@@ -1,0 +1,92 @@
+"""The node `monitor` over real DDS, told joint states whose stamps run faster than the clock."""
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from model_nodes import COULOMB, NOISE, VISCOUS, identified, message
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.msg import TorqueResidual
+from sensor_msgs.msg import JointState
+from test_simulator import DEEP, given
+
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.nodes.contract import LATCHED, RELIABLE, STREAM
+from robot_dyn_id.nodes.conversions import parameter_set
+from robot_dyn_id.nodes.joint_state import seconds
+from robot_dyn_id.nodes.monitor import Monitor
+from robot_dyn_id.regressor import Motion, regressor_of
+from robot_dyn_id.simulation import coloured_noise
+
+RATE, STEP, BATCH = 100.0, 34.0, 50
+
+
+class Told:
+    """An arm that repeats a motion and takes up a load at `STEP`; `tell(end)` publishes its states until then."""
+
+    def __init__(self, world):
+        self.world = world
+        self.states = world.probe.create_publisher(JointState, "joint_states", DEEP)
+        self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
+        self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
+        self.sets = world.heard(ParameterSetMsg, "monitor/tracked_parameters", LATCHED)
+        self.regressor = regressor_of(identified())
+        model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
+        motion, n = random_fourier(model, 5), len(model.joint_names)
+        q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
+        states, late = Motion(q, dq, ddq), self.t >= STEP
+        friction = np.full(n, VISCOUS), np.full(n, COULOMB), np.zeros(n)
+        self.truth = np.concatenate([model.inertial_parameters, *friction])
+        load = np.zeros_like(self.truth)
+        load[[self.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032
+        tau = self.regressor.torque(states, self.truth)
+        tau += coloured_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
+        tau[:, late] += self.regressor.torque(states.take(late), load)
+        self.rows = np.array((q, dq, tau)).transpose(2, 0, 1).tolist()
+
+    def tell(self, end):
+        while self.next < round(end * RATE):
+            for number in range(self.next, self.next + BATCH):
+                position, velocity, effort = self.rows[number]
+                names = list(identified().joint_names)
+                state = JointState(name=names, position=position, velocity=velocity, effort=effort)
+                state.header.stamp.sec, hundredth = divmod(number, round(RATE))
+                state.header.stamp.nanosec = 10_000_000 * hundredth
+                self.states.publish(state)
+            self.next += BATCH
+            if self.next > RATE:  # the filter has settled
+                self.world.until(self.answered, what=f"residual at {self.t[self.next - 1]:g} s")
+
+    def answered(self):
+        return self.residuals and seconds(self.residuals[-1].header.stamp) > self.t[self.next - 1] - 0.5 / RATE
+
+    @property
+    def status(self):
+        return next(
+            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/monitor"), DiagnosticStatus()
+        )
+
+    @property
+    def changes(self):
+        return {pair.key: pair.value for pair in self.status.values}.get("changes")
+
+
+def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
+    told = Told(world)
+    world.add(Monitor, *given(quiet="30.0", timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in told.status.message, what="parameters")
+    told.tell(STEP)
+    world.until(lambda: told.changes == "none", what="thresholds")
+    assert told.status.message == "the model fits"
+    told.sets.clear()
+    world.until(lambda: told.sets, what="tracked parameters")
+    tracked, model = parameter_set(told.sets[-1]), identified()
+    assert tracked.estimator == f"{model.estimator}, tracked"
+    assert np.all(np.abs(tracked.values - model.mapping @ told.truth) < 4.0 * tracked.standard_deviations)
+    assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
+    told.tell(STEP + 5.0)
+    world.until(lambda: "any more: payload" in told.status.message, what="payload")
+    assert told.status.level == DiagnosticStatus.WARN
+    name, mass, _, sigma, unit = told.changes.split(";")[0].split()
+    assert (name, unit) == ("payload", "kg")
+    assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
