@@ -21,6 +21,7 @@ VERBS = {
     "payload": "mass, centre and inertia of what an arm carries",
     "gains": "gains of the drives from currents with and without a known payload",
     "base": "the minimal (base) parameter set of a robot",
+    "reproduce": "a published identification, its figures beside ours",
     "bench": "measure speed against peers in the same run",
 }
 """Verbs and what they do; `cli/<verb>.py` has `add_arguments(parser)` and `run(arguments) -> (exit code, answer)`."""

@@ -37,7 +37,7 @@ def torque_plot(evaluation: Evaluation, joint: int) -> str:
     raw, measured, predicted = (
         np.insert(values[joint], breaks, np.nan) for values in (trace.raw, trace.measured, trace.predicted)
     )
-    figure, (above, below) = _axes(6.6, 2.9, 2, sharex=True, height_ratios=(3, 1))
+    figure, (above, below) = axes(6.6, 2.9, 2, sharex=True, height_ratios=(3, 1))
     figure.subplots_adjust(**MARGIN, bottom=0.145, hspace=0.1)
     above.plot(time, raw, color=RAW, lw=0.6)
     above.plot(time, measured, color=MEASURED, lw=1.3)
@@ -56,7 +56,7 @@ def torque_plot(evaluation: Evaluation, joint: int) -> str:
             axis.axvline(start, color=MEASURED, lw=0.6, ls=":")
     below.margins(x=0.0)
     below.set_xlabel("time [s], interruptions cut out" if len(starts) else "time [s]")
-    return _svg(figure)
+    return svg(figure)
 
 
 def timeline(t: Array) -> tuple[Array, Integers, Array]:
@@ -82,7 +82,7 @@ def sigma_plot(parameters: ParameterSet) -> str:
         relative = parameters.standard_deviations / np.abs(parameters.values)
     shown = np.clip(np.where(np.isnan(relative), np.inf, relative), 1e-4, 1e2)
     width = max(9.6, 0.13 * len(shown) + 1.0)
-    figure, (axis,) = _axes(width, 2.7)
+    figure, (axis,) = axes(width, 2.7)
     figure.subplots_adjust(left=0.7 / width, right=1 - 0.1 / width, top=0.97, bottom=0.19)
     status = np.array(parameters.status)
     for word, colour in STATUS.items():
@@ -95,12 +95,12 @@ def sigma_plot(parameters: ParameterSet) -> str:
     axis.set_xlim(-0.8, len(shown) - 0.2)
     axis.set_xticks(range(len(shown)), parameters.names, rotation=90, fontsize=7)
     axis.set_ylabel("sigma / |value|")
-    return _svg(figure)
+    return svg(figure)
 
 
 def friction_plot(curve: FrictionCurve) -> str:
     """Friction and offset of a joint over its trained speeds, with a band of two sigma."""
-    figure, (axis,) = _axes(4.0, 2.4)
+    figure, (axis,) = axes(4.0, 2.4)
     figure.subplots_adjust(left=0.17, right=0.98, top=0.96, bottom=0.18)
     axis.axhline(0.0, color=MEASURED, lw=0.5)
     axis.axvline(0.0, color=MEASURED, lw=0.5)
@@ -111,7 +111,7 @@ def friction_plot(curve: FrictionCurve) -> str:
     axis.margins(x=0.0)
     axis.set_xlabel(f"speed [{curve.speed_unit}]")
     axis.set_ylabel(f"effort [{curve.unit}]")
-    return _svg(figure)
+    return svg(figure)
 
 
 def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
@@ -122,9 +122,9 @@ def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
         rows: from `margins.limit_rows`.
         shown: numbers of the samples that are drawn.
     """
-    figure, axes = _axes(6.6, 0.45 + 1.15 * len(rows), len(rows), sharex=True)
+    figure, panels = axes(6.6, 0.45 + 1.15 * len(rows), len(rows), sharex=True)
     figure.subplots_adjust(left=MARGIN["left"], right=MARGIN["right"], top=0.985, bottom=0.42 / figure.get_figheight())
-    for axis, row in zip(axes, rows, strict=True):
+    for axis, row in zip(panels, rows, strict=True):
         axis.plot(t[shown], row.values[shown], color=PREDICTED, lw=1.2)
         room = 1.3 * max(row.highest - row.lowest, 1e-9)
         for limit in (row.lower, row.upper):
@@ -133,17 +133,17 @@ def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
         axis.set_ylabel(f"{row.quantity[:3]}. [{row.unit}]")
         axis.yaxis.set_label_coords(-0.085, 0.5)
         axis.margins(x=0.0)
-    axes[-1].set_xlabel("time [s]")
-    return _svg(figure)
+    panels[-1].set_xlabel("time [s]")
+    return svg(figure)
 
 
-def _axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+def axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
     """A figure of that size [inch] and its axes, the upper one first."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
-    axes = list(figure.subplots(rows, 1, squeeze=False, **options)[:, 0])
-    for axis in axes:
+    panels = list(figure.subplots(rows, 1, squeeze=False, **options)[:, 0])
+    for axis in panels:
         axis.spines[["top", "right"]].set_visible(False)
         axis.spines[["left", "bottom"]].set_color(FRAME)
         axis.tick_params(labelsize=8, color=FRAME)
@@ -151,10 +151,11 @@ def _axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[A
         axis.yaxis.label.set_fontsize(8.5)
         axis.grid(axis="y", color="#e4e9ee", lw=0.6)
         axis.set_axisbelow(True)
-    return figure, axes
+    return figure, panels
 
 
-def _svg(figure: Any) -> str:
+def svg(figure: Any) -> str:
+    """A figure as text to be put into a page or a file."""
     import matplotlib
 
     text = io.StringIO()

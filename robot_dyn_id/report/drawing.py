@@ -1,0 +1,102 @@
+"""Drawings as values, and how they become a file: panels one below the other, each with curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.report.plots import axes, svg
+
+COLOURS = ("#243b53", "#e8590c", "#1c7ed6", "#2b8a3e", "#9c36b5", "#e67700")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values over others.
+
+    Attributes:
+        label: in the legend; empty: none.
+        x: shape (N,).
+        y: shape (N,); NaN interrupts.
+        style: a line, points, bars from zero, or boxes: x holds the group of each value of y.
+    """
+
+    label: str
+    x: Array
+    y: Array
+    style: Literal["line", "points", "bars", "boxes"] = "line"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Axes with curves.
+
+    Attributes:
+        x: label of the horizontal axis, with its unit.
+        y: label of the vertical axis, with its unit.
+        curves: drawn in this order.
+        logarithmic: which axes are: any of `x` and `y`.
+        ticks: names of the places 0, 1, ... on the horizontal axis; empty: numbers.
+    """
+
+    x: str
+    y: str
+    curves: tuple[Curve, ...]
+    logarithmic: str = ""
+    ticks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Panels one below the other.
+
+    Attributes:
+        name: of its file, without suffix.
+        title: above it.
+        panels: the upper one first.
+    """
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def write_drawing(drawing: Drawing, folder: Path) -> Path:
+    """Write a drawing as SVG into an existing folder, and return its file."""
+    figure, places = axes(7.2, 0.6 + 2.3 * len(drawing.panels), len(drawing.panels))
+    figure.set_layout_engine("constrained")
+    figure.suptitle(drawing.title, fontsize=10)
+    for axis, panel in zip(places, drawing.panels, strict=True):
+        for curve, colour in zip(panel.curves, COLOURS * (1 + len(panel.curves) // len(COLOURS)), strict=False):
+            _draw(axis, curve, colour)
+        axis.set_xlabel(panel.x)
+        axis.set_ylabel(panel.y)
+        if "x" in panel.logarithmic:
+            axis.set_xscale("log")
+        if "y" in panel.logarithmic:
+            axis.set_yscale("log")
+        if panel.ticks:
+            axis.set_xticks(range(len(panel.ticks)), panel.ticks, fontsize=8)
+        if any(curve.label for curve in panel.curves):
+            axis.legend(fontsize=8, frameon=False)
+    file = folder / f"{drawing.name}.svg"
+    file.write_text(svg(figure), encoding="utf-8")
+    return file
+
+
+def _draw(axis: Any, curve: Curve, colour: str) -> None:
+    label = curve.label or None
+    if curve.style == "boxes":
+        groups = np.unique(curve.x)
+        boxes = axis.boxplot([curve.y[curve.x == group] for group in groups], positions=groups, widths=0.5)
+        for line in (line for lines in boxes.values() for line in lines):
+            line.set_color(colour)
+    elif curve.style == "bars":
+        axis.bar(curve.x, curve.y, color=colour, label=label)
+    else:
+        style = {"ls": "", "marker": "o", "ms": 3.5} if curve.style == "points" else {"lw": 1.2}
+        axis.plot(curve.x, curve.y, color=colour, label=label, **style)
