@@ -28,6 +28,8 @@ from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.robot import RobotModel
 
+pytestmark = pytest.mark.real_time
+
 FRICTION = {"viscous": f"[{VISCOUS}]", "coulomb": f"[{COULOMB}]", "smoothing_width": "0.02"}
 
 

@@ -10,6 +10,8 @@ from robot_dyn_id.cli import demo
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.recordings import open_recording
 
+pytestmark = pytest.mark.real_time
+
 
 def test_a_twin_that_does_not_follow_is_told_and_ends_nothing(world, monkeypatch):
     monkeypatch.setattr(demo, "PATIENCE", 0.3)

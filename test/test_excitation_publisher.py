@@ -27,6 +27,8 @@ from robot_dyn_id.nodes.excitation_settings import ExcitationSettings, plan_of
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
 
+pytestmark = pytest.mark.real_time
+
 ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 NAMES = [f"joint{i}" for i in range(1, 8)]
 START = np.full(7, 0.1)

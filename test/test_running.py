@@ -6,7 +6,10 @@ import subprocess
 import sys
 import time
 
+import pytest
 from std_srvs.srv import Trigger
+
+pytestmark = pytest.mark.real_time
 
 NODE = """
 import sys

@@ -25,6 +25,8 @@ from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.plant import nominal_dynamics
 from robot_dyn_id.robot import RobotModel
 
+pytestmark = pytest.mark.real_time
+
 ARM7 = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 DEEP = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
