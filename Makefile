@@ -8,7 +8,7 @@ PYTHON ?= python3
 
 venv := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
 stamp := $(venv)/installed
-extras := $(ROS_DISTRO),build,build-$(ROS_DISTRO),test,lint
+checked := $(venv)/checked
 environment := pyproject.toml setup.py
 sources := CMakeLists.txt package.xml $(shell find msg config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
 
@@ -24,11 +24,11 @@ demo: $(stamp)
 
 # Not `python -m pytest`, which would test the source tree in place of the installed package.
 # Running nodes have the computer to themselves; 5 is "no such test", where the flags choose among the others.
-test: $(stamp)
+test: $(checked)
 	$(venv)/bin/pytest -m "not real_time" -n auto $(PYTEST_FLAGS) || [ $$? -eq 5 ]
 	$(venv)/bin/pytest -m real_time $(PYTEST_FLAGS) || [ $$? -eq 5 ]
 
-lint: $(stamp)
+lint: $(checked)
 	$(venv)/bin/ruff check .
 	$(venv)/bin/ruff format --check .
 	$(venv)/bin/mypy
@@ -45,8 +45,13 @@ $(stamp): $(environment) $(sources)
 define create
 $(PYTHON) -m venv --clear $(venv)
 	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to three minutes, once"
-	$(venv)/bin/pip install --quiet --prefer-binary '.[$(extras)]'
+	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO)]'
 endef
 define refresh
 $(venv)/bin/pip install --quiet --no-deps --no-build-isolation .
 endef
+
+# What only tests and lint need.
+$(checked): $(environment) | $(stamp)
+	$(venv)/bin/pip install --quiet --prefer-binary --no-build-isolation '.[$(ROS_DISTRO),test,lint]'
+	touch $@

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics import FEW, Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.stepping import advance, motor_effort
 from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
@@ -54,12 +54,26 @@ SMALLEST = """<robot name="one"><link name="base"/><link name="arm"><inertial><m
 
 def warm_up() -> None:
     """Compile all that moves a robot, on the smallest there is: later calls find the machine code."""
-    one = np.ones(1)
-    dynamics = nominal_dynamics(RobotModel.from_urdf(SMALLEST), one, one, 0.1)
+    one, dynamics = np.ones(1), _smallest()
     plant = Plant(dynamics, one)
     plant.advance(plant.dynamics.effort(one, one, one, one), STEP)
-    dynamics.inverse_dynamics(one, one, one)
-    dynamics.regressor.dense(Motion(one[:, None], one[:, None], one[:, None]))
+    warm_up_regressor()
+
+
+def warm_up_regressor() -> None:
+    """Compile what identifies: not needed by `advance`, so that another process may do it at the same time."""
+    one = np.ones((1, 1))
+    _smallest().regressor.dense(Motion(one, one, one))
+
+
+def warm_up_tiles() -> None:
+    """Compile the dynamics of many states at once."""
+    many = np.ones((2 * FEW, 1))
+    _smallest().inverse_dynamics(many, many, many)
+
+
+def _smallest() -> Dynamics:
+    return nominal_dynamics(RobotModel.from_urdf(SMALLEST), np.ones(1), np.ones(1), 0.1)
 
 
 class CompiledDynamics:

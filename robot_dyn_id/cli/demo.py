@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -58,12 +61,23 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     plant = folder / "plant.urdf"
     plant.write_text(heavier(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8")), encoding="utf-8")
     keep_to_this_host()
-    with Composition() as ros:
+    with _compiling(), Composition() as ros:
         truth, motion, failure = _identify(ros, folder, plant, arguments.seed)
     summary = _with_truth(folder, truth, motion, failure, time.monotonic() - begin)
     if not arguments.json:
         _print(folder, summary)
     return int(summary["verdict"] == "bad"), summary
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Another process compiles what is needed later; an installation's first run would wait half a minute for it."""
+    code = "import os; os.nice(5); from robot_dyn_id import plant; plant.warm_up_regressor(); plant.warm_up_tiles()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
 
 
 def heavier(urdf: str) -> str:

@@ -144,7 +144,8 @@ def advance(  # type: ignore[no-untyped-def]
     spread, response, free, start, implicit = np.empty((g, n)), np.empty((g, g)), np.empty(g), np.empty(g), np.empty(g)
     moved, gained, held, least = np.empty(n), np.empty(n), np.empty(n), np.inf
     for _ in range(count):
-        position[:, 0], velocity[:, 0], drive[:, 0] = q, dq, effort - constant
+        for j in range(n):  # in loops: checked assignments of slices take half of the compile time
+            position[j, 0], velocity[j, 0], drive[j, 0] = q[j], dq[j], effort[j] - constant[j]
         dynamics_single(
             parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
             position, velocity, rest, slots, added, drive, none, mass, acceleration, excess,
@@ -177,7 +178,8 @@ def advance(  # type: ignore[no-untyped-def]
             for i in range(g):
                 held[j] -= weights[i, j] * dry[i]
                 acceleration[j, 0] -= spread[i, j] * (dry[i] + (viscous[i] - implicit[i]) * start[i])
-        moved[:], gained[:] = dq, acceleration[:, 0]
+        for j in range(n):
+            moved[j], gained[j] = dq[j], acceleration[j, 0]
         for stage in range(3):
             share = step if stage == 2 else 0.5 * step
             for j in range(n):
@@ -216,12 +218,13 @@ def motor_effort(  # type: ignore[no-untyped-def]
     The other arguments are those of `advance`. Returns the torques, shape (n,).
     """
     n = len(q)
-    torque, none, excess = np.empty((n, 1)), np.empty((0, 1)), np.empty(1)
+    torque, none, excess, result = np.empty((n, 1)), np.empty((0, 1)), np.empty(1), np.empty(n)
     dynamics_single(
         parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
         q.reshape(n, 1), dq.reshape(n, 1), ddq.reshape(n, 1), slots, added, none, torque, none, none, excess,
     )  # fmt: skip
-    result = torque[:, 0] + constant
+    for j in range(n):
+        result[j] = torque[j, 0] + constant[j]
     for r in range(len(slots)):
         high = int((math.sqrt(8.0 * slots[r] + 1.0) - 1.0) / 2.0)
         low = slots[r] - high * (high + 1) // 2
