@@ -4,7 +4,8 @@ The robot is the follower of the tests, all nodes are in one process but those t
 command whole trajectories, half stream. For every run: the time from the fault to the arrival of the braking motion
 at the controller, the time from there to the rest in which that motion ends, beyond the v / a of the slowest joint, v
 being what the joints do at that arrival, and whether the status gives the right reason. A run that is stopped before
-its fault, because the machine was held up, is repeated, and counted. `stopping.py 10` does 10 runs of each.
+its fault, because the machine was held up, is repeated, and counted. `stopping.py 10` does 10 runs of each,
+`stopping.py 10 NaN Ctrl-C` of these.
 
 Every fault has a line of its own on standard error: the worst values, and how many runs kept all of what is asked.
 """
@@ -17,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -141,12 +142,12 @@ class Cell:
         self.world.until(lambda: self.follower.at_rest() and self.commandable())
         name = f"{self.namespace}/excitation_publisher/start"
         self.world.until(lambda: self.world.call(Trigger, name).success)  # refused while the machine is held up
-        begun, fault = len(self.told), self.state.FAULT
+        begun, ends = len(self.told), {self.state.FAULT, self.state.DONE}
 
         def there() -> bool:
             return self.told[-1][1] == self.state.RUNNING and self.told[-1][2] >= progress
 
-        self.world.until(lambda: there() or fault in [state for _, state, *_ in self.told[begun:]])
+        self.world.until(lambda: there() or ends & {state for _, state, *_ in self.told[begun:]})
         return there()
 
     def over(self) -> bool:
@@ -238,8 +239,11 @@ def goals_of(name: str, cells: list[Cell], fault: Callable, words: str, runs: in
     ]
 
 
-def measure(runs: int = RUNS) -> list[Goal]:
-    """All faults."""
+LOST, CTRL_C = "controller killed", "Ctrl-C"
+
+
+def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
+    """The chosen faults; none: all."""
     os.environ |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": str(1 + os.getpid() % 101)}
     sys.path.insert(0, str(ROOT / "test"))
     from ros_world import World
@@ -248,19 +252,13 @@ def measure(runs: int = RUNS) -> list[Goal]:
     cells = [Cell(world, mode) for mode in MODES]
     goals = []
     for name, (fault, words) in FAULTS.items():
-        goals += goals_of(name, cells, fault, words, runs, rng)
-    lost, begun = [], time.monotonic()
-    for run in range(runs):
-        cell = cells[run % len(cells)]
-        cell.run_until(rng.uniform(0.0, 1.5))
-        lost.append(cell.deserted())
-    delay, named = np.array(lost).T
-    kept = np.count_nonzero((delay <= DELAY) & (named == 1.0))
-    tell(f"{'controller killed':<20} met by {kept} of {runs} runs; worst: told after {1e3 * delay.max():.0f} ms", begun)
-    goals.append(at_most("controller killed: told, largest [s]", delay.max(), DELAY, median=float(np.median(delay))))
-    goals.append(at_least("controller killed: reason published, share of the runs", named.mean(), 1.0))
+        if not chosen or name in chosen:
+            goals += goals_of(name, cells, fault, words, runs, rng)
+    if not chosen or LOST in chosen:
+        goals += goals_of_loss(cells, runs, rng)
     ended = [Interrupted(world, mode, f"ended_{mode}") for mode in MODES]
-    goals += goals_of("Ctrl-C", ended, interrupted, "stopped: the node is ending", runs, rng)
+    if not chosen or CTRL_C in chosen:
+        goals += goals_of(CTRL_C, ended, interrupted, "stopped: the node is ending", runs, rng)
     print(
         f"{runs} runs of each; {sum(cell.early for cell in cells + ended)} more were stopped before their fault",
         file=sys.stderr,
@@ -269,5 +267,21 @@ def measure(runs: int = RUNS) -> list[Goal]:
     return goals
 
 
+def goals_of_loss(cells: list[Cell], runs: int, rng) -> list[Goal]:
+    """The figures of the loss of the controller, which can only be told."""
+    lost, begun = [], time.monotonic()
+    for run in range(runs):
+        cell = cells[run % len(cells)]
+        cell.run_until(rng.uniform(0.0, 1.5))
+        lost.append(cell.deserted())
+    delay, named = np.array(lost).T
+    kept = np.count_nonzero((delay <= DELAY) & (named == 1.0))
+    tell(f"{LOST:<20} met by {kept} of {runs} runs; worst: told after {1e3 * delay.max():.0f} ms", begun)
+    return [
+        at_most(f"{LOST}: told, largest [s]", delay.max(), DELAY, median=float(np.median(delay))),
+        at_least(f"{LOST}: reason published, share of the runs", named.mean(), 1.0),
+    ]
+
+
 if __name__ == "__main__":
-    script(lambda: measure(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS))
+    script(lambda: measure(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS, sys.argv[2:]))
