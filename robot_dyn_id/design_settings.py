@@ -25,6 +25,7 @@ class DesignSettings:
     """Every key of a design file; all may be left out.
 
     Attributes:
+        joints: those that move, the others are held; all that the configuration identifies by default.
         form: of the motion.
         demand: what it takes of `DEMANDED`; posture and amplitude of a demand are not
             known before the robot is.
@@ -52,6 +53,7 @@ class DesignSettings:
         seed: of everything random.
     """
 
+    joints: tuple[str, ...] = ()
     form: str = "fourier"
     demand: Demand = field(default_factory=Demand)
     posture: Mapping[str, float] = field(default_factory=dict)

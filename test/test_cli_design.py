@@ -41,6 +41,15 @@ def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     assert "planar3r" in page and "http" not in page.replace("http://www.w3.org", "")
 
 
+def test_only_the_named_joints_move(capsys, tmp_path):
+    demands = QUICK | {"joints": ["joint1", "joint3"]}
+    code, out, _ = design(capsys, tmp_path, "--json", demands=demands)
+    assert code == 0
+    assert read_trajectory(json.loads(out)["trajectory_file"]).joint_names == ("joint1", "joint3")
+    code, _, err = design(capsys, tmp_path, demands=QUICK | {"joints": ["joint4"]})
+    assert code == 3 and "joint4" in err
+
+
 def test_people_read_a_table(capsys, tmp_path):
     code, out, _ = design(capsys, tmp_path)
     assert (
@@ -124,6 +133,11 @@ def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
     assert 0 < len(answer["parameters"]) <= 10
     for row in answer["parameters"]:
         assert row["standard_deviation"] is None or 0.0 < row["predicted"] < row["standard_deviation"]
+    demands = tmp_path / "others.yaml"
+    demands.write_text(yaml.safe_dump({"joints": ["unheard_of"]}))
+    assert main(["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--after", str(run),
+                 "--design", str(demands)]) == 2  # fmt: skip
+    assert "joints: the earlier identification has " in capsys.readouterr().err
     other = main(["design", "--robot", str(URDFS / "arm7.urdf"), "--out", str(tmp_path / "out"), "--after", str(run)])
     assert other == 3 and "identified" in capsys.readouterr().err
 

@@ -101,11 +101,15 @@ def _earlier(path: str | None) -> ParameterSet | None:
 
 def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[RobotModel, Regressor]:
     """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
-    configuration = configuration_from(arguments)
+    configuration, joints = configuration_from(arguments), read_design_settings(arguments.design).joints
     if prior is not None:
         regressor = regressor_of(prior)
+        names = regressor.model.joint_names
+        if joints and set(joints) != set(names):
+            raise UsageError(f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "
+                             "only these can be designed for after it")  # fmt: skip
         return regressor.model, regressor
-    model = robot_from(arguments.robot, configuration)
+    model = robot_from(arguments.robot, replace(configuration, identify=joints or configuration.identify))
     return model, Regressor(model, terms_on_joints(model, configuration.terms))
 
 

@@ -90,6 +90,7 @@ class MotionLimits:
                 raise ModelError(
                     f"joint {name}: its limits of position or velocity in the URDF leave it no motion"
                     + (f" with a margin of {margin:g} {limits.unit(j)}" if margin else "")
+                    + "; if it is to stand still, name the joints that move as `joints`"
                 )
         return limits
 
