@@ -105,6 +105,7 @@ def test_what_does_not_fit_is_told_first(tmp_path):
     clear = Clearance(model, (), MESHES)
     good = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES))
     assert "fits" in good.text and "nothing was checked for collisions" in good.text
+    assert good.count("div", "suspect") == 1 and good.count("div", "good") == 0
     fast = PlannedMotion(motion.t, motion.q, 3.0 * motion.dq, motion.ddq)
     bad = Page(page_of(tmp_path, model, fast, limits=limits, folders=MESHES, clearance=clear))
     assert "does not fit" in bad.text and re.search(r"joint panda_joint\d: velocity is [\d.]+ rad/s beyond", bad.text)

@@ -128,3 +128,4 @@ class Composition:
     def _rest(self, nodes: list[Any]) -> None:
         for node in nodes:
             spin(self._executor, node.stop, PATIENCE)
+            node.farewell()

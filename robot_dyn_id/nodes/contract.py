@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -24,6 +26,9 @@ SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Subscriber that must lose nothing for 2 s at 1 kHz, from publishers of either reliability."""
+
+FAREWELL = 1.0
+"""How long the last messages of a node may take to arrive [s]."""
 
 PUBLISHES, SUBSCRIBES, SERVES, SENDS = "publishes", "subscribes", "serves", "sends goals to"
 
@@ -125,6 +130,12 @@ class RobotNode(Node):  # type: ignore[misc]
         Topics still work then, and the executor goes on spinning between two calls.
         """
         return True
+
+    def farewell(self) -> None:
+        """Wait, at most `FAREWELL`, until what was published has arrived: it would be lost with the process."""
+        end = time.monotonic() + FAREWELL
+        for publisher in self.publishers:
+            publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
 
     def diagnosis(self) -> Diagnosis:
         """How the node is; asked once a second."""

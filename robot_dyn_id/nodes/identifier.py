@@ -11,7 +11,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -47,9 +46,6 @@ from robot_dyn_id.robot import RobotModel
 
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
-
-FAREWELL = 1.0
-"""How long the last report may take to arrive [s]."""
 
 LOOK = 0.1
 """Time between two looks at the identification that is running [s]."""
@@ -242,7 +238,6 @@ class Identifier(RobotNode):
         """End like the command line where the recordings have given nothing that could be published."""
         if isinstance(outcome, Identification) and outcome.evaluation.verdict.word != "bad":
             return
-        self._reports.wait_for_all_acked(Duration(seconds=FAREWELL))
         self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 
     def _tell(self, result: Identification) -> None:

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.duration import Duration
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
@@ -38,9 +37,6 @@ STEADY = 1.0
 
 FINISH = 2.0
 """How long `~/stop` waits for the disk [s]; then the bag is finished behind it."""
-
-FAREWELL = 1.0
-"""How long the last status may take to arrive [s]."""
 
 WORDS = {RecordingStatus.IDLE: "idle", RecordingStatus.RECORDING: "recording", RecordingStatus.FINISHED: "finished"}
 
@@ -97,11 +93,8 @@ class Recorder(RobotNode):
         return self._recording if self._state == RecordingStatus.RECORDING else None
 
     def stop(self) -> bool:
-        """Finish the bag, and see that the last status arrives: it would be lost with the process."""
-        if not self._finish(0.0):
-            return False
-        self._status.wait_for_all_acked(Duration(seconds=FAREWELL))
-        return True
+        """Finish the bag."""
+        return self._finish(0.0)
 
     def diagnosis(self) -> Diagnosis:
         """The status in other words."""

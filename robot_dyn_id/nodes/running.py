@@ -65,6 +65,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         spin(executor, lambda: bool(asked) or node.end is not None)
         if not spin(executor, node.stop, PATIENCE):
             node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
+        node.farewell()
         executor.shutdown()
         if isinstance(node.end, RobotDynIdError):
             raise node.end
