@@ -17,7 +17,17 @@ LAYERS = (
     ("stored_terms", "regressor", "prior", "problem"),
     ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant", "stepwise"),
     ("trajectory_tracking", "controllers", "closed_loop"),
-    ("excitation", "estimators", "simulation", "simulated_robot", "wrench", "payload", "drive_gains", "flexible"),
+    (
+        "excitation",
+        "estimators",
+        "simulation",
+        "simulated_robot",
+        "wrench",
+        "chain",
+        "payload",
+        "drive_gains",
+        "flexible",
+    ),
     (
         "trained",
         "validation",
