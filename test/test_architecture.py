@@ -37,6 +37,7 @@ LAYERS = (
         "assembly",
         "identifiability",
         "prediction",
+        "forward_simulation",
         "pipeline",
         "online",
         "monitoring",
