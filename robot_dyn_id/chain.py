@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares
+from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.excitation.kinematics import Kinematics, Placement
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from robot_dyn_id.problem import LinearProblem, Tile
@@ -195,8 +195,8 @@ def identify_chain(
         rate: samples per second [Hz].
         gravity: along the axes of the world [m/s^2].
         columns: which of the ten parameters of a body in its frame are sought: `CENTROIDAL`, or `ALL`.
-        noise: standard deviations of each hinge's moment and force, shape (n, 2) [N m, N]; default: proportional to the
-            root mean square of what they measure.
+        noise: standard deviations of each hinge's moment and force, shape (n, 2) [N m, N]; default: that of each
+            channel is found from its residuals, at first in proportion to what the hinge measures.
         precision: relative precision of the motion. Directions of parameters that move a body's wrench by less than
             `EXCITED` times this share of what the best excited direction does are not told: NaN.
 
@@ -217,7 +217,7 @@ def identify_chain(
     shown = [_shown(rows, columns, EXCITED * precision) for rows in own]
     rows = [part.transpose(0, 2, 1) @ directions for part, (directions, _) in zip(own, shown, strict=True)]
     problem = _chain_problem(bodies, rows, sigma, rate)
-    found = OrdinaryLeastSquares().fit(problem)
+    found = (WeightedLeastSquares() if noise is None else OrdinaryLeastSquares()).fit(problem)
     values, sigmas = (np.full((len(bodies), len(columns)), x) for x in (np.nan, np.inf))
     first = 0
     for number, (directions, told) in enumerate(shown):

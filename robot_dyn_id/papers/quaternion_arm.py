@@ -121,10 +121,13 @@ class Arm:
         """All bodies together, see `identify_chain`."""
         return identify_chain(self.bodies(signals), rate, GRAVITY, precision=precision)
 
+    def rounded(self, motion: Motion, digits: int) -> list[Signals]:
+        """Signals that are printed with so many significant digits."""
+        return [read.changed(to_digits(digits)) for read in self.recorded(motion)]
+
     def printed(self, motion: Motion, digits: int) -> ChainEstimate:
-        """Found from signals that are printed with so many significant digits."""
-        signals = [read.changed(to_digits(digits)) for read in self.recorded(motion)]
-        return self.fitted(signals, 1.0 / PRINTED[0], 10.0**-digits)
+        """Found from such signals."""
+        return self.fitted(self.rounded(motion, digits), 1.0 / PRINTED[0], 10.0**-digits)
 
 
 def accelerated(times: Array, acceleration: float = ACCELERATION, posture: Sequence[float] = POSTURE) -> Motion:
