@@ -1,43 +1,25 @@
-"""Inertias from full wrenches: of a body behind a 6-axis sensor, or of all bodies of a chain with known hinge wrenches.
+"""The wrench that a moving rigid body needs: what a 6-axis sensor shows of the bodies behind it.
 
 A rigid body with mass m, first moment h and inertia I about the origin of its frame, moved with angular velocity w and
 with a the acceleration of that origin less gravity, needs along the axes of its frame
 
     moment n = I dw + w x I w + h x a,    force f = m a + dw x h + w x (w x h),
 
-which is linear in its ten parameters. Wrenches are (moment; force), as in `screw`. With the frame in the centre of mass
-along the principal axes only m, Ixx, Iyy, Izz are left: the form in quaternions of multibody programs, whose Euler
-equation S diag(J) = M is the moment above. Unlike joint torques, hinge wrenches show each body by itself.
+which is linear in its ten parameters. Wrenches are (moment; force), as in `screw`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares
 from robot_dyn_id.excitation.kinematics import BASE, Kinematics, Placement
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
-from robot_dyn_id.problem import LinearProblem, Tile
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 
 CHANNELS = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
-
-ALL = tuple(range(10))
-CENTROIDAL = (0, 4, 6, 9)
-"""The parameters that a body has in a frame along its principal axes in its centre of mass: m, Ixx, Iyy, Izz."""
-
-EXCITED = 10.0
-"""A direction of parameters is excited if it moves the wrench by more than so many times the motion's precision."""
-
-SHARE = 1e-3
-"""Least share of an entry in an unexcited direction that counts."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +48,12 @@ def wrench_regressor(motion: FrameMotion) -> Array:
     for axis in range(3):
         unit = np.zeros_like(a)
         unit[axis] = 1.0
-        rows[:3, 1 + axis] = _cross(unit, a)
-        rows[3:, 1 + axis] = _cross(dw, unit) + _cross(w, _cross(w, unit))
+        rows[:3, 1 + axis] = cross(unit, a)
+        rows[3:, 1 + axis] = cross(dw, unit) + cross(w, cross(w, unit))
     for place, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
         inertia = np.zeros((3, 3))
         inertia[i, j] = inertia[j, i] = 1.0
-        rows[:3, 4 + place] = inertia @ dw + _cross(w, inertia @ w)
+        rows[:3, 4 + place] = inertia @ dw + cross(w, inertia @ w)
     return rows
 
 
@@ -93,183 +75,19 @@ def frame_motion(model: RobotModel, motion: Motion, at: Placement) -> FrameMotio
         body = int(model.parent[body])
     for body in reversed(chain):
         reach = (poses.position[:, body] - poses.position[:, model.parent[body]]).T
-        acceleration = acceleration + _cross(change, reach) + _cross(rate, _cross(rate, reach))
+        acceleration = acceleration + cross(change, reach) + cross(rate, cross(rate, reach))
         axis = (poses.rotation[:, body] @ model.axis[body]).T
         if model.prismatic[body]:
-            acceleration = acceleration + axis * ddq[body] + 2.0 * _cross(rate, axis) * dq[body]
+            acceleration = acceleration + axis * ddq[body] + 2.0 * cross(rate, axis) * dq[body]
         else:
-            change = change + axis * ddq[body] + _cross(rate, axis) * dq[body]
+            change = change + axis * ddq[body] + cross(rate, axis) * dq[body]
             rate = rate + axis * dq[body]
     turned = poses.rotation[:, at.body] @ at.rotation
     reach = (poses.rotation[:, at.body] @ at.position).T
-    acceleration = acceleration + _cross(change, reach) + _cross(rate, _cross(rate, reach))
+    acceleration = acceleration + cross(change, reach) + cross(rate, cross(rate, reach))
     return FrameMotion(*(np.einsum("nji,jn->in", turned, x) for x in (acceleration, rate, change)))
 
 
-def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
-    """Rotation, angular velocity and angular acceleration of a body from its quaternion L (scalar first).
-
-    w = 2 R*(L) dL and dw = 2 R*(L) ddL along the axes of the body; L turns them into the world's.
-
-    Args:
-        quaternion: of unit length, shape (4, N).
-        first: its derivative [1/s], shape (4, N).
-        second: its second derivative [1/s^2], shape (4, N).
-
-    Returns:
-        Rotation body to world (3, 3, N), angular velocity (3, N) [rad/s], angular acceleration (3, N) [rad/s^2].
-    """
-    l0, l1, l2, l3 = quaternion
-    inner = np.array([[-l1, l0, l3, -l2], [-l2, -l3, l0, l1], [-l3, l2, -l1, l0]])
-    outer = np.array([[-l1, l0, -l3, l2], [-l2, l3, l0, -l1], [-l3, -l2, l1, l0]])
-    rotation = np.einsum("ikn,jkn->ijn", outer, inner)
-    return rotation, *(2.0 * np.einsum("ikn,kn->in", inner, rate) for rate in (first, second))
-
-
-@dataclass(frozen=True)
-class ChainBody:
-    """One body of a chain, N samples, everything along the axes of the world.
-
-    Attributes:
-        rotation: of the body's frame to the world, shape (3, 3, N).
-        position: of that frame's origin [m], shape (3, N).
-        acceleration: of it, without gravity [m/s^2], shape (3, N).
-        rate: angular velocity along the axes of the body's frame [rad/s], shape (3, N).
-        rate_change: angular acceleration along them [rad/s^2], shape (3, N).
-        hinge: point that the inner hinge's wrench is told about [m], shape (3, N).
-        wrench: (moment; force) that the inner neighbour exerts on the body there, along the axes of the world [N m, N],
-            shape (6, N).
-    """
-
-    rotation: Array
-    position: Array
-    acceleration: Array
-    rate: Array
-    rate_change: Array
-    hinge: Array
-    wrench: Array
-
-    def motion(self, gravity: Sequence[float]) -> FrameMotion:
-        """The motion of its frame."""
-        felt = self.acceleration - np.asarray(gravity)[:, None]
-        return FrameMotion(np.einsum("jin,jn->in", self.rotation, felt), self.rate, self.rate_change)
-
-
-@dataclass(frozen=True)
-class ChainEstimate:
-    """Inertial parameters of the n bodies of a chain.
-
-    Attributes:
-        names: of the entries, numbered like the bodies from 1, shape (n, c).
-        units: of the c parameters of a body.
-        values: SI, shape (n, c); NaN where the motion does not tell.
-        standard_deviations: one sigma, shape (n, c); infinite there.
-        not_excited: names of those entries.
-    """
-
-    names: NDArray[np.str_]
-    units: tuple[str, ...]
-    values: Array
-    standard_deviations: Array
-    not_excited: tuple[str, ...]
-
-
-def identify_chain(
-    bodies: Sequence[ChainBody],
-    rate: float,
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
-    columns: Sequence[int] = CENTROIDAL,
-    noise: Array | None = None,
-    precision: float = 1e-6,
-) -> ChainEstimate:
-    """Inertial parameters of every body from the wrenches of all hinges.
-
-    All bodies are fitted together, hinge wrench by hinge wrench: hinge i carries bodies i to n, and the errors of the
-    sensors are independent of one another, which those of the differences between neighbours would not be.
-
-    Args:
-        bodies: the chain from the base outwards.
-        rate: samples per second [Hz].
-        gravity: along the axes of the world [m/s^2].
-        columns: which of the ten parameters of a body in its frame are sought: `CENTROIDAL`, or `ALL`.
-        noise: standard deviations of each hinge's moment and force, shape (n, 2) [N m, N]; default: proportional to the
-            root mean square of what they measure.
-        precision: relative precision of the motion. Directions of parameters that move a body's wrench by less than
-            `EXCITED` times this share of what the best excited direction does are not told: NaN.
-
-    Raises:
-        InputError: no bodies, wrenches that are not finite or without any size, nothing excited, too few samples.
-        UsageError: noise that is not positive.
-    """
-    if not bodies:
-        raise InputError("a chain without bodies: give one ChainBody per hinge, the base's first")
-    wrenches = np.array([body.wrench for body in bodies])
-    if not np.isfinite(wrenches).all():
-        raise InputError(f"hinge {int(np.argwhere(~np.isfinite(wrenches))[0][0]) + 1}: its wrench is not finite")
-    sizes = np.sqrt((wrenches.reshape(len(bodies), 2, 3, -1) ** 2).sum(axis=2).mean(axis=2))
-    sigma = np.where(sizes > 0.0, sizes, sizes.max(axis=0)) if noise is None else np.asarray(noise, dtype=np.float64)
-    if sigma.shape != (len(bodies), 2) or not np.all(sigma > 0.0):
-        raise UsageError("noise must be positive, a moment's and a force's for every hinge")
-    own = [wrench_regressor(body.motion(gravity))[:, columns] for body in bodies]
-    shown = [_shown(rows, columns, EXCITED * precision) for rows in own]
-    rows = [part.transpose(0, 2, 1) @ directions for part, (directions, _) in zip(own, shown, strict=True)]
-    problem = _chain_problem(bodies, rows, sigma, rate)
-    found = OrdinaryLeastSquares().fit(problem)
-    values, sigmas = (np.full((len(bodies), len(columns)), x) for x in (np.nan, np.inf))
-    first = 0
-    for number, (directions, told) in enumerate(shown):
-        part = slice(first, first := first + directions.shape[1])
-        values[number, told] = (directions @ found.values[part])[told]
-        sigmas[number, told] = np.sqrt(np.diag(directions @ found.covariance[part, part] @ directions.T))[told]
-    names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(bodies))])
-    units = tuple(INERTIAL_UNITS[column] for column in columns)
-    return ChainEstimate(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
-
-
-def _shown(rows: Array, columns: Sequence[int], share: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Directions of a body's parameters that its motion excites, (c, r), and the entries that they tell, (c,).
-
-    Parameters of one unit share a scale: a column of rounding errors must not be made as long as a real one.
-    """
-    flat = rows.transpose(0, 2, 1).reshape(-1, len(columns))
-    units = np.array([INERTIAL_UNITS[column] for column in columns])
-    norms = np.linalg.norm(flat, axis=0)
-    scale = np.array([norms[units == unit].max() for unit in units])
-    scale = np.where(scale > 0.0, scale, 1.0)
-    _, singular, right = np.linalg.svd(np.linalg.qr(flat / scale, mode="r"))
-    excited = np.zeros(len(right), dtype=bool)
-    excited[: len(singular)] = singular > share * singular.max(initial=0.0)
-    hidden = np.abs(right[~excited]).max(axis=0, initial=0.0) > max(SHARE, share)
-    return right[excited].T / scale[:, None], ~hidden
-
-
-def _chain_problem(bodies: Sequence[ChainBody], own: Sequence[Array], sigma: Array, rate: float) -> LinearProblem:
-    """Rows of all hinge wrenches over their noise; one channel of one hinge after the other."""
-    sizes = np.cumsum([0, *(rows.shape[2] for rows in own)])
-    if not sizes[-1]:
-        raise InputError("nothing of the chain is excited: no body feels an acceleration or gravity")
-    names = tuple(f"direction {number + 1}" for number in range(sizes[-1]))
-    joints = tuple(f"hinge {number + 1} {channel}" for number in range(len(bodies)) for channel in CHANNELS)
-    supports = tuple(np.arange(sizes[number], sizes[-1]) for number in range(len(bodies)) for _ in CHANNELS)
-
-    def tiles() -> Iterator[Tile]:
-        for hinge, at in enumerate(bodies):
-            rows = [_carried(body, part, at.hinge) for body, part in zip(bodies[hinge:], own[hinge:], strict=True)]
-            stacked = np.concatenate([*rows, at.wrench[:, None]], axis=1)
-            stacked[:3] /= sigma[hinge, 0]
-            stacked[3:] /= sigma[hinge, 1]
-            for channel in range(6):
-                yield Tile(6 * hinge + channel, 0, np.ascontiguousarray(stacked[channel]))
-
-    return LinearProblem(names, joints, supports, tiles, rate)
-
-
-def _carried(body: ChainBody, rows: Array, point: Array) -> Array:
-    """A body's rows (6, N, r) in its frame as wrenches about a point along the axes of the world, shape (6, r, N)."""
-    moment, force = (np.einsum("ijn,jnr->irn", body.rotation, part) for part in (rows[:3], rows[3:]))
-    return np.concatenate([moment + _cross((body.position - point)[:, None], force), force])
-
-
-def _cross(first: Array, second: Array) -> Array:
-    """Cross products along the first axis."""
+def cross(first: Array, second: Array) -> Array:
+    """Cross products along the first axis, of length 3."""
     return np.cross(first, second, axis=0)

@@ -16,6 +16,7 @@ VERBS = {
     "design": "an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
     "predict": "torque of an identified model along a recording",
+    "simulate": "motion of an identified model along a trajectory, or under recorded efforts",
     "export": "write an identified model as URDF or MJCF",
     "validate": "judge an identified model on another recording",
     "payload": "mass, centre and inertia of what an arm carries",

@@ -1,0 +1,114 @@
+"""`robot-dyn-id simulate`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.controllers import usable_dynamics
+from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.forward_simulation import SimulatedMotion, simulate_efforts, simulate_trajectory
+from robot_dyn_id.offline import notes, open_all, output_folder
+from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.recordings import write_npz
+from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.trajectory_io import read_trajectory
+
+RATE = 1000.0
+"""Samples per second along a trajectory unless told otherwise [Hz]."""
+
+TOPIC = "/joint_states"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.description = (
+        "Forward dynamics of an identified model: it follows a trajectory under position control, or moves under the "
+        "efforts of a recording from the recorded state on. Samples have no sensor noise."
+    )
+    parser.add_argument("data", nargs="?", metavar="DATA", help="recording whose efforts drive the model")
+    parser.add_argument("--trajectory", metavar="FILE", help="trajectory.yaml that it follows instead")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--out", required=True, help="FILE.npz (t, joint_names, q, dq, tau), or a new folder for a bag")
+    parser.add_argument("--rate", type=float, metavar="HZ", help="with --trajectory: samples per second, default 1000")
+    parser.add_argument("--restart", type=float, metavar="S", help="with DATA: begin again from the recorded state")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Simulate and write."""
+    out = Path(arguments.out)
+    _check(arguments, out)
+    configuration = configuration_from(arguments)
+    parameters = read_parameters(arguments.parameters)
+    model = RobotModel.from_urdf(arguments.robot)
+    dynamics = usable_dynamics(parameters, model.urdf, parameters.joint_names, needs_mass_matrix=True)
+    output_folder(out.parent)
+    if arguments.trajectory:
+        simulated, epoch = _along(arguments.trajectory, dynamics, arguments.rate), 0
+    else:
+        recording = open_all([arguments.data], configuration.topic)[0]
+        progress(f"simulating under the efforts of {arguments.data}")
+        restart = math.inf if arguments.restart is None else arguments.restart
+        simulated = simulate_efforts(
+            recording, parameters, dynamics, configuration.drives, configuration.velocity, restart
+        )
+        told = notes([recording], parameters.joint_names)
+        simulated, epoch = replace(simulated, warnings=(*told, *simulated.warnings)), recording.epoch
+    _write(out, parameters.joint_names, simulated, epoch)
+    for warning in simulated.warnings:
+        print(f"  ! {warning}", file=sys.stderr)
+    if not arguments.json:
+        print(f"{len(simulated.t)} samples in {out}")
+    distance = dict(zip(parameters.joint_names, simulated.distance.tolist(), strict=True))
+    return 0, {"file": str(out), "warnings": list(simulated.warnings), "largest_distance": distance}
+
+
+def _check(arguments: argparse.Namespace, out: Path) -> None:
+    """Whether the options fit together, before anything is read.
+
+    Raises:
+        UsageError: they do not.
+        InputError: the bag exists.
+    """
+    if (arguments.data is None) == (arguments.trajectory is None):
+        raise UsageError("give either DATA, whose efforts drive the model, or --trajectory FILE, which it follows")
+    if arguments.data is None and arguments.restart is not None:
+        raise UsageError("--restart is for DATA: along a trajectory the model is under control")
+    if arguments.data is not None and arguments.rate is not None:
+        raise UsageError("--rate is for --trajectory: samples of DATA have its own rate")
+    if out.suffix not in ("", ".npz"):
+        raise UsageError(f"--out {out}: give FILE.npz, or a new folder for a bag")
+    if not out.suffix and out.exists():
+        raise InputError(f"{out}: exists, and nothing is overwritten; choose another folder")
+
+
+def _along(file: str, dynamics: Dynamics, rate: float | None) -> SimulatedMotion:
+    """Along a stored trajectory."""
+    stored = read_trajectory(file)
+    differs = stored.matched(dynamics.regressor.model, stored.limits)
+    motion = stored.excitation
+    progress(f"simulating {motion.duration:.0f} s along {file}")
+    simulated = simulate_trajectory(dynamics, motion, RATE if rate is None else rate)
+    return replace(simulated, warnings=(*([differs] if differs else []), *simulated.warnings))
+
+
+def _write(out: Path, joint_names: Sequence[str], simulated: SimulatedMotion, epoch: int) -> None:
+    """As `.npz`, or as a bag with stamps from `epoch` [ns] on."""
+    channels = {"q": simulated.q, "dq": simulated.dq, "tau": simulated.tau}
+    if out.suffix:
+        write_npz(out, joint_names, simulated.t + epoch * 1e-9, **channels)
+    else:
+        write_joint_state_bag(out, TOPIC, joint_names, np.round(simulated.t * 1e9).astype(np.int64) + epoch, **channels)
