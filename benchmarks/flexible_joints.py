@@ -2,59 +2,59 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 from measuring import Goal, at_most, script
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
+from robot_dyn_id.flexible import pseudo_plan
+from robot_dyn_id.papers.flexible2r import ASKED, NAMES, SIDE_BY_SIDE
+from robot_dyn_id.papers.flexible2r_arm import ORDERS, arm, experiments, noisy, true_values
 
-from flexible_arm import experiments, flexible_model, true_values
+DRAWS = 10
+WIDTHS = (0.02, 0.002)
+"""Velocity within which friction goes through zero [rad/s]."""
 
-from robot_dyn_id.flexible import Noise, identify_flexible, pseudo_plan
-
-DRAWS, PERIODS = 10, 10
-LIMITS = {"stepwise": 10.0, "at once": np.inf}
-ASKED = {"fv": 2.0, "fc": 2.0, "K": 0.1, "mx": 0.2, "Jm": 2.0, "Izz": 8.0}
-PAPER_ORDER = {"Izz1": 11.4, "Izz2": 17.1, "mx1": 7.2, "mx2": 1.6, "off1": 93.0, "off2": 10.8}
-"""What the paper's own order reached under this noise, on an arm of other parameters [%]."""
+OURS = ("improved order", "at once")
 
 
 def measure() -> list[Goal]:
-    model = flexible_model()
-    truth, clean = true_values(model), experiments(model)
-    root = np.sqrt(PERIODS)
-    moving = Noise(q=2e-5 / root, motor_q=1e-4 / root, tau=0.3 / root, motor_tau=3e-3 / root)
-    resting = replace(moving, tau=0.03)
-    print(pseudo_plan(model), "\n")
-    goals = []
-    for how, limit in LIMITS.items():
-        exact = identify_flexible(model, clean, limit=limit).solution.values
-        worst = np.max(np.abs(exact[truth != 0.0] / truth[truth != 0.0] - 1.0))
-        goals.append(at_most(f"{how}: worst parameter without noise [%]", 100 * worst, 0.1))
-        errors, scores = [], []
-        for seed in range(DRAWS):
-            noisy = [
-                (moving if one.rate else resting).added(one, 100 * seed + number) for number, one in enumerate(clean)
-            ]
-            found = identify_flexible(model, noisy, limit=limit).solution
-            errors.append(found.values - truth)
-            scores.append(errors[-1] / found.standard_deviations)
-        print(f"{how}, last draw\n{found.plan}\n")
-        squared = np.sqrt(np.mean(np.square(errors), axis=0))
-        rms = {name: 100 * e / abs(t) for name, e, t in zip(model.names, squared, truth, strict=True) if t}
+    print(pseudo_plan(arm()), "\n")
+    return [goal for width in WIDTHS for goal in of_width(width)]
+
+
+def of_width(width: float) -> list[Goal]:
+    """Errors of every order with one width of the friction's smoothing."""
+    model = arm(width)
+    truth, clean, goals = true_values(model), experiments(model), []
+    real = np.flatnonzero(truth)
+    recorded = [noisy(clean, seed) for seed in range(DRAWS)]
+    rms: dict[str, dict[str, float]] = {}
+    for order, find in ORDERS.items():
+        exact = find(model, clean).values
+        worst = 100 * np.max(np.abs(exact[real] / truth[real] - 1.0))
+        found = [find(model, draw) for draw in recorded]
+        squared = np.sqrt(np.mean([(one.values - truth) ** 2 for one in found], axis=0))
+        rms[order] = {model.names[i]: 100 * squared[i] / abs(truth[i]) for i in real}
+        print(f"{width:g} rad/s, {order}: worst without noise {worst:.3g} %; rms errors [%] "
+              + ", ".join(f"{name} {rms[order][own]:.3g}" for name, own in NAMES.items()))  # fmt: skip
+        if order not in OURS:
+            continue
+        scores = [(one.values - truth) / one.standard_deviations for one in found]
+        what = f"{width:g} rad/s, {order}"
         goals += [
-            at_most(f"{how}: {symbol}{joint}, rms error [%]", rms[f"{symbol}{joint}"], most)
-            for symbol, most in ASKED.items()
-            for joint in "12"
-        ]
-        goals += [
-            at_most(f"{how}: {name} against the paper's order [%]", rms[name], most)
-            for name, most in PAPER_ORDER.items()
-        ]
-        goals.append(at_most(f"{how}: rms of error / sigma", float(np.sqrt(np.mean(np.square(scores)))), 1.3))
+            at_most(f"{what}: worst parameter without noise [%]", worst, ASKED["no noise"]),
+            *(
+                at_most(f"{what}: {name}, rms error [%]", rms[order][own], ASKED[name])
+                for name, own in NAMES.items()
+                if name in ASKED
+            ),
+            *(
+                at_most(f"{what}: {name} against the paper's order [%]", rms[order][NAMES[name]],
+                        rms["paper's order"][NAMES[name]])
+                for name in SIDE_BY_SIDE
+            ),
+            at_most(f"{what}: rms of error / sigma", float(np.sqrt(np.mean(np.square(scores)))), 1.3),
+        ]  # fmt: skip
+        print(f"{found[-1].plan}\n")
     return goals
 
 

@@ -77,7 +77,7 @@ class DesignSettings:
     objective: str = ""
     parameters: tuple[str, ...] = ()
     optimiser: str = "gradient"
-    search: Mapping[str, int] = field(default_factory=dict)
+    search: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
 
     def __post_init__(self) -> None:

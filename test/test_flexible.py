@@ -4,38 +4,33 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flexible_arm import RATIO, URDF, experiments, flexible_model, true_values
 
 from robot_dyn_id.base_parameters import echelon
+from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.errors import InputError, ModelError, UsageError
 from robot_dyn_id.flexible import (
+    Experiment,
     FlexibleJoint,
     FlexibleModel,
     FlexiblePlant,
-    Noise,
     identify_flexible,
     pseudo_observations,
     pseudo_plan,
 )
+from robot_dyn_id.flexible.experiment import equations
+from robot_dyn_id.papers.flexible2r_arm import RATIO, arm, experiments, noisy, true_values
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.stepwise import Equations, Observability, plan_steps, solve_steps
 
-MODEL = flexible_model()
+MODEL = arm()
 JOINTS = ("joint1", "joint2")
-MOVING = Noise(q=2e-5, motor_q=1e-4, tau=0.3, motor_tau=3e-3)
-AT_REST = replace(MOVING, tau=0.03)
 
 
 @pytest.fixture(scope="module")
 def clean():
     return experiments(MODEL, [("joint2",), ("joint1", "joint2")])
-
-
-def noisy(clean, seed):
-    """Ten periods averaged."""
-    tenth = Noise(*(value / np.sqrt(10) for value in (MOVING.q, MOVING.motor_q, MOVING.tau, MOVING.motor_tau)))
-    return [(tenth if one.rate else AT_REST).added(one, seed + k) for k, one in enumerate(clean)]
 
 
 def relative_error(found):
@@ -99,7 +94,7 @@ def test_one_direction_of_motion_hides_the_offsets_in_coulomb_friction():
 
 
 def test_stiffness_is_refused_beside_the_motor_in_raw_columns_and_not_in_scaled_ones():
-    blind = flexible_model(torque_sensor=False)
+    blind = arm(torque_sensor=False)
     rows = next(e for e in pseudo_observations(blind, JOINTS) if e.name.endswith("motor of joint1"))
     columns = np.array([blind.names.index(name) for name in ("Jm1", "fvm1", "fcm1", "K1")])
     seen = Observability.of(rows.spread(len(blind.names))[:, columns])
@@ -139,7 +134,7 @@ def test_noisy_experiments_stay_within_the_asked_errors_and_the_reported_sigma(c
 
 
 def test_without_torque_sensors_the_motors_tell_the_stiffness(clean):
-    blind = flexible_model(torque_sensor=False)
+    blind = arm(torque_sensor=False)
     silent = [replace(one, tau=np.full_like(one.tau, np.nan)) for one in clean]
     found = identify_flexible(blind, silent).solution
     truth = true_values(blind)
@@ -156,7 +151,7 @@ def test_without_motor_torque_the_motor_is_named_as_unidentified(clean):
 
 
 def test_an_arm_of_seven_joints_with_three_flexible_ones_comes_back_from_exact_states():
-    arm = RobotModel.from_urdf(URDF.with_name("arm7.urdf"))
+    arm = RobotModel.from_urdf(shared_file("urdf/arm7.urdf"))
     flexible = (FlexibleJoint("joint2", 80.0), FlexibleJoint("joint4", -100.0, torque_sensor=False))
     model = FlexibleModel(arm, (*flexible, FlexibleJoint("joint6", 50.0)))
     plan = pseudo_plan(model)
@@ -172,6 +167,35 @@ def test_an_arm_of_seven_joints_with_three_flexible_ones_comes_back_from_exact_s
     # the spring of a joint without a sensor is known from nothing but its motor's torque, which gives the scale
     found = solve_steps(plan_steps(model.groups, [exact], len(truth)), model.groups, exact, len(truth))
     np.testing.assert_allclose(found.values, truth, rtol=1e-5)
+
+
+def test_slow_samples_and_their_neighbours_count_as_nothing():
+    """A sine of 0.2 Hz: what is left is as fast as asked, and apart from what is not by the filter's memory."""
+    rate, low_pass = 500.0, LowPass(8.0)
+    t = np.arange(5 * 500) / rate
+    q = np.array([np.sin(0.4 * np.pi * t)] * 2)
+    quiet = Experiment("sine", rate, q, 0 * q, periodic=True)
+    motion = quiet.states(low_pass).link
+    slow = np.abs(motion.dq[0]) < 0.3
+    kept = quiet.steady(q[0], motion.q[0], motion.dq[0], 0.1, low_pass)
+    assert not (kept & slow).any()
+    reach = np.flatnonzero(kept)[:, None] - np.flatnonzero(slow)
+    assert 1.0 / 32.0 < np.abs(reach).min() / rate < 4.0 / 32.0
+    # with a hard sign the noise of the velocity decides: three standard deviations of it
+    noise = np.random.default_rng(1).normal(0.0, 1e-4, q.shape)
+    rough = replace(quiet, q=q + noise)
+    shaken = rough.states(low_pass).link
+    sigma = np.std(shaken.dq[0] - motion.dq[0])
+    assert not rough.steady(rough.q[0], shaken.q[0], shaken.dq[0], 0.0, low_pass)[
+        np.abs(shaken.dq[0]) < 2 * sigma
+    ].any()
+    assert rough.steady(rough.q[0], shaken.q[0], shaken.dq[0], 0.0, low_pass).mean() > 0.9
+
+
+def test_joints_that_stand_give_no_equations():
+    q = np.full((2, 1000), 0.5) + np.array([[0.0], [1e-5]]) * np.sin(np.arange(1000) / 50)
+    found = equations(MODEL, Experiment("still", 500.0, q, 0 * q, RATIO * q, 0 * q), LowPass(8.0))
+    assert {one.name for one in found} == {"still: spring of joint1", "still: spring of joint2"}
 
 
 def test_rest_of_the_plant_is_its_statics(clean):
@@ -200,7 +224,7 @@ def test_what_cannot_be_is_refused(clean):
         identify_flexible(MODEL, [replace(clean[0], motor_q=clean[0].motor_q[:1])])
     with pytest.raises(InputError, match="no torque is measured"):
         identify_flexible(
-            flexible_model(torque_sensor=False),
+            arm(torque_sensor=False),
             [replace(one, motor_tau=None, tau=np.full_like(one.tau, np.nan)) for one in clean],
         )
     with pytest.raises(InputError, match="all of whose joints"):

@@ -8,7 +8,7 @@ import pytest
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.stepwise import solve_joint_by_joint
-from robot_dyn_id.stepwise import Equations, Group, Observability, determine, plan_steps, solve_steps
+from robot_dyn_id.stepwise import Equations, Group, Observability, determine, plan_steps, prescribed_plan, solve_steps
 
 RNG = np.random.default_rng(3)
 GROUPS = tuple(Group(name, np.array(columns)) for name, columns in {"a": [0, 1], "b": [2], "c": [3]}.items())
@@ -34,6 +34,25 @@ def test_collinear_groups_are_split_where_other_data_show_one_alone():
     assert [step.groups for step in plan.steps] == [("b",), ("c",)]
     assert plan.steps[1].known == ("b",)
     assert "not together with more" in str(plan)
+
+
+def test_a_prescribed_order_is_kept_and_what_cannot_be_solved_so_is_refused():
+    data = [equations("first", [0, 1]), equations("second", [0, 1, 2]), equations("third", [2, 3])]
+    order = [(["a"], ["first"]), (["b"], ["second"])]
+    plan = prescribed_plan(GROUPS, data, 4, order)
+    assert [(step.groups, step.equations, step.known) for step in plan.steps] == [
+        (("a",), ("first",), ()), (("b",), ("second",), ("a",))
+    ]  # fmt: skip
+    assert plan.unidentifiable == ("c",)
+    np.testing.assert_allclose(solve_steps(plan, GROUPS, data, 4).values[:3], TRUTH[:3])
+    for wrong, words in (
+        ([(["b"], ["second"])], "step 1: a is in its equations"),
+        ([(["d"], ["first"])], "step 1: d is not there"),
+        ([(["a"], ["fourth"])], "step 1: fourth is not there"),
+        ([(["a", "b"], ["first"])], "step 1, a, b: rank 2 of 3"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            prescribed_plan(GROUPS, data, 4, wrong)
 
 
 def test_what_no_data_tell_apart_is_named():

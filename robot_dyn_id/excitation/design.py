@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Design:
         margins: what is left of every limit, on a fine grid.
         interrupted: whether the search was ended before its end.
         evaluations: how often the objective was asked for.
+        history: how the search went: evaluations so far, and the best figure then, infinite while nothing keeps to
+            everything, shape (2, improvements).
         seconds: that it took.
     """
 
@@ -55,6 +57,7 @@ class Design:
     margins: tuple[Margin, ...]
     interrupted: bool
     evaluations: int
+    history: Array
     seconds: float
 
     @property
@@ -72,6 +75,7 @@ class _Best:
     x: Array | None = None
     figure: float = np.inf
     beyond: float = np.inf
+    history: list[tuple[int, float]] = field(default_factory=list)
 
     def offer(self, x: Array, word: str) -> None:
         """Look at coefficients, brought within the limits."""
@@ -80,6 +84,7 @@ class _Best:
         better = figure < self.figure if beyond <= 0.0 and self.beyond <= 0.0 else beyond < self.beyond
         if better:
             self.x, self.figure, self.beyond = kept, figure, max(beyond, 0.0)
+            self.history.append((len(self.problem.evaluations), figure if beyond <= 0.0 else np.inf))
         state = f"best {self.figure:.4f}" if self.beyond <= 0.0 else f"none feasible yet, {self.beyond:.3f} beyond"
         self.tell(f"{word}: {figure:.4f}; {state}")
 
@@ -161,16 +166,16 @@ def design(
     broken = [str(margin) for margin in margins if not margin.kept]
     if broken:
         raise MotionError(f"no motion that keeps to everything was found; the nearest breaks {'; '.join(broken)}")
-    return _result(problem, best.x, compared, margins, interrupted, time.perf_counter() - began)
+    return _result(best, best.x, compared, margins, interrupted, time.perf_counter() - began)
 
 
 def _result(
-    problem: DesignProblem, x: Array, compared: Array, margins: tuple[Margin, ...], interrupted: bool, seconds: float
+    best: _Best, x: Array, compared: Array, margins: tuple[Margin, ...], interrupted: bool, seconds: float
 ) -> Design:
-    excitation = problem.parametrisation.trajectory(x)
+    problem = best.problem
     information = problem.told(x)
     return Design(
-        excitation,
+        problem.parametrisation.trajectory(x),
         x,
         problem.figure(x),
         compared,
@@ -179,5 +184,6 @@ def _result(
         margins,
         interrupted,
         len(problem.evaluations),
+        np.array(best.history).T,
         seconds,
     )

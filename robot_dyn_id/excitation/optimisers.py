@@ -45,6 +45,7 @@ class Effort:
         finished: how many of these are carried to their end.
         steps: iterations of a gradient search at most.
         population, generations: of searches that keep a population.
+        crossover, mutation: chances that a child of the genetic search is crossed from its parents, and changed.
     """
 
     draws: int = 200
@@ -53,6 +54,8 @@ class Effort:
     steps: int = 300
     population: int = 60
     generations: int = 150
+    crossover: float = 0.9
+    mutation: float = 0.9
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -66,6 +69,8 @@ class Effort:
             )
         if self.population < 4 or self.generations < 1 or self.steps < 1:
             raise UsageError("a search needs a population of at least 4, and at least one generation and one step")
+        if not (0.0 <= self.crossover <= 1.0 and 0.0 <= self.mutation <= 1.0):
+            raise UsageError("the chances of crossover and mutation must be within 0 and 1")
 
 
 Search = Callable[[DesignProblem, np.random.Generator, Effort], Iterator[tuple[Array, str]]]
@@ -133,9 +138,11 @@ def _population(module: str, name: str) -> Search:
         first = np.array([problem.parametrisation.random(rng) for _ in range(effort.population)])
         bound = 2.0 * np.abs(first).max()
         frame = problem_of(n_var=first.shape[1], n_obj=1, xl=-bound, xu=bound)
-        options: dict[str, Any] = {"x0": first[0], "popsize": effort.population} if name == "CMAES" else {
-            "sampling": first, "pop_size": effort.population
-        }  # fmt: skip
+        options: dict[str, Any] = {"sampling": first, "pop_size": effort.population}
+        if name == "CMAES":
+            options = {"x0": first[0], "popsize": effort.population}
+        elif name == "GA":
+            options |= _operators(effort)
         algorithm = algorithm_of(**options)
         algorithm.setup(frame, termination=("n_gen", effort.generations), seed=int(rng.integers(2**31)), verbose=False)
         best = np.inf
@@ -149,6 +156,13 @@ def _population(module: str, name: str) -> Search:
                 yield asked.get("X")[int(np.argmin(figures))], f"generation {algorithm.n_gen} of {effort.generations}"
 
     return search
+
+
+def _operators(effort: Effort) -> dict[str, Any]:
+    """How a genetic search makes children: simulated binary crossover and polynomial mutation (Deb et al.)."""
+    crossed = importlib.import_module("pymoo.operators.crossover.sbx").SBX
+    changed = importlib.import_module("pymoo.operators.mutation.pm").PM
+    return {"crossover": crossed(prob=effort.crossover), "mutation": changed(prob=effort.mutation)}
 
 
 def _penalised(problem: DesignProblem, x: Array) -> float:

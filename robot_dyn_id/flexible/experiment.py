@@ -6,18 +6,27 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.flexible.model import MOTOR, MOTOR_OFFSET, SPRING, FlexibleModel
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass, derivative
+from robot_dyn_id.signals.reversals import SIGMAS, noise_left
 from robot_dyn_id.stepwise import Equations
 from robot_dyn_id.terms.sign import sign
 
 DETAIL = 4.0
 """Positions are low-passed so many times less than the rows: columns are products of them, made before the rows are
 filtered together with their torques."""
+
+WIDTHS = 3.0
+"""Smoothing widths below which Coulomb friction depends on how fast a joint is: tanh(3) = 0.995."""
+
+DECAYED = math.log(100.0) / math.log(1e9)
+"""Share of a filter's settling time after which a hundredth of a disturbance is left."""
 
 
 def rows_per_second(low_pass: LowPass) -> float:
@@ -111,10 +120,34 @@ class Experiment:
         around = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(pad, pad)], mode="wrap")
         return low_pass.apply(around, self.rate)[..., pad:-pad]
 
+    def steady(self, angle: Array, smooth: Array, speed: Array, width: float, low_pass: LowPass) -> NDArray[np.bool_]:
+        """Samples whose friction the sign of the velocity tells, shape (N,).
+
+        Slower ones are left out: within a few smoothing widths of rest, or a few standard deviations of the velocity's
+        noise (see `signals.reversals`). So are samples that the filter mixes with slower ones.
+
+        Args:
+            angle: of one joint or motor as measured, shape (N,).
+            smooth: the same filtered, shape (N,).
+            speed: its derivative, shape (N,).
+            width: smoothing width of its Coulomb friction.
+            low_pass: of the rows.
+        """
+        fine = self._fine(low_pass)
+        noise = noise_left(np.asarray(np.mean((angle - smooth) ** 2)), fine.cutoff, self.rate, True)
+        slow = (np.abs(speed) <= max(WIDTHS * width, SIGMAS * float(noise))).astype(np.uint8)
+        reach = math.ceil(DECAYED * fine.settling * self.rate)
+        mixed = maximum_filter1d(slow, 2 * reach + 1, mode="wrap" if self.periodic else "nearest")
+        return np.asarray(mixed == 0)
+
+    def _fine(self, low_pass: LowPass) -> LowPass:
+        """Of the positions."""
+        return LowPass(min(DETAIL * low_pass.cutoff, 0.4 * self.rate), low_pass.order)
+
     def _motion(self, values: Array, low_pass: LowPass) -> Motion:
         if self.rate == 0.0:
             return Motion(values, np.zeros_like(values), np.zeros_like(values))
-        fine = LowPass(min(DETAIL * low_pass.cutoff, 0.4 * self.rate), low_pass.order)
+        fine = self._fine(low_pass)
         smooth = np.where(np.isfinite(values), self.low_passed(np.nan_to_num(values), fine), np.nan)
         wide = np.pad(smooth, [(0, 0), (8, 8)], mode="wrap" if self.periodic else "edge")
         first = derivative(wide, self.rate)
@@ -123,6 +156,9 @@ class Experiment:
 
 def equations(model: FlexibleModel, experiment: Experiment, low_pass: LowPass) -> list[Equations]:
     """The equations that an experiment gives, columns and torques filtered alike.
+
+    Samples whose friction nobody knows count as nothing on both sides before they are filtered: what is left of an
+    equation still holds; see `Experiment.steady`.
 
     Raises:
         InputError: arrays of another robot.
@@ -135,17 +171,20 @@ def equations(model: FlexibleModel, experiment: Experiment, low_pass: LowPass) -
     unknown = [name for name in experiment.moving if name not in model.model.joint_names]
     if unknown:
         raise InputError(f"{experiment.name}: {unknown[0]} moves, but is no joint of {model.model.name}")
-    found = []
-    for row in rows_of(model, experiment.states(low_pass)):
+    found, states = [], experiment.states(low_pass)
+    for row in rows_of(model, states):
         if experiment.moving and row.joint not in experiment.moving:
             continue
-        rows, target = row.rows, row.target
+        rows, target, share = row.rows, row.target, 1.0
         if experiment.rate > 0.0:
-            both = experiment.low_passed(np.column_stack([rows, target]).T, low_pass).T
+            counted = _counted(model, experiment, states, row, low_pass)
+            share = float(counted.mean())
+            both = experiment.low_passed((np.column_stack([rows, target]) * counted[:, None]).T, low_pass).T
             both = both[:: max(1, round(experiment.rate / rows_per_second(low_pass)))]
             rows, target = both[:, :-1], both[:, -1]
-        name = f"{experiment.name}: {row.kind} of {row.joint}"
-        found.append(Equations.of(name, f"{experiment.name}: {row.kind}", rows, target))
+        if share > 0.0:
+            name = f"{experiment.name}: {row.kind} of {row.joint}"
+            found.append(Equations.of(name, f"{experiment.name}: {row.kind}", rows, target, share))
     return found
 
 
@@ -164,6 +203,21 @@ class JointRows:
     joint: str
     rows: Array
     target: Array
+
+
+def _counted(
+    model: FlexibleModel, experiment: Experiment, states: States, row: JointRows, low_pass: LowPass
+) -> NDArray[np.bool_]:
+    """Samples of an equation that count, shape (N,): those of springs all do."""
+    number, width = model.model.joint_names.index(row.joint), model.smoothing_width
+    if row.kind == "link":
+        return experiment.steady(experiment.q[number], states.link.q[number], states.link.dq[number], width, low_pass)
+    if row.kind == "motor" and states.motor is not None and experiment.motor_q is not None:
+        place = model.numbers.index(number)
+        width *= abs(model.joints[place].ratio)
+        motor, speed = states.motor.q[place], states.motor.dq[place]
+        return experiment.steady(experiment.motor_q[place], motor, speed, width, low_pass)
+    return np.ones(len(row.target), dtype=bool)
 
 
 def rows_of(model: FlexibleModel, states: States) -> list[JointRows]:

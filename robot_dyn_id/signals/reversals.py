@@ -46,9 +46,21 @@ def velocity_noise(windows: Iterable[Window], plan: SignalPlan) -> Array:
         values = window.dq if recorded and window.dq is not None else window.q
         rest = (values - plan.low_pass.apply(values, plan.rate))[:, smooth(window, plan).own]
         taken, count = taken + (rest**2).sum(axis=1), count + rest.shape[1]
-    cutoff, nyquist = plan.low_pass.cutoff, 0.5 * plan.rate
-    density = np.asarray(taken) / max(count, 1) / max(nyquist - cutoff, 0.1 * nyquist)
-    band = cutoff if plan.recorded_velocity else (2 * np.pi) ** 2 * cutoff**3 / 3.0
+    return noise_left(np.asarray(taken) / max(count, 1), plan.low_pass.cutoff, plan.rate, not plan.recorded_velocity)
+
+
+def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array:
+    """Standard deviation of the white noise that a low-pass leaves, from what it takes away.
+
+    Args:
+        taken: mean square of what it takes, of any shape.
+        cutoff: of the low-pass [Hz].
+        rate: samples per second [Hz].
+        derived: whether the derivative is taken of what is left.
+    """
+    nyquist = 0.5 * rate
+    density = taken / max(nyquist - cutoff, 0.1 * nyquist)
+    band = (2 * np.pi) ** 2 * cutoff**3 / 3.0 if derived else cutoff
     return np.sqrt(density * band)
 
 

@@ -1,7 +1,7 @@
 """Stepwise identification: the plan by rank and condition, and the steps with their covariance."""
 
 from robot_dyn_id.stepwise.equations import SCALINGS, Equations, Group, Observability
-from robot_dyn_id.stepwise.plan import LIMIT, SAMPLES, Plan, Step, plan_steps
+from robot_dyn_id.stepwise.plan import LIMIT, SAMPLES, Plan, Step, plan_steps, prescribed_plan
 from robot_dyn_id.stepwise.solution import StepwiseSolution, determine, solve_steps
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "StepwiseSolution",
     "determine",
     "plan_steps",
+    "prescribed_plan",
     "solve_steps",
 ]

@@ -51,8 +51,15 @@ class Equations:
     count: int
 
     @staticmethod
-    def of(name: str, family: str, rows: Array, target: Array) -> Equations:
+    def of(name: str, family: str, rows: Array, target: Array, share: float = 1.0) -> Equations:
         """Compress rows of all p parameters, shape (N, p), with their left side, shape (N,).
+
+        Args:
+            name: which data and which equation.
+            family: see the attributes.
+            rows: of all parameters.
+            target: the left side.
+            share: of the rows that count, where others have been set to zero before they were filtered.
 
         Raises:
             InputError: a row that is not finite.
@@ -61,7 +68,7 @@ class Equations:
             raise InputError(f"{name}: a row is not finite; leave such samples out")
         columns = np.flatnonzero(echelon(rows).norms)
         triangle = np.asarray(np.linalg.qr(np.column_stack([rows[:, columns], target]), mode="r"))
-        return Equations(name, family, columns, triangle, len(target))
+        return Equations(name, family, columns, triangle, max(1, round(share * len(target))))
 
     @property
     def noise(self) -> float:

@@ -121,11 +121,7 @@ def plan_steps(
             a limit below 1.
     """
     _check(groups, draws, limit, scaling)
-    present = [
-        [any(np.isin(group.columns, one.columns).any() for one in same) for group in groups]
-        for same in zip(*draws, strict=True)
-    ]
-    shown = [frozenset(np.flatnonzero(row).tolist()) for row in present]
+    shown = _shown(groups, draws)
     left, steps = frozenset(range(len(groups))), []
     while left:
         choices = list(_choices(groups, draws, parameters, shown, left))
@@ -140,6 +136,58 @@ def plan_steps(
         steps.append(_step(groups, draws[0], shown, choices, taken, bool(good)))
         left -= taken.groups
     return Plan(tuple(steps), tuple(groups[g].name for g in sorted(left)), limit, scaling)
+
+
+def prescribed_plan(
+    groups: Sequence[Group],
+    equations: Sequence[Equations],
+    parameters: int,
+    order: Sequence[tuple[Sequence[str], Sequence[str]]],
+    limit: float = LIMIT,
+    scaling: str = "columns",
+) -> Plan:
+    """An order that somebody has decided upon, with what each of its steps shows.
+
+    Args:
+        groups: disjoint groups of parameters.
+        equations: the recorded data.
+        parameters: their number p.
+        order: for each step the groups that are identified, and the equations that they are identified from, by name.
+        limit: what the steps' condition numbers are compared with.
+        scaling: of that condition number.
+
+    Raises:
+        UsageError: a group or an equation that is not there, a group that is not known when a step needs it, a step
+            that is rank-deficient; and as in `plan_steps`.
+    """
+    _check(groups, [equations], limit, scaling)
+    shown, known, steps = _shown(groups, [equations]), frozenset[int](), []
+    names_of = [[group.name for group in groups], [one.name for one in equations]]
+    for number, chosen in enumerate(order, 1):
+        for names, there in zip(chosen, names_of, strict=True):
+            if not set(names) <= set(there):
+                raise UsageError(f"step {number}: {min(set(names) - set(there))} is not there")
+        wanted, used = (tuple(map(there.index, names)) for names, there in zip(chosen, names_of, strict=True))
+        needed = frozenset[int]().union(*(shown[i] for i in used)) - known - set(wanted)
+        if needed:
+            raise UsageError(f"step {number}: {groups[min(needed)].name} is in its equations and not known by then")
+        taken = _choice(groups, [equations], parameters, frozenset(wanted), used)
+        if not taken.full:
+            raise UsageError(f"step {number}, {', '.join(chosen[0])}: {taken.observability}")
+        within = taken.observability.condition_numbers[scaling] <= limit
+        steps.append(_step(groups, equations, shown, [taken], taken, within))
+        known |= taken.groups
+    left = sorted(frozenset(range(len(groups))) - known)
+    return Plan(tuple(steps), tuple(groups[g].name for g in left), limit, scaling)
+
+
+def _shown(groups: Sequence[Group], draws: Sequence[Sequence[Equations]]) -> list[frozenset[int]]:
+    """The groups that appear in each equation."""
+    present = [
+        [any(np.isin(group.columns, one.columns).any() for one in same) for group in groups]
+        for same in zip(*draws, strict=True)
+    ]
+    return [frozenset(np.flatnonzero(row).tolist()) for row in present]
 
 
 def _check(groups: Sequence[Group], draws: Sequence[Sequence[Equations]], limit: float, scaling: str) -> None:
@@ -170,12 +218,23 @@ def _choices(
     for wanted in sets:
         if wanted:
             used = tuple(i for i, own in enumerate(unknown) if own and own <= wanted)
-            columns = np.sort(np.concatenate([groups[g].columns for g in wanted]))
-            stacks = [[draw[i].spread(parameters)[:, columns] for i in used] for draw in draws]
-            seen = Observability.best(np.concatenate(stack) for stack in stacks)
-            noise = [draws[0][i].noise for i in used]
-            white = np.concatenate([rows / s for stack in stacks for rows, s in zip(stack, noise, strict=True)])
-            yield _Choice(wanted, used, seen, columns, _sigma(white))
+            yield _choice(groups, draws, parameters, wanted, used)
+
+
+def _choice(
+    groups: Sequence[Group],
+    draws: Sequence[Sequence[Equations]],
+    parameters: int,
+    wanted: frozenset[int],
+    used: tuple[int, ...],
+) -> _Choice:
+    """What some equations show of some groups."""
+    columns = np.sort(np.concatenate([groups[g].columns for g in wanted]))
+    stacks = [[draw[i].spread(parameters)[:, columns] for i in used] for draw in draws]
+    seen = Observability.best(np.concatenate(stack) for stack in stacks)
+    noise = [draws[0][i].noise for i in used]
+    white = np.concatenate([rows / s for stack in stacks for rows, s in zip(stack, noise, strict=True)])
+    return _Choice(wanted, used, seen, columns, _sigma(white))
 
 
 def _sigma(white: Array) -> Array:
