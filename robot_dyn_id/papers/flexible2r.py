@@ -148,7 +148,7 @@ def _genetic(case: str, published: float, histories: dict[str, Design]) -> Figur
     try:
         found = histories[f"{case}, genetic"] = searched(case, True, 8, genetic=True)
     except UsageError as error:
-        return Figure(name, math.nan, published, "lower", LAST_DIGIT, most, str(error))
+        return Figure(name, math.nan, published, "lower", LAST_DIGIT, why=str(error))
     reached = friction_condition(found.excitation)
     return Figure(name, reached, published, "lower", LAST_DIGIT, most, "population 20, 800 generations, 0.8, 0.2")
 
