@@ -181,7 +181,8 @@ def of_planar3r() -> list[Goal]:
         figure, columns, result = sines(joint)
         w = 2.0 * np.pi / result.excitation.period
         goals.append(at_most(f"planar3r, {joint}: condition number, raw", figure, goal,
-                             published=planar3r.PUBLISHED[joint], columns=columns, frequency=float(w)))  # fmt: skip
+                             published=planar3r.PUBLISHED["condition numbers"][joint],
+                             columns=columns, frequency=float(w)))  # fmt: skip
     return goals
 
 

@@ -9,7 +9,7 @@ from robot_dyn_id.launching import TRAJECTORY, arguments, node, shared
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller"),
+            *arguments("config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller", "trajectory"),
             *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
             node(
                 "simulator",
@@ -17,7 +17,7 @@ def generate_launch_description():
                 clock="{use_sim_time}",
                 remappings=[(TRAJECTORY, "{controller}/joint_trajectory")],
             ),
-            node("excitation_publisher", ["start"], command_topic="{controller}/joint_trajectory"),
+            node("excitation_publisher", ["start", "trajectory"], command_topic="{controller}/joint_trajectory"),
             node("recorder", folder="{bag}"),
             node("identifier", ["folder"], config="{settings}"),
             node("monitor"),

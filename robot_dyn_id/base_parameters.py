@@ -174,7 +174,7 @@ def base_parameters(
         raise UsageError(f"column order is not a permutation of the {columns} columns")
     motion = random_motion(regressor.model, enough_samples(regressor), moving=moving)
     form = echelon(stacked(regressor, motion), tolerance=tolerance)
-    independent = np.sort(_select(form, sequence, pivots))
+    independent = _select(form, sequence, pivots)
     mapping = _mapping(form, independent)
     rows = [row for row in mapping]
     return BaseParameters(
@@ -194,8 +194,13 @@ def _expression(row: Array, own: int, names: Sequence[str]) -> str:
     return expression([1.0, *row[others]], [names[own], *(names[i] for i in others)])
 
 
+def independent_columns(stack: Array) -> Integers:
+    """The leftmost independent columns of a stacked regressor of shape (rows, c), ascending."""
+    return _select(echelon(stack), np.arange(stack.shape[1]), "rref")
+
+
 def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
-    """`form.rank` independent columns by the pivot rule.
+    """`form.rank` independent columns by the pivot rule, ascending.
 
     The smallest pivot that counts is lowered until the rule picks as many columns as the rank says: where the singular
     values leave a wide gap, the first value does.
@@ -206,7 +211,7 @@ def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
         chosen = pick(form.factor, live, 10.0**-exponent)
         if len(chosen) >= form.rank:
             break
-    return np.array(chosen[: form.rank], dtype=np.int64)
+    return np.sort(np.array(chosen[: form.rank], dtype=np.int64))
 
 
 def _leftmost(factor: Array, sequence: Integers, smallest: float) -> list[int]:

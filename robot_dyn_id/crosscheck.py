@@ -7,7 +7,7 @@ Three programs that share no code must agree: the compiled regressor, Pinocchio,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -101,6 +101,25 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
         rank_pinocchio=echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
         samples=sum(len(block) for block in many),
     )
+
+
+def acceleration_difference(dynamics: Dynamics, motion: Motion) -> float:
+    """Forward dynamics of rigid bodies against M^-1 (tau - h) with Pinocchio's M, h and torques tau of the motion.
+
+    Args:
+        dynamics: without terms; its base parameters are those of the robot's URDF.
+        motion: samples.
+
+    Returns:
+        Max |difference| / max |entry|.
+
+    Raises:
+        InputError: see `Dynamics.forward_dynamics`.
+    """
+    peer = _Pinocchio.of(dynamics.regressor.model, None)
+    torque, bias = peer.torque(motion), peer.torque(replace(motion, ddq=np.zeros_like(motion.ddq)))
+    reference = np.asarray(np.linalg.solve(peer.mass_matrix(motion), (torque - bias)[..., None])[..., 0], np.float64)
+    return _difference([(dynamics.forward_dynamics(motion.q.T, motion.dq.T, torque), reference)])
 
 
 def _spread(motion: Motion, count: int) -> Motion:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -93,6 +93,11 @@ def _robots() -> str:
 def shared(*parts: str) -> str:
     """A file of the installed package."""
     return str(Path(get_package_share_directory(PACKAGE), *parts))
+
+
+def included(name: str) -> IncludeLaunchDescription:
+    """Another launch file of this package with all its arguments; those declared before it keep their defaults."""
+    return IncludeLaunchDescription(shared("launch", f"{name}.launch.py"))
 
 
 def node(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 import numpy as np
 
 from robot_dyn_id.controllers import PositionServo
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.dataset import Array, Chunk
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.plant import Plant
 from robot_dyn_id.simulation import Sensors, coloured_noise, encoded
-from robot_dyn_id.trajectory_tracking import TrajectoryTracker
+from robot_dyn_id.trajectory_tracking import TrajectoryTracker, Waypoints
 
 POSITION, EFFORT = "position", "effort"
 MODES = (POSITION, EFFORT)
@@ -20,6 +22,9 @@ MODES = (POSITION, EFFORT)
 
 BANDWIDTH = 60.0
 """Of the position controller [rad/s]."""
+
+WAYPOINTS = 100.0
+"""Points per second of a trajectory that is followed [Hz]; between them the way is quintic."""
 
 BLOCK = 1024
 """Noise is drawn for so many samples at once."""
@@ -160,6 +165,23 @@ class SimulatedRobot:
         if self._servo is not None:
             return self._servo.effort(self.tracker.setpoint(self.time), q, dq, self.plant.effort_limit)
         return self._command if self._fresh else np.zeros_like(q)
+
+
+def followed(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
+    """True states and efforts of a robot that follows a motion from its beginning to its end, a sample every tick.
+
+    Args:
+        robot: in position mode, where the motion begins; time has not begun.
+        motion: what it is told to do.
+
+    Raises:
+        InputError: it stands elsewhere, or see `Plant`.
+    """
+    t = np.linspace(0.0, motion.duration, math.ceil(motion.duration * WAYPOINTS) + 1)
+    q, dq, ddq, _ = motion.evaluate(t)
+    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), robot.time, robot.time)
+    states = np.array([robot.tick() for _ in range(round(motion.duration / robot.period))])
+    return Chunk(robot.period * np.arange(len(states), dtype=np.float64), *states.transpose(1, 0, 2))
 
 
 class Pace:

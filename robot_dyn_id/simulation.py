@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,13 +109,35 @@ def simulated_recording(
     count = round(duration * rate)
     if count < 2:
         raise UsageError(f"{duration:g} s at {rate:g} Hz are only {count} samples")
-    rng = np.random.default_rng(seed)
     t = np.arange(count) / rate
     q, dq, ddq, _ = motion.evaluate(t)
     tau = regressor.torque(Motion(q, dq, ddq), parameters)
-    tau = tau + coloured_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
-    measured = encoded(q + sensors.position * rng.normal(size=q.shape), sensors.resolution)
-    velocity = None if sensors.velocity is None else (dq + sensors.velocity * rng.normal(size=q.shape)).T
+    return measured(regressor.model.joint_names, Chunk(t, q.T, dq.T, tau.T), sensors, seed, source)
+
+
+def measured(
+    joint_names: Sequence[str], true: Chunk, sensors: Sensors, seed: int, source: str = "simulation"
+) -> ArrayRecording:
+    """What sensors show of true states.
+
+    Args:
+        joint_names: of the columns.
+        true: samples at a constant rate, with velocities and efforts.
+        sensors: their errors.
+        seed: of the noise.
+        source: name of the recording.
+
+    Raises:
+        UsageError: velocities or efforts are missing, or see `resampled_noise`.
+    """
+    if true.dq is None or true.tau is None:
+        raise UsageError("sensors are simulated on samples that have velocities and efforts")
+    rng = np.random.default_rng(seed)
+    count, rate = len(true), (len(true) - 1) / float(true.t[-1] - true.t[0])
+    q, shape = true.q.T, (len(joint_names), len(true))
+    tau = true.tau.T + coloured_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
+    position = encoded(q + sensors.position * rng.normal(size=shape), sensors.resolution)
+    velocity = None if sensors.velocity is None else true.dq + (sensors.velocity * rng.normal(size=shape)).T
     if sensors.residuals is not None:  # last, so that a seed's other noise does not depend on them
         tau = tau + resampled_noise(sensors.residuals, count, round(sensors.block * rate), rng)
-    return ArrayRecording(source, regressor.model.joint_names, Chunk(t, measured.T, velocity, tau.T))
+    return ArrayRecording(source, tuple(joint_names), Chunk(true.t, position.T, velocity, tau.T))

@@ -8,7 +8,7 @@ import pytest
 from robots import GRAVITIES, MIMICKING, MIMICS, OBLIQUE, panda_arm, robot
 
 from robot_dyn_id.base_parameters import base_parameters, random_motion
-from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, cross_check
+from robot_dyn_id.crosscheck import SAMPLES, CrossCheck, acceleration_difference, cross_check
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
@@ -36,6 +36,22 @@ def test_trees_mimics_and_prismatic_joints_pass_under_any_gravity(text, gravity)
     result = check(RobotModel.from_urdf(text, gravity=GRAVITIES[gravity]))
     assert result.passed
     assert result.max_difference <= 1e-13
+
+
+@pytest.mark.parametrize("name", ["planar3r", "ur5_robot"])
+def test_accelerations_from_base_parameters_are_those_of_pinocchio(name):
+    model = robot(name)
+    base, motion = base_parameters(Regressor(model)), random_motion(model, 100, seed=3)
+    values = base.mapping @ model.inertial_parameters
+    assert acceleration_difference(Dynamics(Regressor(model), base.independent, values), motion) <= 1e-10
+    heavier = Dynamics(Regressor(model), base.independent, 1.01 * values)
+    assert acceleration_difference(heavier, motion) > 1e-3
+
+
+def test_accelerations_of_mimics_are_those_of_the_projected_equations():
+    model = RobotModel.from_urdf(MIMICS)
+    whole = Dynamics(Regressor(model), np.arange(10 * len(model.body_names)), model.inertial_parameters)
+    assert acceleration_difference(whole, random_motion(model, 30, seed=4)) <= 1e-12
 
 
 def test_held_joints_are_held_in_both():

@@ -9,10 +9,12 @@ import yaml
 
 from robot_dyn_id.design_settings import read_design_settings
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.excitation import MotionLimits
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings
 from robot_dyn_id.nodes.ros_parameters import table
 from robot_dyn_id.nodes.tables import NODES
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.trajectory_io import read_trajectory
 
 ROOT = Path(__file__).parents[1]
 LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -29,6 +31,15 @@ def calls(path, function):
     return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == function]
 
 
+def parts(path):
+    """The file and those that it includes."""
+    return [path, *(path.parent / f"{call.args[0].value}.launch.py" for call in calls(path, "included"))]
+
+
+def everywhere(path, function):
+    return [call for part in parts(path) for call in calls(part, function)]
+
+
 def declared_arguments():
     """ARGUMENTS of launching.py, read without importing it: that needs launch_ros."""
     tree = ast.parse((ROOT / "robot_dyn_id" / "launching.py").read_text())
@@ -39,12 +50,12 @@ def declared_arguments():
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
     known = declared_arguments()
-    given = {argument.value for call in calls(path, "arguments") for argument in call.args}
-    given |= {keyword.arg for call in calls(path, "arguments") for keyword in call.keywords}
+    given = {argument.value for call in everywhere(path, "arguments") for argument in call.args}
+    given |= {keyword.arg for call in everywhere(path, "arguments") for keyword in call.keywords}
     assert given <= set(known)
     assert all(known[argument] for argument in given)
     assert {"robot", "config", "namespace", "use_sim_time"} <= given  # what `node` reads
-    for call in calls(path, "node"):
+    for call in everywhere(path, "node"):
         parameters = {row.name for row in table(BY_NAME[call.args[0].value].SETTINGS)}
         passed = {item.value for item in call.args[1].elts} if len(call.args) > 1 else set()
         assert passed <= given & parameters
@@ -54,10 +65,10 @@ def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
 
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_every_argument_of_a_launch_file_does_something(path):
-    given = {argument.value for call in calls(path, "arguments") for argument in call.args}
-    given |= {keyword.arg for call in calls(path, "arguments") for keyword in call.keywords}
+    given = {argument.value for call in everywhere(path, "arguments") for argument in call.args}
+    given |= {keyword.arg for call in everywhere(path, "arguments") for keyword in call.keywords}
     used = {"robot", "config", "namespace", "use_sim_time"}  # by `node` itself
-    for call in calls(path, "node"):
+    for call in everywhere(path, "node"):
         for constant in (n.value for n in ast.walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
             used |= {argument for argument in given if argument == constant or f"{{{argument}}}" in constant}
     assert given == used
@@ -68,6 +79,7 @@ def test_every_scenario_has_a_launch_file():
         "control",
         "excite",
         "offline",
+        "planar3r",
         "record",
         "robot",
         "simulation",
@@ -106,6 +118,18 @@ def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
     assert needy == ["excite.launch.py", "robot.launch.py"], "those that move a real arm"
 
 
+def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
+    for path in LAUNCH:
+        for call in calls(path, "shared"):
+            names = [part.value for part in call.args]
+            assert ROOT.joinpath(*names).exists()
+    given = yaml.safe_load((ROOT / "config" / "planar3r.yaml").read_text())["/**/excitation_publisher"]
+    model = RobotModel.from_urdf(ROOT / "urdf" / "planar3r.urdf")
+    limits = MotionLimits.of(model, given["ros__parameters"]["acceleration"])
+    for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
+        assert read_trajectory(file).matched(model, limits) == ""
+
+
 genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
 
 
@@ -133,7 +157,7 @@ def visit(path, **given):
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
     started = visit(path, robot="planar3r", parameters="some.yaml")
-    assert sorted(node.node_executable for node in started) == sorted(n.args[0].value for n in calls(path, "node"))
+    assert sorted(node.node_executable for node in started) == sorted(n.args[0].value for n in everywhere(path, "node"))
 
 
 @genuine

@@ -6,8 +6,9 @@ from robots import panda_arm
 
 from robot_dyn_id.controllers import Gains, computed_torque, wanted_acceleration
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.plant import Plant, nominal_dynamics
-from robot_dyn_id.simulated_robot import EFFORT, Pace, SensorStream, SimulatedRobot
+from robot_dyn_id.simulated_robot import EFFORT, Pace, SensorStream, SimulatedRobot, followed
 from robot_dyn_id.simulation import Sensors
 from robot_dyn_id.trajectory_tracking import Setpoint, Waypoints
 
@@ -26,6 +27,18 @@ def robot(**options):
 
 def target(offset=0.5, duration=1.0):
     return Waypoints(np.array([duration]), START[None, :] + offset, np.zeros((1, 7)), np.zeros((1, 7)))
+
+
+def test_what_follows_a_motion_has_its_states_and_the_torques_that_move_it():
+    motion = random_fourier(panda_arm(), 1, period=2.0)
+    q, _, ddq = (x.T for x in motion.evaluate(np.arange(2000) * 1e-3)[:3])
+    true = followed(SimulatedRobot(arm(), q[0], 1e-3, limit_effort=False), motion)
+    assert len(true) == 2000 and np.allclose(true.t, np.arange(2000) * 1e-3)
+    assert np.abs(true.q - q).max() < 1e-3
+    expected = arm().inverse_dynamics(true.q, true.dq, ddq)
+    assert np.linalg.norm(true.tau - expected) < 0.02 * np.linalg.norm(expected)
+    with pytest.raises(InputError, match="away from where joint number 1 is"):
+        followed(SimulatedRobot(arm(), q[0] + 0.5, 1e-3), motion)
 
 
 def test_the_position_servo_tracks_and_arrives():

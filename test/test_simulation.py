@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from simulated import Simulated
 
+from robot_dyn_id.dataset import Chunk
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.regressor import Motion
-from robot_dyn_id.simulation import Sensors, coloured_noise, resampled_noise, simulated_recording
+from robot_dyn_id.simulation import Sensors, coloured_noise, measured, resampled_noise, simulated_recording
 
 
 @pytest.mark.parametrize("correlation_time", [0.0, 0.1, 0.5])
@@ -84,3 +85,17 @@ def test_too_short_is_refused():
     arm = Simulated()
     with pytest.raises(UsageError, match="only 1 samples"):
         arm.record(1, duration=0.01)
+
+
+def test_true_samples_through_sensors():
+    rng = np.random.default_rng(1)
+    true = Chunk(np.arange(20_000) / 500.0, *rng.normal(size=(3, 20_000, 2)))
+    ideal = Sensors(np.zeros(2), 0.0, 0.0)
+    shown = measured(("a", "b"), true, ideal, 1).samples
+    assert all(np.array_equal(getattr(shown, key), getattr(true, key)) for key in ("t", "q", "dq", "tau"))
+    coarse = measured(("a", "b"), true, Sensors(np.array([2.0, 0.5]), 0.0, None, resolution=0.01), 1).samples
+    assert coarse.dq is None
+    assert np.abs(coarse.q - true.q).max() <= 0.005 + 1e-12
+    assert np.allclose((coarse.tau - true.tau).std(axis=0), [2.0, 0.5], rtol=0.03)
+    with pytest.raises(UsageError, match="velocities and efforts"):
+        measured(("a", "b"), Chunk(true.t, true.q), ideal, 1)

@@ -11,6 +11,7 @@ from robot_dyn_id.planning import Plan, problem_of
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.terms import Term
+from robot_dyn_id.yaml_files import read_yaml
 
 
 def model_of(
@@ -25,6 +26,18 @@ def model_of(
     whole = RobotModel.from_urdf(file, gravity=gravity)
     moving = [name for name in whole.joint_names if name not in (held or {})]
     return RobotModel.from_urdf(file, moving, held, gravity)
+
+
+def node_parameters(paper: str, node: str) -> dict[str, Any]:
+    """ROS parameters of a node in the configuration of the paper's robot.
+
+    Raises:
+        InputError: the file is not installed.
+    """
+    parameters: dict[str, Any] = read_yaml(shared_file(f"config/{paper}.yaml"), "configuration of the nodes")[
+        f"/**/{node}"
+    ]["ros__parameters"]
+    return parameters
 
 
 def settings_of(paper: str, **given: Any) -> DesignSettings:
