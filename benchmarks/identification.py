@@ -24,11 +24,10 @@ import arms
 import numpy as np
 
 from robot_dyn_id.base_parameters import base_parameters
-from robot_dyn_id.cli.bench import raw_problem
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators import Estimate, OrdinaryLeastSquares
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.problem import LinearProblem
+from robot_dyn_id.problem import LinearProblem, raw_problem
 from robot_dyn_id.regressor import Layout, Motion, Regressor
 from robot_dyn_id.terms import Coulomb
 from robot_dyn_id.validation import HeldOut, Thresholds, judge

@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.prior import Prior
-from robot_dyn_id.regressor import Integers, Motion, Regressor
+from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
+
+TILE = 2048
+"""Samples of a tile of samples as they are."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +101,35 @@ class LinearProblem:
     origin: Origin | None = None
     prior: Prior | None = None
     period: float | None = None
+
+
+def raw_problem(
+    regressor: Regressor, layout: Layout, motion: Motion, torque: Array, rate: float = 1.0, prior: Prior | None = None
+) -> LinearProblem:
+    """The linear problem of samples as they are, without filters, in tiles of `TILE` samples."""
+    packed = np.empty((layout.starts[-1], TILE))
+
+    def tiles() -> Iterator[Tile]:
+        for start in range(0, len(motion), TILE):
+            part = slice(start, min(start + TILE, len(motion)))
+            block = packed if part.stop - start == TILE else np.empty((layout.starts[-1], part.stop - start))
+            regressor.fill(motion.take(part), layout.slots, block)
+            for joint, tau in enumerate(torque[:, part]):
+                rows = layout.block(block, joint)
+                rows[-1] = tau
+                yield Tile(joint, 0, rows)
+
+    names = tuple(regressor.names[column] for column in layout.columns)
+    origin = Origin(
+        regressor,
+        layout.columns,
+        speeds=lambda: np.abs(motion.dq).max(axis=1),
+        problem_of=lambda other, columns: raw_problem(other, Layout.of(other, columns), motion, torque, rate),
+        along=_no_windows,
+    )
+    joints = regressor.model.joint_names
+    return LinearProblem(names, joints, layout.supports, tiles, rate, origin, prior)
+
+
+def _no_windows(replay: object) -> LinearProblem:
+    raise UsageError("samples as they are cannot be simulated along another motion: make the problem from a recording")

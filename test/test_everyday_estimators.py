@@ -385,7 +385,7 @@ def test_every_estimator_goes_the_whole_way(name):
     assert result.evaluation.held_out.all_joints_nrmse < 0.1
     summary = identification_summary(result, "parameters.yaml")
     assert bool(summary["drawn_to"]) == bool(result.estimate.drawn_to)
-    assert len(summary["constants"]) == (3 if name in ("separable", "lm", *SMALL) else 0)
+    assert len(summary["constants"]) == (3 if name in ("separable", "map_constants", "lm", *SMALL) else 0)
 
 
 def test_an_earlier_parameter_set_is_a_prior(tmp_path):

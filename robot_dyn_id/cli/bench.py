@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,12 +15,12 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.closed_loop import Controller
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.prior import Prior, nominal_prior
-from robot_dyn_id.problem import LinearProblem, Origin, Tile
+from robot_dyn_id.prior import nominal_prior
+from robot_dyn_id.problem import raw_problem
 from robot_dyn_id.regressor import Layout, Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.signals.filtering import LowPass
@@ -29,7 +29,6 @@ from robot_dyn_id.signals.walk import walker
 from robot_dyn_id.simulation import Sensors, simulated_recording
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
-TILE = 2048
 REPEATS = 5
 
 RATE, CUTOFF = 100.0, 10.0
@@ -122,38 +121,6 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 def regressor_into(regressor: Regressor, motion: Motion, out: Array) -> None:
     """Fill a preallocated dense regressor."""
     regressor.dense(motion, out)
-
-
-def raw_problem(
-    regressor: Regressor, layout: Layout, motion: Motion, torque: Array, rate: float = 1.0, prior: Prior | None = None
-) -> LinearProblem:
-    """The linear problem of samples as they are, without filters, in tiles of `TILE` samples."""
-    packed = np.empty((layout.starts[-1], TILE))
-
-    def tiles() -> Iterator[Tile]:
-        for start in range(0, len(motion), TILE):
-            part = slice(start, min(start + TILE, len(motion)))
-            block = packed if part.stop - start == TILE else np.empty((layout.starts[-1], part.stop - start))
-            regressor.fill(motion.take(part), layout.slots, block)
-            for joint, tau in enumerate(torque[:, part]):
-                rows = layout.block(block, joint)
-                rows[-1] = tau
-                yield Tile(joint, 0, rows)
-
-    names = tuple(regressor.names[column] for column in layout.columns)
-    origin = Origin(
-        regressor,
-        layout.columns,
-        speeds=lambda: np.abs(motion.dq).max(axis=1),
-        problem_of=lambda other, columns: raw_problem(other, Layout.of(other, columns), motion, torque, rate),
-        along=_no_windows,
-    )
-    joints = regressor.model.joint_names
-    return LinearProblem(names, joints, layout.supports, tiles, rate, origin, prior)
-
-
-def _no_windows(replay: object) -> LinearProblem:
-    raise UsageError("samples as they are cannot be simulated along another motion: make the problem from a recording")
 
 
 def interleaved(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:

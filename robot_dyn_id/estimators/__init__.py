@@ -11,6 +11,7 @@ from robot_dyn_id.estimators.least_squares import (
 )
 from robot_dyn_id.estimators.lm import LevenbergMarquardt
 from robot_dyn_id.estimators.map import MaximumAPosteriori
+from robot_dyn_id.estimators.map_constants import MaximumAPosterioriConstants
 from robot_dyn_id.estimators.output_error import OutputError
 from robot_dyn_id.estimators.period_averaged import PeriodAveraged
 from robot_dyn_id.estimators.pso import ParticleSwarm
@@ -30,6 +31,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         OrdinaryLeastSquares,
         Robust,
         MaximumAPosteriori,
+        MaximumAPosterioriConstants,
         Ridge,
         Separable,
         Stepwise,
@@ -55,6 +57,7 @@ __all__ = [
     "Instrumental",
     "LevenbergMarquardt",
     "MaximumAPosteriori",
+    "MaximumAPosterioriConstants",
     "OrdinaryLeastSquares",
     "OutputError",
     "ParticleSwarm",

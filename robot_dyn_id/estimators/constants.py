@@ -52,6 +52,7 @@ class Slopes(Term):
         """Take over what a class of terms has in common: the columns of the first free constant, then of the next."""
         symbols = tuple(f"{free.name}_{symbol}_" for free in self.term.free for symbol in self.term.symbols)
         object.__setattr__(self, "symbols", symbols)
+        object.__setattr__(self, "powers", self.term.powers * len(self.term.free))
         object.__setattr__(self, "signal", self.term.signal)
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
@@ -149,7 +150,7 @@ class Constants:
         return 10 * bodies + sum(len(term.symbols) for _, term in terms[:number])
 
     def linearised(self, logarithms: Array, weighted: bool) -> Linearised:
-        """The problem at these constants, and its slopes: one walk over the data."""
+        """The problem at these constants, and its slopes."""
         here = self.regressor(logarithms)
         added = [(here.terms[number][0], Slopes(here.terms[number][1])) for number in self.numbers]
         position = {int(column): i for i, column in enumerate(self.origin.columns)}
@@ -165,9 +166,7 @@ class Constants:
                         parent.append(position[first + symbol])
                     at += 1
         wide = self.origin.problem_of(Regressor(here.model, (*here.terms, *added)), np.array(columns))
-        return Linearised(
-            self, logarithms, weighted, wide, Factors.of(wide), np.array(constant), np.array(parent)
-        )  # fmt: skip
+        return Linearised(self, logarithms, weighted, wide, np.array(constant), np.array(parent))
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,6 @@ class Linearised:
         logarithms: of their values, shape (k,).
         weighted: whether joints count by 1 / RMS of their residuals.
         wide: the problem with the e slopes as further columns.
-        factors: its compressed rows.
         constant: that each slope belongs to, shape (e,).
         parent: the parameter that multiplies each slope, shape (e,).
     """
@@ -188,9 +186,13 @@ class Linearised:
     logarithms: Array
     weighted: bool
     wide: LinearProblem
-    factors: Factors
     constant: Integers
     parent: Integers
+
+    @cached_property
+    def factors(self) -> Factors:
+        """The compressed rows of `wide`: one walk over the data."""
+        return Factors.of(self.wide)
 
     @cached_property
     def _solved(self) -> tuple[Solution, Array, Array]:
@@ -202,6 +204,11 @@ class Linearised:
             weights = inverse_rms(plain, solution.values)
             solution = plain.solve(weights)
         return solution, weights, plain.squared_residuals(solution.values)
+
+    @property
+    def values(self) -> Array:
+        """The best parameters at these constants, shape (p,)."""
+        return self._solved[0].values
 
     @property
     def cost(self) -> float:
@@ -239,7 +246,7 @@ class Linearised:
         """Jointly with the parameters, which is Kaufman's step once they are the best for these constants."""
         p = len(self.constants.parameters)
         stack = self.factors.stack(self._solved[1])
-        stack = np.column_stack([stack[:, :p], stack[:, p:-1] @ self._mixing[:, free], stack[:, -1]])
+        stack = np.column_stack([stack[:, :p], stack[:, p:-1] @ self.mixing(self.values)[:, free], stack[:, -1]])
         norms = np.linalg.norm(stack[:, p:-1], axis=0)
         below = np.zeros((len(norms), stack.shape[1]))
         below[:, p:-1] = np.diag(np.sqrt(damping) * norms)
@@ -247,22 +254,23 @@ class Linearised:
         step[free] = Solution.of(np.concatenate([stack, below])).values[p:]
         return step
 
-    @cached_property
-    def _mixing(self) -> Array:
-        return self.mixing(self._solved[0].values)
-
     def mixing(self, values: Array) -> Array:
         """The slopes of the torque by the constants, at some parameters, from those of the columns, shape (e, k)."""
         mixing = np.zeros((len(self.constant), len(self.logarithms)))
         mixing[np.arange(len(self.constant)), self.constant] = values[self.parent]
         return mixing
 
-    def problem(self) -> LinearProblem:
-        """The problem with a parameter more for each constant inside its range: the change of its logarithm."""
-        p, inside = len(self.constants.parameters), np.flatnonzero(self.inside)
+    def problem(self, values: Array, chosen: NDArray[np.bool_]) -> LinearProblem:
+        """The problem with a parameter more for each chosen constant, the change of its logarithm.
+
+        Args:
+            values: of the parameters, by which those changes act, shape (p,).
+            chosen: of the k constants, shape (k,).
+        """
+        p, inside, whole = len(self.constants.parameters), np.flatnonzero(chosen), self.mixing(values)
         supports, mixings = [], []
         for support in self.wide.supports:
-            mixing = self._mixing[np.ix_(support[support >= p] - p, inside)]
+            mixing = whole[np.ix_(support[support >= p] - p, inside)]
             own = np.flatnonzero([i in self.constant[support[support >= p] - p] for i in inside])
             supports.append(np.concatenate([support[support < p], p + own]))
             mixings.append(mixing[:, own])

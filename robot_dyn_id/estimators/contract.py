@@ -48,6 +48,7 @@ class Estimate:
         full: all c parameters of the regressor, from estimators that know more than the p combinations of them: they
             give the same torque as `values`.
         intervals: 95 % intervals of the p parameters, from bootstraps, shape (p, 2).
+        costs: least cost after each step of a search, from estimators that search, shape (any,).
         unconstrained: from estimators with bounds, what the p parameters are without, shape (p,).
     """
 
@@ -66,6 +67,7 @@ class Estimate:
     full: Array | None = field(default=None, repr=False)
     unconstrained: Array | None = field(default=None, repr=False)
     intervals: Array | None = field(default=None, repr=False)
+    costs: Array | None = field(default=None, repr=False)
 
 
 class Estimator(Protocol):

@@ -55,9 +55,11 @@ class Genetic:
             UsageError: no term has a free constant, or pymoo is not installed.
         """
         space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
-        return space.concluded(self._best(space), self.autoregressive_order)
+        best, course = self._best(space)
+        return space.concluded(best, self.autoregressive_order, course)
 
-    def _best(self, space: SearchSpace) -> Array:
+    def _best(self, space: SearchSpace) -> tuple[Array, Array]:
+        """The best point, and the least cost after each generation."""
         try:
             kind = importlib.import_module("pymoo.algorithms.soo.nonconvex.ga").GA
             frame_of = importlib.import_module("pymoo.core.problem").Problem
@@ -67,7 +69,7 @@ class Genetic:
         frame = frame_of(n_var=len(width), n_obj=1, xl=0.0, xu=1.0)
         algorithm = kind(pop_size=self.population)
         algorithm.setup(frame, termination=("n_gen", self.generations), seed=self.seed, verbose=False)
-        best, least = space.center, np.inf
+        best, least, course = space.center, np.inf, []
         while algorithm.has_next():
             asked = algorithm.ask()
             points = space.lower + width * asked.get("X")
@@ -76,4 +78,5 @@ class Genetic:
             algorithm.tell(infills=asked)
             if cost.min() < least:
                 best, least = points[np.argmin(cost)], cost.min()
-        return np.asarray(best)
+            course.append(least)
+        return np.asarray(best), np.array(course)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators.constants import Linearised
@@ -12,7 +13,7 @@ from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 
 
-def concluded(found: Linearised, order: int, values: Array | None = None) -> Estimate:
+def concluded(found: Linearised, order: int, costs: Array, values: Array | None = None) -> Estimate:
     """The estimate of the p parameters, and of the constants.
 
     Covariances, of parameters and of the logarithms of the constants, are those of least squares with a column for each
@@ -21,21 +22,32 @@ def concluded(found: Linearised, order: int, values: Array | None = None) -> Est
     Args:
         found: the problem at the constants that were found.
         order: past rows that a residual is predicted from.
+        costs: of the search that found them.
         values: parameters that were found beside them, in place of the best for these constants: what they are off from
             those is added to the covariance, d d'.
     """
-    constants, p = found.constants, len(found.constants.parameters)
+    p = len(found.constants.parameters)
     kind = WeightedLeastSquares if found.weighted else OrdinaryLeastSquares
-    extended = kind(order).fit(found.problem())
-    best, covariance = extended.values[:p], extended.covariance[:p, :p]
-    rms, spread = extended.residual_rms, extended.standard_deviations[:p]
-    if values is not None:
-        covariance = covariance + np.outer(values - best, values - best)
-        spread = np.hypot(spread, values - best)
-        plain = found.factors.keep(np.arange(p))
-        rms = np.sqrt(plain.squared_residuals(values) / np.maximum(plain.counts, 1))
+    estimate = replace(divided(kind(order).fit(found.problem(found.values, found.inside)), found, found.inside),
+                       costs=costs)  # fmt: skip
+    if values is None:
+        return estimate
+    off = values - estimate.values
+    plain = found.factors.keep(np.arange(p))
+    return replace(
+        estimate,
+        values=values,
+        covariance=estimate.covariance + np.outer(off, off),
+        standard_deviations=np.hypot(estimate.standard_deviations, off),
+        residual_rms=np.sqrt(plain.squared_residuals(values) / np.maximum(plain.counts, 1)),
+    )
+
+
+def divided(extended: Estimate, found: Linearised, chosen: NDArray[np.bool_]) -> Estimate:
+    """Parameters and constants apart, from an estimate of `found.problem(..., chosen)`."""
+    constants, p = found.constants, len(found.constants.parameters)
     sigmas = np.full(len(found.logarithms), np.inf)
-    sigmas[found.inside] = extended.standard_deviations[p:]
+    sigmas[chosen] = extended.standard_deviations[p:]
     estimated = tuple(
         EstimatedConstant(name, joint, float(value), float(value * sigma))
         for (name, joint), value, sigma in zip(constants.names, np.exp(found.logarithms), sigmas, strict=True)
@@ -44,10 +56,9 @@ def concluded(found: Linearised, order: int, values: Array | None = None) -> Est
     notes = (f"these data do not tell {', '.join(unknown)}",) if unknown else ()
     return replace(
         extended,
-        values=best if values is None else values,
-        covariance=covariance,
-        standard_deviations=spread,
-        residual_rms=rms,
+        values=extended.values[:p],
+        covariance=extended.covariance[:p, :p],
+        standard_deviations=extended.standard_deviations[:p],
         unseen=tuple(name for name in extended.unseen if name in constants.parameters),
         constants=estimated,
         regressor=constants.regressor(found.logarithms),

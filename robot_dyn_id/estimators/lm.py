@@ -66,17 +66,19 @@ class LevenbergMarquardt:
         constants = Constants.of(problem, self.name)
         ordinary, solution, _ = reweighted(plain)
         values = (solution if self.weighted else ordinary).values
-        found = descended(constants, np.append(values, constants.logarithms), self.weighted, self.iterations)
+        found, course = descended(constants, np.append(values, constants.logarithms), self.weighted, self.iterations)
         if found is None:
             raise ConvergenceError(
                 f"lm: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give more "
                 f"iterations, or use separable"
             )
-        return concluded(found, self.autoregressive_order)
+        return concluded(found, self.autoregressive_order, course)
 
 
-def descended(constants: Constants, point: Array, weighted: bool, iterations: int) -> Linearised | None:
+def descended(constants: Constants, point: Array, weighted: bool, iterations: int) -> tuple[Linearised | None, Array]:
     """The problem at the constants of the least cost nearby; None if no step pays or all steps are used up.
+
+    Beside it the cost at the beginning and after each step.
 
     Args:
         constants: the k constants.
@@ -87,6 +89,7 @@ def descended(constants: Constants, point: Array, weighted: bool, iterations: in
     p, damping, quiet = len(constants.parameters), DAMPING, 0
     values, at = point[:p], constants.linearised(point[p:], weighted)
     cost = _cost(at, values)
+    course = [cost]
     for _ in range(iterations):
         step = _step(at, values, damping)
         step *= _share(at, step[p:])
@@ -99,11 +102,12 @@ def descended(constants: Constants, point: Array, weighted: bool, iterations: in
             values, at, cost, damping = values + step[:p], then, cost - less, damping / 2.0
         else:
             damping *= 2.0
+        course.append(cost)
         if quiet == QUIET:
-            return at
+            return at, np.array(course)
         if damping > STUCK:
-            return None
-    return None
+            break
+    return None, np.array(course)
 
 
 def _cost(at: Linearised, values: Array) -> float:

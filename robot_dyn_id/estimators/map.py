@@ -10,7 +10,8 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
+from robot_dyn_id.estimators.fitting import Whitened, check_options, conclude, whitened
+from robot_dyn_id.prior import Prior
 from robot_dyn_id.problem import LinearProblem
 
 
@@ -41,8 +42,7 @@ class MaximumAPosteriori:
             UsageError: a spread that is not positive, a negative order, no pass at all.
         """
         check_options(self.name, self.autoregressive_order, passes=self.passes)
-        if not 0.0 < self.spread < math.inf:
-            raise UsageError(f"map: spread must be positive, not {self.spread}")
+        check_spread(self.name, self.spread)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -50,17 +50,9 @@ class MaximumAPosteriori:
         Raises:
             UsageError: the problem has no prior.
         """
-        if problem.prior is None:
-            raise UsageError("map: there is no prior: complete the masses of the URDF, or use another estimator")
-        rows, center = problem.prior.rows(self.spread), problem.prior.center
-
-        def solve(white: Factors, weights: Array) -> Solution:
-            stack = white.stack(weights, rows)
-            stack[:, -1] -= stack[:, :-1] @ center  # so that what rounding hides stays at the prior, not at zero
-            solution = Solution.of(stack)
-            return replace(solution, values=center + solution.values)
-
-        found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
+        prior = prior_of(problem, self.name)
+        rows, center = prior.rows(self.spread), prior.center
+        found = believed(problem, rows, center, self.autoregressive_order, self.passes)
         return conclude(
             problem,
             found.plain,
@@ -68,5 +60,46 @@ class MaximumAPosteriori:
             found.solution,
             found.solution.inverse,
             found.noise,
-            drawn_to=f"{problem.prior.source}, give or take {self.spread:.0%} of each parameter's size",
+            drawn_to=f"{prior.source}, give or take {self.spread:.0%} of each parameter's size",
         )
+
+
+def check_spread(estimator: str, spread: float) -> None:
+    """Refuse a standard deviation that is none.
+
+    Raises:
+        UsageError: not positive.
+    """
+    if not 0.0 < spread < math.inf:
+        raise UsageError(f"{estimator}: spread must be positive, not {spread}")
+
+
+def prior_of(problem: LinearProblem, estimator: str) -> Prior:
+    """What is known before the data.
+
+    Raises:
+        UsageError: nothing.
+    """
+    if problem.prior is None:
+        raise UsageError(f"{estimator}: there is no prior: complete the masses of the URDF, or use another estimator")
+    return problem.prior
+
+
+def believed(problem: LinearProblem, rows: Array, center: Array, order: int, passes: int) -> Whitened:
+    """The solution of white rows and those of a prior together.
+
+    Args:
+        problem: with p parameters.
+        rows: of the prior, [A b] of unit variance, shape (any, p + 1).
+        center: where parameters stay of which neither tells anything, shape (p,).
+        order: past rows that a residual is predicted from.
+        passes: of whitening.
+    """
+
+    def solve(white: Factors, weights: Array) -> Solution:
+        stack = white.stack(weights, rows)
+        stack[:, -1] -= stack[:, :-1] @ center  # so that what rounding hides stays at the prior, not at zero
+        solution = Solution.of(stack)
+        return replace(solution, values=center + solution.values)
+
+    return whitened(problem, order, passes, "qr", solve)

@@ -69,8 +69,8 @@ class ParticleSwarm:
             UsageError: no term has a free constant.
         """
         space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
-        best = swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
-        return space.concluded(best, self.autoregressive_order)
+        best, course = swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
+        return space.concluded(best, self.autoregressive_order, course)
 
 
 def check_population(estimator: str, size: int, iterations: int, seed: int) -> None:
@@ -87,13 +87,14 @@ def check_population(estimator: str, size: int, iterations: int, seed: int) -> N
         raise UsageError(f"{estimator}: seed must be 0 or more, not {seed}")
 
 
-def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> Array:
-    """The best point that a swarm finds, shape (p + k,)."""
+def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
+    """The best point that a swarm finds, shape (p + k,), and the least cost after each iteration."""
     width = space.upper - space.lower
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)
     velocities = CLAMP * width * rng.uniform(-1.0, 1.0, shape)
     own, least = points.copy(), space.costs(points)
+    course = []
     for inertia in np.linspace(*INERTIA, iterations):
         leader = own[np.argmin(least)]
         pull = rng.random(shape) * (own - points) + rng.random(shape) * (leader - points)
@@ -102,4 +103,5 @@ def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iteratio
         cost = space.costs(points)
         better = cost < least
         own[better], least[better] = points[better], cost[better]
-    return np.asarray(own[np.argmin(least)])
+        course.append(least.min())
+    return np.asarray(own[np.argmin(least)]), np.array(course)

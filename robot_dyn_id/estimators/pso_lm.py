@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.fitting import check_options
@@ -60,11 +61,13 @@ class SwarmThenMarquardt:
         """
         space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
         rng = np.random.default_rng(self.seed)
+        course: list[Array] = []
         for _ in range(SWARMS):
-            point = swarm(space, rng, self.particles, self.iterations)
-            found = descended(space.constants, point, self.weighted, self.steps)
+            point, costs = swarm(space, rng, self.particles, self.iterations)
+            found, then = descended(space.constants, point, self.weighted, self.steps)
+            course += [costs, then]
             if found is not None:
-                return concluded(found, self.autoregressive_order)
+                return concluded(found, self.autoregressive_order, np.concatenate(course))
         raise ConvergenceError(
             f"pso_lm: the constants {', '.join(space.constants.labels)} did not settle from {SWARMS} swarms: give more "
             f"steps, or use separable"

@@ -101,10 +101,16 @@ class SearchSpace:
             squares[:, joint] = np.einsum("im,im->m", rest, rest)
         return costs(squares, factors.counts, self.weighted)
 
-    def concluded(self, point: Array, order: int) -> Estimate:
-        """The estimate of a point, shape (p + k,); how far it is from the best parameters counts as an error."""
+    def concluded(self, point: Array, order: int, course: Array) -> Estimate:
+        """The estimate of a point, shape (p + k,); how far it is from the best parameters counts as an error.
+
+        Args:
+            point: of the box.
+            order: past rows that a residual is predicted from.
+            course: least cost after each step of the search.
+        """
         p = len(self.constants.parameters)
-        return concluded(self.constants.linearised(point[p:], self.weighted), order, point[:p])
+        return concluded(self.constants.linearised(point[p:], self.weighted), order, course, point[:p])
 
 
 def check_box(estimator: str, box: float, ratio: float) -> None:

@@ -68,28 +68,31 @@ class Separable:
         factors_of(problem)  # refuses too few rows before anything is searched
         constants = Constants.of(problem, self.name)
         start = best_of_grid(constants, self.grid, self.weighted)
-        return concluded(self._descend(constants, start), self.autoregressive_order)
+        found, course = self._descend(constants, start)
+        return concluded(found, self.autoregressive_order, course)
 
-    def _descend(self, constants: Constants, start: Array) -> Linearised:
-        """Gauss-Newton with damping on the logarithms, kept within their ranges.
+    def _descend(self, constants: Constants, start: Array) -> tuple[Linearised, Array]:
+        """Gauss-Newton with damping on the logarithms, kept within their ranges; the costs on the way.
 
         Raises:
             ConvergenceError: the cost still falls after all steps.
         """
         at = constants.linearised(start, self.weighted)
+        course = [at.cost]
         for _ in range(self.iterations):
             for damping in DAMPING:
                 trial = np.clip(at.logarithms + at.step(damping), constants.lower, constants.upper)
                 if np.abs(trial - at.logarithms).max(initial=0.0) < 1e-9:
-                    return at
+                    return at, np.array(course)
                 then = constants.linearised(trial, self.weighted)
                 if then.cost < at.cost:
                     break
             else:
-                return at
+                return at, np.array(course)
             decrease, at = at.cost - then.cost, then
+            course.append(at.cost)
             if decrease <= SETTLED * at.scale:
-                return at
+                return at, np.array(course)
         raise ConvergenceError(
             f"separable: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give "
             f"more iterations, or fix those that the data cannot tell"
