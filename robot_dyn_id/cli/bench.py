@@ -147,6 +147,7 @@ def raw_problem(
         speeds=lambda: np.abs(motion.dq).max(axis=1),
         problem_of=lambda other, columns: raw_problem(other, Layout.of(other, columns), motion, torque, rate),
         along=_no_windows,
+        low_pass=np.asarray,
     )
     joints = regressor.model.joint_names
     return LinearProblem(names, joints, layout.supports, tiles, rate, origin, prior)
