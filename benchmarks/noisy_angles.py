@@ -25,7 +25,7 @@ from functools import cache
 import numpy as np
 
 from robot_dyn_id.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.closed_loop import Controller
+from robot_dyn_id.closed_loop import Controller, encoded
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.estimators import Estimate, Estimator, Instrumental, OutputError, WeightedLeastSquares
@@ -37,7 +37,6 @@ from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.simulation import encoded
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
 LINK = """<link name="{0}"><inertial><origin xyz="{1} 0.02 0.05"/><mass value="{2}"/>
@@ -117,9 +116,8 @@ def estimators() -> tuple[Estimator, ...]:
     """Least squares, and those that know the loop."""
     names = robot().regressor.model.joint_names
     proportional, derivative = (tuple(zip(names, g.tolist(), strict=True)) for g in (PROPORTIONAL, DERIVATIVE))
-    ideal = Controller("pd", proportional, derivative, RATE)
     loop = Controller("pd", proportional, derivative, RATE, (("all", RESOLUTION),), velocity_cutoff=VELOCITY_CUTOFF)
-    return WeightedLeastSquares(), Instrumental(ideal), OutputError(loop)
+    return WeightedLeastSquares(), Instrumental(loop), OutputError(loop)
 
 
 def estimate(recorded: ArrayRecording, estimator: Estimator, cutoff: float) -> Estimate:

@@ -10,7 +10,8 @@ those that no unbiased estimator falls below, where the law of the noise is know
     python benchmarks/uncertainty.py --runs 100 --estimators robust map ridge separable
 
 Estimators that are drawn to a prior are judged against it: `map` on robots drawn from its own prior, one for each run;
-`ridge` as it is, biased: its figures have no goal. `separable` finds the smoothing widths as well.
+`ridge` as it is, biased: its figures have no goal. `separable` finds the smoothing widths as well. `essential` is
+`weighted` behind the elimination of what is not essential; intervals of the parameters that stay are counted.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from robot_dyn_id import __version__
 from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.closed_loop import Controller
 from robot_dyn_id.dataset import Array, ArrayRecording
-from robot_dyn_id.estimators import ESTIMATORS, Estimator, MaximumAPosteriori, Ridge
+from robot_dyn_id.estimators import ESTIMATORS, Estimator, MaximumAPosteriori, Ridge, WeightedLeastSquares
+from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import FourierSeries, random_fourier
 from robot_dyn_id.pipeline import identify, split
@@ -70,6 +72,7 @@ OPTIONS: dict[str, dict[str, Any]] = {name: {"controller": LOOP} for name in ("i
 WHITENED = ("generalized", "robust", "map")
 """Those whose joint region is asked about as well."""
 NAIVE = "s^2 (W'W)^-1"
+ESSENTIAL = "essential"
 HELD, TOO_WIDE, LOWEST, NRMSE = 0.90, 0.98, 0.80, 0.01
 REGION = (0.75, 0.99)
 
@@ -102,7 +105,8 @@ class Study:
     def problem(self, recording: ArrayRecording, plan: SignalPlan) -> LinearProblem:
         """As `pipeline.identify` makes it, kept in memory because several estimators walk it."""
         walk = walker([recording], recording.joint_names, {}, plan)
-        streamed = linear_problem(self.regressor, self.base.independent, walk, plan)
+        prior = nominal_prior(self.regressor.model, self.base.mapping)  # of robots to simulate
+        streamed = linear_problem(self.regressor, self.base.independent, walk, plan, prior)
         kept = [replace(tile, block=tile.block.copy()) for tile in streamed.tiles()]
 
         def tiles() -> Iterator[Tile]:
@@ -132,6 +136,7 @@ def study() -> Study:
     states = Motion(*other.evaluate(np.arange(0.0, other.period, 1.0 / RATE))[:3])
     first = simulated_recording(regressor, parameters, motion, DURATION, RATE, Sensors(NOISE), 0)
     plan = plan_signals(survey([first], first.joint_names, {}), None, Settings().filter_order, "auto")
+    plan = plan.periodic(motion.period)
     return Study(
         regressor, base, parameters, base.mapping @ parameters, motion, states,
         regressor.torque(states, parameters), plan,
@@ -171,12 +176,12 @@ def sensors_of(kind: str) -> Sensors:
 
 
 class Run(NamedTuple):
-    """Errors of one recording's estimates by one estimator."""
+    """Errors of one recording's estimates by one estimator; standard deviations of what is left out are not numbers."""
 
     errors: Array
     sigmas: Array
     nrmse: float
-    square: float  # errors in the metric of the covariance, chi-square distributed if it is right
+    inside: bool  # the truth is in the joint 95 % region
 
 
 def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
@@ -184,9 +189,14 @@ def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
     known = study()
     recording = known.record(sensors_of(kind), seed)
     problem = known.problem(recording, known.plan)
-    estimators = [ESTIMATORS[name](**OPTIONS.get(name, {})) for name in names]
+    estimators = [ESTIMATORS[name](**OPTIONS.get(name, {})) for name in names if name != ESSENTIAL]
     found = {e.name: e.fit(known.surprised(e, problem, seed)) for e in estimators}
     runs = {name: _run(e.values, e.standard_deviations, e.covariance) for name, e in found.items()}
+    if ESSENTIAL in names:
+        told = essential(WeightedLeastSquares().fit(problem), problem.names)
+        values, sigmas = np.zeros(len(known.truth)), np.full(len(known.truth), np.nan)
+        values[told.kept], sigmas[told.kept] = told.values, np.sqrt(np.diag(told.covariance))
+        runs[ESSENTIAL] = _run(values, sigmas, told.covariance)
     factors = Factors.of(known.problem(recording, replace(known.plan, row_stride=1)))
     solution = factors.solve(np.ones(len(factors.counts)))
     freedom = factors.counts.sum() - len(known.truth)
@@ -216,8 +226,9 @@ def _run(values: Array, sigmas: Array, covariance: Array) -> Run:
     known = study()
     errors = values - known.truth
     wrong = known.regressor.torque(known.other, values, known.base.independent) - known.torque
-    square = float(errors @ np.linalg.solve(covariance, errors))
-    return Run(errors, sigmas, float(np.linalg.norm(wrong) / np.linalg.norm(known.torque)), square)
+    kept = errors[~np.isnan(sigmas)]
+    inside = bool(kept @ np.linalg.solve(covariance, kept) < chi2.ppf(0.95, len(kept)))
+    return Run(errors, sigmas, float(np.linalg.norm(wrong) / np.linalg.norm(known.torque)), inside)
 
 
 @dataclass(frozen=True)
@@ -225,7 +236,7 @@ class Figures:
     """What the runs of one estimator with one kind of noise amount to.
 
     Attributes:
-        held: share of the 95 % intervals that hold the truth.
+        held: share of the 95 % intervals that hold the truth, mean of the parameters.
         lowest: that of the parameter whose intervals hold it least often, and its name.
         ratio: standard deviation of the estimates over the one that is reported, median over the parameters.
         bias: greatest mean error of a parameter in standard deviations of its estimates, and its name.
@@ -245,17 +256,18 @@ class Figures:
         """From all runs."""
         names = study().base.names
         errors, sigmas = np.array([run.errors for run in runs]), np.array([run.sigmas for run in runs])
-        holds = (np.abs(errors) < NORMAL * sigmas).mean(axis=0)
+        told = ~np.isnan(sigmas)
+        holds = np.where(told, np.abs(errors) < NORMAL * sigmas, 0.0).sum(axis=0) / told.sum(axis=0)
         spread = errors.std(axis=0, ddof=1)
         bias = np.abs(errors.mean(axis=0)) / spread
-        rare, biased = int(np.argmin(holds)), int(np.argmax(bias))
+        rare, biased = int(np.nanargmin(holds)), int(np.argmax(bias))
         nrmse = [run.nrmse for run in runs]
         return Figures(
-            held=float(holds.mean()),
+            held=float(np.nanmean(holds)),
             lowest=(float(holds[rare]), names[rare]),
-            ratio=float(np.median(spread / np.sqrt((sigmas**2).mean(axis=0)))),
+            ratio=float(np.nanmedian(spread / np.sqrt((sigmas**2).mean(axis=0)))),
             bias=(float(bias[biased]), names[biased]),
-            region=float(np.mean([run.square < chi2.ppf(0.95, len(names)) for run in runs])),
+            region=float(np.mean([run.inside for run in runs])),
             nrmse=(float(np.mean(nrmse)), max(nrmse)),
         )
 
@@ -314,7 +326,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of the 95 % intervals.")
     parser.add_argument("--runs", type=int, default=100, help="recordings of each kind of noise")
     parser.add_argument("--processes", type=int, default=1, help="processes that share them")
-    parser.add_argument("--estimators", nargs="+", default=STUDIED, choices=list(ESTIMATORS), help="which to study")
+    parser.add_argument(
+        "--estimators", nargs="+", default=STUDIED, choices=[*ESTIMATORS, ESSENTIAL], help="which to study"
+    )
     arguments = parser.parse_args()
     known, names = study(), tuple(arguments.estimators)
     print(

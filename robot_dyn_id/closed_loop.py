@@ -82,6 +82,12 @@ class Controller:
         return np.array([given.get(joint, given.get("all", 0.0)) for joint in joints])
 
 
+def encoded(q: Array, resolution: Array | float) -> Array:
+    """Positions as encoders of some steps [rad or m] read them; 0 is no encoder. Shapes broadcast."""
+    step = np.asarray(resolution)
+    return np.where(step > 0.0, step * np.round(q / np.where(step > 0.0, step, 1.0)), q)
+
+
 UNTOLD = Controller()
 """None is told."""
 

@@ -74,6 +74,7 @@ class Configuration:
         identify: the joints to identify; all that the recording holds by default.
         gravity: gravity vector in the base frame [m/s^2].
         topic: the JointState topic of bags.
+        reference_topic: that of the positions that the robot's controller was told, in the same bags.
         cutoff: low-pass [Hz].
         filter_order: of one pass.
         velocity: auto, recorded or derivative.
@@ -94,6 +95,7 @@ class Configuration:
     identify: tuple[str, ...] | None = None
     gravity: tuple[float, float, float] | None = None
     topic: str | None = None
+    reference_topic: str | None = None
     cutoff: float | None = None
     filter_order: int = 4
     velocity: str = "auto"
@@ -158,6 +160,7 @@ def parse_configuration(content: Any) -> Configuration:
         "identify": texts,
         "gravity": vector,
         "topic": text,
+        "reference_topic": text,
         "cutoff": number,
         "filter_order": integer,
         "velocity": lambda value, key: one_of(value, key, VELOCITIES),

@@ -71,9 +71,9 @@ def identify_recordings(
     return result, summary
 
 
-def open_all(paths: Sequence[str], topic: str | None) -> list[FileRecording]:
-    """Open recordings; each is a trial of its own."""
-    return [open_recording(path, topic) for path in paths]
+def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRecording]:
+    """Open recordings with the topics of a configuration; each is a trial of its own."""
+    return [open_recording(path, configuration.topic, configuration.reference_topic) for path in paths]
 
 
 def output_folder(path: str | Path) -> Path:

@@ -69,6 +69,7 @@ class Origin:
         problem_of: the problem of some columns of another regressor of the same robot, from the same data.
         along: the problem of the same columns along another motion, with its torque: what is given makes its windows of
             the recorded ones. Row by row the same instants; none is left out for being slow.
+        low_pass: what positions pass before columns are made of them, samples along the last axis.
     """
 
     regressor: Regressor
@@ -76,6 +77,7 @@ class Origin:
     speeds: Callable[[], Array]
     problem_of: Callable[[Regressor, Integers], LinearProblem]
     along: Callable[[Callable[[Iterable[Smooth]], Iterator[Smooth]]], LinearProblem]
+    low_pass: Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ def raw_problem(
         speeds=lambda: np.abs(motion.dq).max(axis=1),
         problem_of=lambda other, columns: raw_problem(other, Layout.of(other, columns), motion, torque, rate),
         along=_no_windows,
+        low_pass=np.asarray,
     )
     joints = regressor.model.joint_names
     return LinearProblem(names, joints, layout.supports, tiles, rate, origin, prior)

@@ -7,13 +7,14 @@ from collections import deque
 
 import numpy as np
 
+from robot_dyn_id.closed_loop import encoded
 from robot_dyn_id.controllers import PositionServo
 from robot_dyn_id.dataset import Array, Chunk
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.plant import Plant
-from robot_dyn_id.simulation import Sensors, coloured_noise, encoded
+from robot_dyn_id.simulation import Sensors, coloured_noise
 from robot_dyn_id.trajectory_tracking import TrajectoryTracker, Waypoints
 
 POSITION, EFFORT = "position", "effort"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import lfilter
 
+from robot_dyn_id.closed_loop import encoded
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -58,11 +59,6 @@ def coloured_noise(
     driven = np.sqrt(1.0 - keep**2) * white
     driven[:, 0] = white[:, 0] if before is None else driven[:, 0] + keep * before
     return np.asarray(lfilter([1.0], [1.0, -keep], driven, axis=1))
-
-
-def encoded(q: Array, resolution: float) -> Array:
-    """Positions as an encoder of that resolution reads them; 0 is none."""
-    return np.asarray(resolution * np.round(q / resolution)) if resolution > 0.0 else q
 
 
 def resampled_noise(residuals: Array, samples: int, block: int, rng: np.random.Generator) -> Array:

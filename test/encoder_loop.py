@@ -6,7 +6,7 @@ import numpy as np
 from robots import joint, urdf
 from simulated import Simulated
 
-from robot_dyn_id.closed_loop import Controller
+from robot_dyn_id.closed_loop import Controller, encoded
 from robot_dyn_id.dataset import ArrayRecording, Chunk
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
@@ -15,7 +15,6 @@ from robot_dyn_id.prior import nominal_prior
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.simulation import encoded
 
 TWO_AXES = urdf(
     joint("shoulder", "base", "l1", axis="0 1 0", rpy="0 0 0"),

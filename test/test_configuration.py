@@ -21,6 +21,7 @@ joints:
 identify: [shoulder, elbow]
 gravity: [0, 3.0, -9.0]
 topic: /arm/joint_states
+reference_topic: /arm/wanted
 cutoff: 4
 filter_order: 6
 velocity: derivative
@@ -57,6 +58,7 @@ def test_every_key_arrives(tmp_path):
         identify=("shoulder", "elbow"),
         gravity=(0.0, 3.0, -9.0),
         topic="/arm/joint_states",
+        reference_topic="/arm/wanted",
         cutoff=4.0,
         filter_order=6,
         velocity="derivative",

@@ -14,7 +14,8 @@ from robot_dyn_id.dataset import Chunk
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import Instrumental, OutputError, WeightedLeastSquares
-from robot_dyn_id.estimators.replayed import MADE_CONSISTENT, directed
+from robot_dyn_id.estimators.replayed import directed
+from robot_dyn_id.estimators.settling import MADE_CONSISTENT
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan

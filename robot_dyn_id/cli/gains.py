@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     configuration = configuration_from(arguments)
-    bare, loaded = (open_all(paths, configuration.topic) for paths in (arguments.bare, arguments.loaded))
+    bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
     model = robot_for(arguments.robot, configuration, [*bare, *loaded])
     gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
     joints = {g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))}

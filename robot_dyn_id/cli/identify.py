@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             f"{folder}: holds the results of an earlier run; give another folder, or --force to replace them"
         )
     configuration = configuration_from(arguments)
-    recordings = open_all(arguments.data, configuration.topic)
-    held_out = open_all(arguments.validate, configuration.topic)
+    recordings = open_all(arguments.data, configuration)
+    held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     result, summary = identify_recordings(
         recordings, held_out, arguments.robot, configuration, folder, train_range, progress

@@ -60,7 +60,7 @@ def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any
     configuration = configuration_from(arguments)
     arm = read_parameters(arguments.parameters)
     check_robot(arm, RobotModel.from_urdf(arguments.robot))
-    recordings = open_all(arguments.data, configuration.topic)
+    recordings = open_all(arguments.data, configuration)
     payload, warnings = identify_payload(recordings, arm, arguments.link, configuration.settings)
     file = output_folder(arguments.out) / PARAMETERS
     if file.exists() and file.samefile(arguments.parameters):
@@ -74,7 +74,7 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]
     if len(arguments.data) > 1:
         raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
     configuration = configuration_from(arguments)
-    (recording,) = open_all(arguments.data, configuration.topic)
+    (recording,) = open_all(arguments.data, configuration)
     model = robot_for(arguments.robot, configuration, [recording])
     wrench = open_wrench(arguments.data[0], recording.epoch, arguments.wrench or None)
     payload, offsets, sigmas = identify_tool(

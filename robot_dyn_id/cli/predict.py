@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_urdf(arguments.robot))
-    recording = open_all([arguments.data], configuration.topic)[0]
+    recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
     t, tau, warnings = predict_recording(recording, parameters, configuration.velocity)
     write_npz(file, parameters.joint_names, t + recording.epoch * 1e-9, tau=tau)

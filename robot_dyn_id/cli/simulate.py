@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.trajectory:
         simulated, epoch = _along(arguments.trajectory, dynamics, arguments.rate), 0
     else:
-        recording = open_all([arguments.data], configuration.topic)[0]
+        recording = open_all([arguments.data], configuration)[0]
         progress(f"simulating under the efforts of {arguments.data}")
         restart = math.inf if arguments.restart is None else arguments.restart
         simulated = simulate_efforts(

@@ -1,5 +1,6 @@
 """Estimators under one contract. A new one is one file and one line here."""
 
+from robot_dyn_id.estimators.closed_loop_output_error import ClosedLoopOutputError
 from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.ga import Genetic
@@ -37,6 +38,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         Stepwise,
         Instrumental,
         OutputError,
+        ClosedLoopOutputError,
         TotalLeastSquares,
         PeriodAveraged,
         LevenbergMarquardt,
@@ -49,6 +51,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 
 __all__ = [
     "ESTIMATORS",
+    "ClosedLoopOutputError",
     "Consistent",
     "Estimate",
     "Estimator",

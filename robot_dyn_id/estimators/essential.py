@@ -70,6 +70,12 @@ class Essential:
     covariance: Array
 
 
+TOO_SMALL = (
+    "the standard deviations of essential parameters take those that are left out for exactly zero: as errors of the "
+    "robot's own parameters they are too small"
+)
+
+
 def check_limit(limit: float) -> None:
     """Refuse limits that are none; 0 is no elimination.
 
@@ -146,6 +152,7 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         standard_deviations=sigma,
         unseen=tuple(name for name in estimate.unseen if name in names and sigma[fewer.names.index(name)] == np.inf),
         intervals=None,
+        notes=(*estimate.notes, TOO_SMALL) if found.left_out else estimate.notes,
     )
 
 

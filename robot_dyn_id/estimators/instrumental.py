@@ -3,6 +3,10 @@
 IDIM-IV (Janot, Vandanjon and Gautier 2014): theta = (Z' W)^-1 Z' tau, with the columns Z of a simulated robot that has
 the parameters of the step before and follows the same reference under the same controller. Noise of W is not in Z, so
 that it does not bias the estimate as it biases least squares, where it is in W' W.
+
+What is wrong on average with W is mended before: friction columns of a noisy velocity, positions that a loop with
+encoders holds at the edges of their steps, the filters' share. A simulated robot in the same loop is recorded as the
+real one was; what its torques are more than its rows give is taken off the measured torques.
 """
 
 from __future__ import annotations
@@ -16,17 +20,11 @@ from robot_dyn_id.closed_loop import UNTOLD, Controller
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, sandwich
-from robot_dyn_id.estimators.replayed import (
-    SETTLED,
-    Replayed,
-    moved,
-    require,
-    simulate,
-    started,
-    within,
-)
+from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, resized, sandwich
+from robot_dyn_id.estimators.long_run import long_run
+from robot_dyn_id.estimators.replayed import Replayed
+from robot_dyn_id.estimators.settling import replaying, settled, within
 from robot_dyn_id.problem import LinearProblem
 
 WEAKEST = 1e-3
@@ -37,7 +35,9 @@ WEAKEST = 1e-3
 class Instrumental:
     """`weighted` with the columns of a simulated robot as instruments.
 
-    The covariance is that of `weighted`, a sandwich, with the instruments in it.
+    Standard deviations are the larger ones of two sandwiches with the instruments in them: that of `weighted`, for
+    stationary residuals of any memory, and one that assumes nothing of them but a memory of a second, see `long_run`.
+    Correlations are those of the first.
 
     Attributes:
         controller: what moved the robot.
@@ -71,33 +71,28 @@ class Instrumental:
         """
         plain = factors_of(problem)
         seen = plain.solve(np.ones(len(plain.counts)))
-        origin = require(self.name, problem, self.controller)
-        rows, values, weights = started(problem, origin, seen)
-        for _ in range(self.iterations):
-            replayed, notes = simulate(problem, origin, self.controller, values, rows, weights)
-            rows = Factors.of(replayed.measured)
-            before, weights = values, inverse_rms(rows, values)
-            values, bread = self._solve(replayed, within(rows, weights, seen).root, weights)
-            if moved(values - before, rows, weights) <= SETTLED:
-                break
-        else:
-            raise ConvergenceError(
-                f"instrumental: the parameters still move after {self.iterations} simulations: check the controller's "
-                "gains, or give more iterations"
-            )
+        found = settled(
+            self.name, problem, seen, self.controller, self.iterations, replaying(problem, self.controller),
+            lambda replayed: replayed.measured, self._solve,
+        )  # fmt: skip
         noise, covariance = sandwich(
-            replayed.measured, values, bread, weights, self.autoregressive_order, replayed.simulated
-        )
-        found = conclude(problem, rows, seen, replace(seen, values=values), covariance, noise)
-        return replace(found, notes=notes)
+            found.simulated.measured, found.values, found.bread, found.weights, self.autoregressive_order,
+            found.simulated.simulated,
+        )  # fmt: skip
+        scores = long_run(found.simulated.measured, found.simulated.simulated, found.values, found.weights)
+        sigma = np.sqrt(np.maximum(np.diag(covariance), np.einsum("ij,jk,ik->i", found.bread, scores, found.bread)))
+        covariance = resized(covariance, sigma)
+        solution = replace(seen, values=found.values)
+        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), notes=found.notes)
 
     @staticmethod
-    def _solve(replayed: Replayed, root: Array, weights: Array) -> tuple[Array, Array]:
+    def _solve(replayed: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
         """The estimate, and G of G sum w^2 Z' tau, in the directions that the measured columns show.
 
         Raises:
             ConvergenceError: the instruments do not tell a direction that the motion shows.
         """
+        root = within(rows, weights, ordinary).root
         size = len(root)
         cross, moment = np.zeros((size, size)), np.zeros(size)
         pairs = zip(replayed.measured.tiles(), replayed.simulated.tiles(), strict=True)
@@ -106,11 +101,11 @@ class Instrumental:
             products = square * (other.block[:-1] @ tile.block.T)
             cross[np.ix_(support, support)] += products[:, :-1]
             moment[support] += products[:, -1]
-        seen = root.T @ cross @ root
-        if len(seen) and not np.linalg.svd(seen, compute_uv=False)[-1] > WEAKEST:
+        shown = root.T @ cross @ root
+        if len(shown) and not np.linalg.svd(shown, compute_uv=False)[-1] > WEAKEST:
             raise ConvergenceError(
                 "instrumental: the simulated motion is too unlike the recorded one: check the gains of the controller, "
                 "and give the recording its reference"
             )
-        bread = root @ np.linalg.solve(seen, root.T)
+        bread = root @ np.linalg.solve(shown, root.T)
         return bread @ moment, bread

@@ -15,11 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.closed_loop import UNTOLD, Controller
-from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, inverse_rms, sandwich
-from robot_dyn_id.estimators.replayed import SETTLED, moved, require, rough, simulate, started, within
+from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, sandwich
+from robot_dyn_id.estimators.settling import least_squares, replaying, settled
 from robot_dyn_id.problem import LinearProblem
 
 
@@ -60,25 +58,12 @@ class OutputError:
         """
         plain = factors_of(problem)
         seen = plain.solve(np.ones(len(plain.counts)))
-        origin = require(self.name, problem, self.controller)
-        rows, values, weights = started(problem, origin, seen)
-        # each simulation of an encoder rounds in its own way, so that the steps never end by themselves
-        averaged = 1
-        for _ in range(self.iterations):
-            replayed, notes = simulate(problem, origin, self.controller, values, rows, weights)
-            rows = Factors.of(replayed.linearised)
-            weights = inverse_rms(rows, values)
-            solution = within(rows, weights, seen)
-            change = (solution.values - values) / averaged
-            values = values + change
-            size = moved(change, rows, weights)
-            if size <= SETTLED:
-                break
-            averaged += rough(self.controller) and (averaged > 1 or size < 1.0)
-        else:
-            raise ConvergenceError(
-                f"output_error: the parameters still move after {self.iterations} simulations: check the controller's "
-                "gains, or give more iterations"
-            )
-        noise, covariance = sandwich(replayed.linearised, values, solution.inverse, weights, self.autoregressive_order)
-        return replace(conclude(problem, rows, seen, replace(solution, values=values), covariance, noise), notes=notes)
+        found = settled(
+            self.name, problem, seen, self.controller, self.iterations, replaying(problem, self.controller),
+            lambda replayed: replayed.linearised, least_squares,
+        )  # fmt: skip
+        noise, covariance = sandwich(
+            found.simulated.linearised, found.values, found.bread, found.weights, self.autoregressive_order
+        )
+        solution = replace(seen, values=found.values)
+        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), notes=found.notes)

@@ -108,8 +108,8 @@ class Identifier(RobotNode):
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
             self.get_logger().info(f"published: {settings.parameters}")
-        self._held_out = open_all(settings.validation, self._configuration.topic)
-        self._data = open_all(settings.data, self._configuration.topic)
+        self._held_out = open_all(settings.validation, self._configuration)
+        self._data = open_all(settings.data, self._configuration)
         self._stream: RawStream | None = None
         if settings.listen and not self._data:
             self._stream = RawStream(self, JointState, "joint_states", self._write)

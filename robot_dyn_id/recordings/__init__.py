@@ -10,6 +10,7 @@ from robot_dyn_id.recordings import csv, npz, rosbag2
 from robot_dyn_id.recordings.bag_files import STORAGES, is_storage
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.recordings.reading import FileRecording, reading
+from robot_dyn_id.recordings.referenced import Referenced
 
 __all__ = ["FORMATS", "FileRecording", "open_recording", "write_npz"]
 
@@ -20,12 +21,14 @@ FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
 """What opens a file by its suffix, bags aside; a new format is one module and one line."""
 
 
-def open_recording(path: str | Path, topic: str | None = None) -> FileRecording:
+def open_recording(path: str | Path, topic: str | None = None, reference_topic: str | None = None) -> FileRecording:
     """Open a recording: a rosbag2 folder or one of its files, a `.npz` or a `.csv`.
 
     Args:
         path: folder or file.
         topic: the JointState topic of a bag; None: the only one, or the one called joint_states.
+        reference_topic: the JointState topic of a bag whose positions the robot's controller was told; None: no
+            reference. Other formats have their own channel.
 
     Raises:
         InputError: nothing there, nothing known, nothing in it, or not readable.
@@ -35,7 +38,10 @@ def open_recording(path: str | Path, topic: str | None = None) -> FileRecording:
         in_bag = path.is_dir() or is_storage(path)
         exists = path.exists()
     if in_bag:
-        return rosbag2.open_recording(path, topic)
+        recording = rosbag2.open_recording(path, topic)
+        if reference_topic is None:
+            return recording
+        return Referenced(recording, rosbag2.open_recording(path, reference_topic))
     if path.suffix in FORMATS:
         return FORMATS[path.suffix](path)
     suffixes = ", ".join((*STORAGES, *FORMATS))

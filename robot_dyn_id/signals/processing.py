@@ -162,6 +162,7 @@ def linear_problem(
             speeds=lambda: greatest_speeds(walk()),
             problem_of=lambda other, chosen: linear_problem(other, chosen, walk, plan),
             along=lambda replay: linear_problem(regressor, columns, lambda: replay(walk()), replace(plan, slowest=())),
+            low_pass=lambda values: plan.low_pass.apply(values, plan.rate),
         ),
         prior=prior,
         period=plan.period,

@@ -1,0 +1,86 @@
+"""Joint states of a bag beside those that the robot's controller was told, from another topic of the same bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array, Chunk
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.recordings.joint_states import NANOSECONDS
+from robot_dyn_id.recordings.rosbag2 import BagRecording
+
+
+@dataclass(frozen=True)
+class Referenced:
+    """A recording with the positions of another one as its reference.
+
+    They are interpolated linearly at its stamps, and are NaN beyond their first and last message: such samples are
+    left out later, and told.
+
+    Attributes:
+        recording: what the robot did.
+        wanted: what its controller was told.
+    """
+
+    recording: BagRecording
+    wanted: BagRecording
+
+    @property
+    def source(self) -> str:
+        """Of the recording."""
+        return self.recording.source
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Of the recording."""
+        return self.recording.joint_names
+
+    @property
+    def epoch(self) -> int:
+        """Of the recording [ns]."""
+        return self.recording.epoch
+
+    @property
+    def effort_is_torque(self) -> bool:
+        """Of the recording."""
+        return self.recording.effort_is_torque
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk both; see `BagRecording.chunks`.
+
+        Raises:
+            InputError: a joint that one of the topics does not hold.
+        """
+        missing = [joint for joint in joints if joint not in self.wanted.joint_names]
+        if missing:
+            held = ", ".join(self.wanted.joint_names)
+            raise InputError(f"{self.source}: {self.wanted.topic} has no {', '.join(missing)}; it holds {held}")
+        later = self.wanted.chunks(joints)
+        t, q = np.empty(0), np.empty((0, len(joints)))
+        for chunk in self.recording.chunks(joints):
+            while not (len(t) and t[-1] >= chunk.t.max()) and (more := next(later, None)) is not None:
+                stamps = more.t + (self.wanted.epoch - self.epoch) / NANOSECONDS
+                before = np.maximum.accumulate(np.append(t[-1] if len(t) else -np.inf, stamps))[:-1]
+                news = stamps > before
+                t, q = np.concatenate([t, stamps[news]]), np.concatenate([q, more.q[news]])
+            yield replace(chunk, reference=_interpolated(chunk.t, t, q))
+            first = max(0, int(np.searchsorted(t, chunk.t.max())) - 1)
+            t, q = t[first:], q[first:]
+
+    def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
+        """Of the recording."""
+        return self.recording.dropped(joints)
+
+    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """Of both."""
+        return (*self.recording.notes(joints), *(f"{self.wanted.topic}: {n}" for n in self.wanted.notes(joints)))
+
+
+def _interpolated(stamps: Array, t: Array, q: Array) -> Array:
+    """Columns of q at other times, NaN beyond the ends, shape (n, joints)."""
+    if not len(t):
+        return np.full((len(stamps), q.shape[1]), np.nan)
+    return np.stack([np.interp(stamps, t, column, left=np.nan, right=np.nan) for column in q.T], axis=1)
