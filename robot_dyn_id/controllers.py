@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dyn_id.base_parameters import random_motion
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.plant import CompiledDynamics
+from robot_dyn_id.regressor import Regressor
+from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_tracking import Setpoint
 
 POSES = 200
@@ -26,11 +30,14 @@ class Gains:
         proportional: [1/s^2].
         derivative: [1/s].
         integral: [1/s^3].
+        exponent: of position errors, within 0 and 1: below 1, the feedback of finite time, see `kernels.trials`; the
+            gains are then those of errors of 1 rad (or m) and 1 rad/s.
     """
 
     proportional: float
     derivative: float
     integral: float = 0.0
+    exponent: float = 1.0
 
     @staticmethod
     def of_bandwidth(bandwidth: float, integral: bool = False) -> Gains:
@@ -42,7 +49,8 @@ class Gains:
 
 def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
     """Acceleration that brings the joints to the setpoint [rad/s^2 or m/s^2], shape (n,); no integral."""
-    return setpoint.ddq + gains.derivative * (setpoint.dq - dq) + gains.proportional * (setpoint.q - q)
+    errors = setpoint.q - q, setpoint.dq - dq
+    return np.asarray(setpoint.ddq + feedback(*errors, gains.proportional, gains.derivative, gains.exponent))
 
 
 def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
@@ -52,6 +60,61 @@ def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array,
     """
     torque = dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, gains))
     return np.asarray(torque - dynamics.friction(q, dq) + dynamics.friction(q, setpoint.dq))
+
+
+@dataclass(frozen=True)
+class StartInertia:
+    """What moves a robot while nothing of it is known but its URDF: tau = s M0(q) (ddq_d + Kd e' + Kp e).
+
+    Attributes:
+        prior: of the URDF, without friction; M0 is its mass matrix.
+        scale: s.
+    """
+
+    prior: Dynamics
+    scale: float
+
+    @staticmethod
+    def within(droop: float, prior: Dynamics, gains: Gains, q: Array, dq: Array, margin: float = 1.5) -> StartInertia:
+        """With the least s at which the robot hangs no farther from its setpoint than `droop`, and at least `margin`.
+
+        The weight and Coriolis torque h of the robot keep it (s M0)^-1 h / Kp away from its setpoint; with feedback
+        Kp |e|^a, droop^a takes the place of the droop. With s of at least 1 the feedback is damped as designed. A
+        diagonal start inertia would not do for light wrists: where two axes are nearly parallel it is many times the
+        inertia that the feedback sees, and sampled feedback becomes unstable.
+
+        Args:
+            droop: [rad or m].
+            prior: of the URDF, without friction.
+            gains: of the controller.
+            q: states in which this holds, shape (N, n).
+            dq: alike.
+            margin: the robot's true inertias and weights are at most so many times those of the prior.
+
+        Raises:
+            UsageError: a droop or proportional gain that is not positive.
+            InputError: the prior's mass matrix is not positive definite.
+        """
+        if not (droop > 0.0 and gains.proportional > 0.0):
+            raise UsageError(f"the start needs a positive droop and gain, not {droop:g} and {gains.proportional:g}")
+        if not prior.is_positive_definite(q).all():
+            raise InputError(
+                "the mass matrix of the URDF is not positive definite: write estimates of inertias into it"
+            )
+        falling = np.abs(prior.forward_dynamics(q, dq, np.zeros_like(q)))
+        need = float(falling.max()) / (gains.proportional * droop**gains.exponent)
+        return StartInertia(prior, margin * max(1.0, need))
+
+    @staticmethod
+    def anywhere(droop: float, model: RobotModel, gains: Gains) -> StartInertia:
+        """For a robot that moves slowly in any pose; see `within`."""
+        prior = Dynamics(Regressor(model), np.arange(10 * len(model.body_names)), model.inertial_parameters)
+        q = random_motion(model, POSES).q.T
+        return StartInertia.within(droop, prior, gains, q, np.zeros_like(q))
+
+    def effort(self, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+        """Torque [N m or N], shape (n,)."""
+        return np.asarray(self.scale * self.prior.mass_matrix(q) @ wanted_acceleration(setpoint, q, dq, gains))
 
 
 def usable_dynamics(

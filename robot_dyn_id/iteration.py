@@ -2,7 +2,7 @@
 
 Qian et al. (dynamic parameter identification with a Logistic excitation trajectory) repeat identification and motion so
 that the robot comes ever closer to the motion that was designed. What moves the robot at first, before anything is
-known, is a start inertia without gravity compensation; `start_scale` is our rule for it.
+known, is a start inertia without gravity compensation; `controllers.StartInertia` is our rule for it.
 """
 
 from __future__ import annotations
@@ -10,25 +10,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from robot_dyn_id.controllers import Gains, computed_torque, usable_dynamics, wanted_acceleration
+from robot_dyn_id.controllers import Gains, StartInertia, usable_dynamics
 from robot_dyn_id.dataset import ArrayRecording, Chunk, Recording
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.kernels.trials import run_trial
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import identify, split
-from robot_dyn_id.plant import Plant
+from robot_dyn_id.plant import STEP, CompiledDynamics, Plant
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.simulated_robot import SensorStream
 from robot_dyn_id.simulation import Sensors
-from robot_dyn_id.trajectory_tracking import Setpoint
+
+Model = TypeVar("Model")
+"""What is identified and given to the controller."""
 
 STATES = 500
-"""Along the motion, that the start scale comes from."""
+"""Along the motion, that the start inertia comes from."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +49,15 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Iteration:
+class Iteration(Generic[Model]):
     """A trial, and what was identified from it; None where that was not needed any more or could not be used."""
 
     trial: Trial
-    parameters: ParameterSet | None
+    parameters: Model | None
 
 
 @dataclass(frozen=True)
-class Iterated:
+class Iterated(Generic[Model]):
     """What came of repeating a motion.
 
     Attributes:
@@ -63,8 +67,8 @@ class Iterated:
         converged: whether it ended because more repeating gains nothing.
     """
 
-    iterations: tuple[Iteration, ...]
-    parameters: ParameterSet | None
+    iterations: tuple[Iteration[Model], ...]
+    parameters: Model | None
     reason: str
     converged: bool
 
@@ -75,19 +79,17 @@ class Iterated:
 
 
 def iterate(
-    run: Callable[[ParameterSet | None], Trial],
-    identified: Callable[[Recording], ParameterSet],
-    model: RobotModel,
+    run: Callable[[Model | None], Trial],
+    identified: Callable[[Recording], Model],
     gain: float = 0.05,
     most: int = 10,
-) -> Iterated:
+) -> Iterated[Model]:
     """Repeat a motion with what was identified from it, until the tracking error stops shrinking.
 
     Args:
         run: moves the robot, real or simulated, with the parameters in its controller; with None as it can without.
-        identified: the model that a trial tells. Earlier trials were farther from the motion, which is designed to tell
-            most: the latest one alone counts.
-        model: the robot; parameters that may not move it (`controllers.usable_dynamics`) are refused.
+        identified: the model that a trial tells, or an error if there is none that may move the robot. Earlier trials
+            were farther from the motion, which is designed to tell most: the latest one alone counts.
         gain: share of the smallest error so far by which a trial must be better, else that was the last.
         most: trials.
 
@@ -96,8 +98,10 @@ def iterate(
     """
     if most < 2 or not 0.0 <= gain < 1.0:
         raise UsageError(f"iterate: at least two trials ({most}) and a gain within 0 and 1 ({gain:g}) are needed")
-    done: list[Iteration] = []
-    best, smallest, use = None, math.inf, None
+    done: list[Iteration[Model]] = []
+    best: Model | None = None
+    use: Model | None = None
+    smallest = math.inf
     for number in range(most):
         try:
             trial = run(use)
@@ -111,7 +115,6 @@ def iterate(
         best, smallest = use, trial.error
         try:
             use = identified(trial.recording)
-            usable_dynamics(use, model.urdf, model.joint_names, needs_mass_matrix=True)
         except RobotDynIdError as error:
             done.append(Iteration(trial, None))
             return Iterated(tuple(done), best, f"what trial {number + 1} tells may not move it: {error}", False)
@@ -138,42 +141,20 @@ class Identifying:
         """The model that the trial tells.
 
         Raises:
-            RobotDynIdError: see `pipeline.identify`.
+            RobotDynIdError: see `pipeline.identify`; one that may not move the robot (`controllers.usable_dynamics`).
         """
         training, held_out = split([trial], self.model.joint_names)
-        return identify(training, held_out, self.model, self.settings, self.software_version).parameters
+        found = identify(training, held_out, self.model, self.settings, self.software_version).parameters
+        usable_dynamics(found, self.model.urdf, self.model.joint_names, needs_mass_matrix=True)
+        return found
 
 
-def start_scale(
-    prior: Dynamics, gains: Gains, droop: float, motion: Trajectory, duration: float, margin: float = 1.5
-) -> float:
-    """How many times the URDF's mass matrix feedback needs to move a robot without a model of its weight.
-
-    With tau = s M0(q) (ddq_d + Kd e' + Kp e), M0 of the URDF, the weight and Coriolis torque h of the robot keep it
-    (s M0)^-1 h / Kp away from its setpoint: s is the least at which that is within `droop` everywhere along the motion,
-    and at least 1, so that the feedback is damped as designed. A diagonal start inertia would not do for light wrists:
-    where two axes are nearly parallel it is many times the inertia that the feedback sees, and sampled feedback becomes
-    unstable.
-
-    Args:
-        prior: of the URDF, without friction.
-        gains: of the controller.
-        droop: [rad or m].
-        motion: what the robot should do.
-        duration: of it [s].
-        margin: the robot's true inertias and weights are at most so many times those of the prior.
-
-    Raises:
-        UsageError: a droop or proportional gain that is not positive.
-        InputError: the prior's mass matrix is not positive definite.
-    """
-    if not (droop > 0.0 and gains.proportional > 0.0):
-        raise UsageError(f"the start needs a positive droop and gain, not {droop:g} and {gains.proportional:g}")
+def start_along(
+    motion: Trajectory, duration: float, prior: Dynamics, gains: Gains, droop: float, margin: float = 1.5
+) -> StartInertia:
+    """The start inertia that keeps a robot within `droop` of a motion, duration in s; see `StartInertia.within`."""
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, duration, STATES))[:3])
-    if not prior.is_positive_definite(q).all():
-        raise InputError("the mass matrix of the URDF is not positive definite: write estimates of inertias into it")
-    falling = np.abs(prior.forward_dynamics(q, dq, np.zeros_like(q)))
-    return margin * max(1.0, float(falling.max()) / (gains.proportional * droop))
+    return StartInertia.within(droop, prior, gains, q, dq, margin)
 
 
 @dataclass(frozen=True)
@@ -187,9 +168,9 @@ class SimulatedTrials:
         rate: of the controller and the recording [Hz].
         sensors: what is measured; the feedback sees it too.
         gains: of the feedback.
-        prior: of the URDF, without friction: its mass matrix times `scale` is used while nothing is known.
-        scale: see `start_scale`.
+        start: what moves it while nothing is known.
         limit_effort: whether the motors are limited to the efforts of the URDF.
+        seed: of the noise.
     """
 
     robot: Dynamics
@@ -198,36 +179,36 @@ class SimulatedTrials:
     rate: float
     sensors: Sensors
     gains: Gains
-    prior: Dynamics
-    scale: float
+    start: StartInertia
     limit_effort: bool = True
+    seed: int = 0
 
     def __call__(self, parameters: ParameterSet | None) -> Trial:
-        """Run the motion once.
+        """Run the motion once with an identified set, or, with None, with the start inertia; see `follow`."""
+        return self.follow(None if parameters is None else Dynamics.of(parameters))
+
+    def follow(self, known: Dynamics | None) -> Trial:
+        """Run the motion once with a model in the controller, or, with None, with the start inertia.
 
         Raises:
-            InputError: the motion has become no motion of a real robot.
+            InputError: the motion has become no motion of a real robot, or a term that cannot be simulated.
         """
         t = np.arange(round(self.duration * self.rate)) / self.rate
-        q, dq, ddq = (x.T for x in self.motion.evaluate(t)[:3])
+        wanted = np.array([np.ascontiguousarray(x.T) for x in self.motion.evaluate(t)[:3]])
         model = self.robot.regressor.model
-        plant = Plant(self.robot, q[0], model.limits.effort if self.limit_effort else None)
-        plant.dq[:] = dq[0]
-        sensors = SensorStream(self.sensors, self.rate, 0.0, seed=0)
-        dynamics = None if parameters is None else Dynamics.of(parameters)
-        seen, true, applied = np.empty((len(t), 3, len(q[0]))), np.empty_like(q), np.zeros(len(q[0]))
-        for k in range(len(t)):
-            true[k] = plant.q
-            seen[k] = sensors.measure(plant.q, plant.dq, applied)
-            setpoint = Setpoint(q[k], dq[k], ddq[k])
-            if dynamics is None:
-                wanted = wanted_acceleration(setpoint, seen[k, 0], seen[k, 1], self.gains)
-                effort = self.scale * self.prior.mass_matrix(seen[k, 0]) @ wanted
-            else:
-                effort = computed_torque(dynamics, setpoint, seen[k, 0], seen[k, 1], self.gains)
-            before, applied = applied, plant.advance(effort, 1.0 / self.rate)
-            # a torque is constant over a period: that of the moment is the mean of those before and after it
-            seen[k, 2] += 0.5 * (applied - before) if k else applied
-        error = float(np.linalg.norm(true - q) / np.linalg.norm(q - q.mean(axis=0)))
+        plant = Plant(self.robot, wanted[0, 0], model.limits.effort if self.limit_effort else None)
+        plant.dq[:] = wanted[1, 0]
+        noise = SensorStream(self.sensors, self.rate, 0.0, seed=self.seed).errors(len(t))
+        scale, used = (self.start.scale, self.start.prior) if known is None else (0.0, known)
+        true, seen = np.empty_like(wanted[0]), np.empty((len(t), 3, len(plant.q)))
+        steps = math.ceil(1.0 / (self.rate * STEP) - 1e-9)
+        gains = self.gains.proportional, self.gains.derivative, self.gains.exponent
+        done = run_trial(
+            plant.dynamics.arguments, CompiledDynamics(used).arguments, scale, gains, 1.0 / self.rate, steps,
+            plant.effort_limit, wanted, noise, self.sensors.resolution, plant.q, plant.dq, plant.dry, true, seen,
+        )  # fmt: skip
+        if done < len(t):
+            raise plant.broken_down()
+        error = float(np.linalg.norm(true - wanted[0]) / np.linalg.norm(wanted[0] - wanted[0].mean(axis=0)))
         samples = Chunk(t, seen[:, 0], seen[:, 1], seen[:, 2])
         return Trial(ArrayRecording("simulated trial", model.joint_names, samples), error)

@@ -140,6 +140,7 @@ class Plant:
         q: positions [rad or m], shape (n,), changed in place.
         dq: velocities.
         effort_limit: greatest torques of the motors [N m or N]; infinite where there is none.
+        dry: dry friction torques of the last step, where the search for the next ones begins.
     """
 
     def __init__(self, dynamics: Dynamics, q: Array, effort_limit: Array | None = None) -> None:
@@ -152,7 +153,7 @@ class Plant:
         self.dynamics = CompiledDynamics(dynamics)
         self.q, self.dq = np.array(q, dtype=np.float64), np.zeros(len(q))
         self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
-        self._dry = np.zeros(self.dynamics.coordinates)
+        self.dry = np.zeros(self.dynamics.coordinates)
 
     def advance(self, effort: Array, duration: float) -> Array:
         """Move on for `duration` [s] under constant torques, in equal steps of at most `STEP`.
@@ -169,14 +170,18 @@ class Plant:
         """
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
         count = max(1, math.ceil(duration / STEP - 1e-9))
-        state = applied, duration / count, count, self.q, self.dq, self._dry
+        state = applied, duration / count, count, self.q, self.dq, self.dry
         excess = advance(*(*self.dynamics.arguments, *state))
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
-            raise InputError(
-                f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(self.q, 3).tolist()}: "
-                "its mass matrix is not positive definite there, or the torques are beyond all measure"
-            )
+            raise self.broken_down()
         return applied
+
+    def broken_down(self) -> InputError:
+        """What is said where the motion has become no motion of a real robot."""
+        return InputError(
+            f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(self.q, 3).tolist()}: "
+            "its mass matrix is not positive definite there, or the torques are beyond all measure"
+        )
 
     def beyond_stops(self) -> tuple[str, ...]:
         """Names of the joints that are beyond their position limits: a real robot's mechanical stops."""

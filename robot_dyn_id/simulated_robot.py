@@ -64,6 +64,19 @@ class SensorStream:
         shown[0] = encoded(shown[0], self._sensors.resolution)
         return shown
 
+    def errors(self, count: int) -> Array:
+        """What the sensors add at the next samples, before the encoders' steps, shape (count, 3, n)."""
+        blocks = [self._rest()]
+        while sum(map(len, blocks)) < count:
+            self._draw()
+            blocks.append(self._rest())
+        self._next = BLOCK - (sum(map(len, blocks)) - count)
+        return np.concatenate(blocks)[:count]
+
+    def _rest(self) -> Array:
+        """What is left of the noise that was drawn."""
+        return self._noise[self._next :] if self._effort_noise is not None else np.empty((0, 3, len(self._sigmas[0])))
+
     def _draw(self) -> None:
         """The noise of the next samples, shape (BLOCK, 3, n)."""
         position, velocity = (sigma * self._rng.normal(size=(BLOCK, len(sigma))) for sigma in self._sigmas)
@@ -98,6 +111,7 @@ class SimulatedRobot:
         limit_effort: bool = True,
         effort_timeout: float = 0.1,
         bandwidth: float = BANDWIDTH,
+        brakes: bool = False,
     ) -> None:
         """Place the robot at rest.
 
@@ -109,6 +123,7 @@ class SimulatedRobot:
             limit_effort: whether the motors are limited to the efforts of the URDF.
             effort_timeout: age at which an effort command is not followed any more: zero then [s].
             bandwidth: of the position controller [rad/s].
+            brakes: whether the joints stand still until the first effort command.
 
         Raises:
             InputError: see `Plant`.
@@ -119,6 +134,7 @@ class SimulatedRobot:
         self._servo = PositionServo(self.plant.dynamics, bandwidth, period) if mode == POSITION else None
         self._timeout, self._command, self._commanded = effort_timeout, np.zeros(len(q)), -np.inf
         self._applied: Array | None = None
+        self._braked = brakes and mode == EFFORT
 
     @property
     def time(self) -> float:
@@ -130,6 +146,8 @@ class SimulatedRobot:
         """What it does, in words."""
         if self._servo is not None:
             return "holds its position" if self.tracker.resting(self.time) else "follows a trajectory"
+        if self._braked:
+            return "stands, its brakes closed until the first effort command"
         return "follows effort commands" if self._fresh else "has no effort command: zero effort"
 
     @property
@@ -148,7 +166,7 @@ class SimulatedRobot:
         bad = np.flatnonzero(~np.isfinite(effort))
         if len(bad):
             raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]}, not a finite number")
-        self._command, self._commanded = effort, self.time
+        self._command, self._commanded, self._braked = effort, self.time, False
 
     def tick(self) -> tuple[Array, Array, Array]:
         """The true positions, velocities and efforts of the moment, shape (n,) each; then one period passes.
@@ -156,6 +174,9 @@ class SimulatedRobot:
         The torque of a period is constant, so that of the moment is the mean of the periods before and after it.
         """
         q, dq = self.plant.q.copy(), self.plant.dq.copy()
+        if self._braked:
+            self.ticks += 1
+            return q, dq, np.zeros_like(q)
         applied = self.plant.advance(self._wanted_effort(q, dq), self.period)
         effort = applied if self._applied is None else 0.5 * (self._applied + applied)
         self._applied = applied

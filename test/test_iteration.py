@@ -9,7 +9,7 @@ from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.iteration import Identifying, SimulatedTrials, Trial, iterate, start_scale
+from robot_dyn_id.iteration import Identifying, SimulatedTrials, Trial, iterate, start_along
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
@@ -32,16 +32,16 @@ def trials(model, seed, duration, rate=250.0):
     friction = np.outer([0.6, 0.5, 0.1], np.linspace(1.0, 0.3, n)).ravel()
     parameters = np.concatenate([wrong * model.inertial_parameters, friction])
     motion = random_fourier(model, seed)
-    start = start_scale(prior_of(model), GAINS, DROOP, motion, duration, 1.0 + WRONG)
+    start = start_along(motion, duration, prior_of(model), GAINS, DROOP, 1.0 + WRONG)
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
     sensors = Sensors(np.full(n, 0.02), 1e-5, 1e-4)
-    return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, prior_of(model), start, limit_effort=False)
+    return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, start, limit_effort=False)
 
 
 @pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
 def test_the_robot_ends_up_on_the_designed_motion(model):
     run = trials(model, 0, 6.0, 500.0)
-    found = iterate(run, Identifying(model, Settings(estimator=ESTIMATORS["consistent"]()), "test"), model)
+    found = iterate(run, Identifying(model, Settings(estimator=ESTIMATORS["consistent"]()), "test"))
     assert found.converged, found.reason
     assert "stopped shrinking" in found.reason
     assert min(found.errors) < 0.02 < found.errors[0], found.errors
@@ -52,7 +52,7 @@ def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop():
     """Where feedback s M Kp e holds an arm 1.5 times as heavy, e is within the droop; and s is not below 1.5."""
     model = RobotModel.from_urdf(PLANAR)
     prior, motion = prior_of(model), random_fourier(model, 1)
-    scale = start_scale(prior, GAINS, DROOP, motion, 10.0, 1.5)
+    scale = start_along(motion, 10.0, prior, GAINS, DROOP, 1.5).scale
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, 10.0, 1500))[:3])
     for here, speed in zip(q, dq, strict=True):
         needed = np.linalg.solve(scale * prior.mass_matrix(here), 1.5 * prior.bias(here, speed)) / GAINS.proportional
@@ -67,7 +67,7 @@ def test_parameters_that_may_not_move_the_robot_end_it_with_the_reason():
     def indefinite(trial):
         raise InputError("the identified mass matrix is not positive definite")
 
-    found = iterate(run, indefinite, model)
+    found = iterate(run, indefinite)
     assert (found.converged, found.parameters) == (False, None)
     assert found.reason == "what trial 1 tells may not move it: the identified mass matrix is not positive definite"
     assert len(found.iterations) == 1
@@ -85,7 +85,7 @@ def test_a_trial_that_breaks_down_and_one_that_is_the_last():
     def same(recording):
         return parameters
 
-    found = iterate(shrinking, same, model, most=3)
+    found = iterate(shrinking, same, most=3)
     assert not found.converged
     assert found.reason == "the tracking error still shrinks after 3 trials"
     assert found.errors == (1.0, 0.5, 0.25)
@@ -95,7 +95,7 @@ def test_a_trial_that_breaks_down_and_one_that_is_the_last():
             return first
         raise InputError("the simulation broke down")
 
-    found = iterate(breaking, same, model)
+    found = iterate(breaking, same)
     assert found.reason == "trial 2 could not be run: the simulation broke down"
     assert found.parameters is None
 
@@ -103,9 +103,9 @@ def test_a_trial_that_breaks_down_and_one_that_is_the_last():
 def test_bad_choices_are_refused():
     model = RobotModel.from_urdf(PLANAR)
     with pytest.raises(UsageError, match="two trials"):
-        iterate(lambda use: None, lambda recording: None, model, most=1)
+        iterate(lambda use: None, lambda recording: None, most=1)
     with pytest.raises(UsageError, match="droop"):
-        start_scale(prior_of(model), GAINS, 0.0, random_fourier(model, 0), 5.0)
+        start_along(random_fourier(model, 0), 5.0, prior_of(model), GAINS, 0.0)
     weightless = Dynamics(Regressor(model), np.arange(20), np.zeros(20))
     with pytest.raises(InputError, match="mass matrix of the URDF"):
-        start_scale(weightless, GAINS, DROOP, random_fourier(model, 0), 5.0)
+        start_along(random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)

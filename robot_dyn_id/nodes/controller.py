@@ -10,9 +10,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.controllers import Gains, computed_torque, usable_dynamics
+from robot_dyn_id.controllers import Gains, StartInertia, computed_torque, usable_dynamics
+from robot_dyn_id.dataset import Array
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.condition import Condition
 from robot_dyn_id.nodes.contract import (
@@ -33,7 +34,8 @@ from robot_dyn_id.nodes.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.plant import warm_up
-from robot_dyn_id.trajectory_tracking import TrajectoryTracker
+from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.trajectory_tracking import Setpoint, TrajectoryTracker
 from robot_dyn_id.urdf import urdf_text
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
@@ -51,6 +53,11 @@ class ControllerSettings:
         GRAVITY, "Only carry the arm's weight, or follow trajectories", choices=(GRAVITY, COMPUTED_TORQUE)
     )
     bandwidth: float = ros_parameter(20.0, "Of the position error under computed torque", "rad/s", 0.1, 200.0)
+    start_droop: float = ros_parameter(
+        0.0,
+        "Under computed torque, move by the URDF's inertia alone until there is a model: the arm hangs at most so far "
+        "from its setpoint if it is at most 1.5 times as heavy as the URDF says; 0: no effort without a model",
+        "rad or m", 0.0)  # fmt: skip
     timeout: float = ros_parameter(0.05, "Age at which joint states are stale: no effort is commanded", "s", 0.002)
 
 
@@ -83,6 +90,7 @@ class Controller(RobotNode):
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
         self._gains = Gains.of_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None
+        self._start: StartInertia | None = None  # used until there are dynamics
         self._offered: ParameterSetMsg | None = None
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
@@ -103,7 +111,7 @@ class Controller(RobotNode):
 
     def _take_description(self, message: Any) -> None:
         if message.data != self._urdf:
-            self._urdf, self._dynamics = message.data, None
+            self._urdf, self._dynamics, self._start = message.data, None, None
             self._decide()
 
     def _take_parameters(self, message: Any) -> None:
@@ -112,7 +120,10 @@ class Controller(RobotNode):
 
     def _decide(self) -> None:
         """Use the parameters that were offered last if they may move this robot; else those in use stay."""
-        if self._offered is None or not self._urdf or not self._joints:
+        if not self._urdf or not self._joints:
+            return
+        if self._offered is None:
+            self._begin_unknown()
             return
         try:
             parameters = parameter_set(self._offered)
@@ -127,6 +138,28 @@ class Controller(RobotNode):
             self._order, self._tracker, self._refused = JointOrder(parameters.joint_names), None, ""
         self._look()
 
+    def _begin_unknown(self) -> None:
+        """Move by the URDF's inertia, if that is asked for."""
+        if self.settings.law != COMPUTED_TORQUE or not self.settings.start_droop:
+            return
+        try:
+            model = RobotModel.from_urdf(self._urdf)
+            if not self._joints.issuperset(model.joint_names):
+                return  # more joint states are to come
+            self._start = StartInertia.anywhere(self.settings.start_droop, model, self._gains)
+        except RobotDynIdError as error:
+            self._refused = f"no start without a model: {error}"
+        else:
+            self._order, self._tracker = JointOrder(model.joint_names), None
+        self._look()
+
+    @property
+    def _model(self) -> RobotModel | None:
+        """The robot that can be moved; None if none can."""
+        if self._dynamics is not None:
+            return self._dynamics.regressor.model
+        return None if self._start is None else self._start.prior.regressor.model
+
     # --- control
 
     def _take_state(self, message: Any) -> None:
@@ -134,7 +167,7 @@ class Controller(RobotNode):
             self._joints.update(message.name)
             self._heard = self._seconds()
             self._decide()
-        if self._dynamics is None or not self._order.concerns(message):
+        if self._model is None or not self._order.concerns(message):
             return
         try:
             q, dq = self._order.read(message, ("position", "velocity"))
@@ -144,19 +177,23 @@ class Controller(RobotNode):
         self._heard, self._time = self._seconds(), seconds(message.header.stamp)
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
-        if self.settings.law == GRAVITY:
-            effort = self._dynamics.gravity(q)
-        else:
-            effort = computed_torque(self._dynamics, self._tracker.setpoint(self._time), q, dq, self._gains)
-        self._message.data = effort.tolist()
+        self._message.data = self._effort(self._tracker.setpoint(self._time), q, dq).tolist()
         self._commands.publish(self._message)
+
+    def _effort(self, setpoint: Setpoint, q: Array, dq: Array) -> Array:
+        if self._dynamics is None:
+            assert self._start is not None
+            return self._start.effort(setpoint, q, dq, self._gains)
+        if self.settings.law == GRAVITY:
+            return self._dynamics.gravity(q)
+        return computed_torque(self._dynamics, setpoint, q, dq, self._gains)
 
     def _follow(self, message: Any) -> None:
         try:
-            if self._dynamics is None or self._tracker is None or self.settings.law != COMPUTED_TORQUE:
+            if self._model is None or self._tracker is None or self.settings.law != COMPUTED_TORQUE:
                 raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
             if message.points:
-                points = waypoints(message, self._dynamics.regressor.model.joint_names)
+                points = waypoints(message, self._model.joint_names)
                 self._tracker.follow(points, seconds(message.header.stamp) or self._time, self._time)
             else:
                 self._tracker.hold(self._time)
@@ -175,13 +212,15 @@ class Controller(RobotNode):
             self._commands.publish(self._message)
         if not self._urdf:
             self._condition.report(STALE, "waiting for robot_description")
-        elif not self._joints or (self._dynamics is not None and not fresh):
+        elif not self._joints or (self._model is not None and not fresh):
             what = f"joint states are older than {self.settings.timeout:g} s" if self._joints else "no joint states"
             publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
             values = {"age of joint states [s]": f"{age:.3f}"}
             self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
+        elif self._start is not None:
+            self._condition.report(OK, f"commands efforts by the URDF's inertia, {self._start.scale:.3g} times")
         elif self._refused:
             self._condition.report(ERROR, self._refused)
         else:
@@ -189,7 +228,7 @@ class Controller(RobotNode):
 
     def stop(self) -> bool:
         """Leave the motors without effort."""
-        self._dynamics = None
+        self._dynamics = self._start = None
         if self._message.data:
             self._message.data = [0.0] * len(self._message.data)
             self._commands.publish(self._message)

@@ -13,6 +13,7 @@ from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import preview
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.commands import Commands
 from robot_dyn_id.nodes.contract import (
     LATCHED,
@@ -62,6 +63,9 @@ class ExcitationPublisher(RobotNode):
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability", SENSOR),
         Interface(PUBLISHES, COMMANDS, JointTrajectory, "The motion; the parameter command_topic names it", RELIABLE),
         Interface(SENDS, GOALS, ACTION_TYPE, "The motion instead, where the parameter mode is action"),
+        Interface(
+            SUBSCRIBES, "identified_parameters", ParameterSetMsg, "What the next of several runs waits for", LATCHED
+        ),
         Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
         Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),
         Interface(SERVES, "~/start", Trigger, "Approach the excitation, run it, return; answers how long, or why not"),
@@ -78,6 +82,7 @@ class ExcitationPublisher(RobotNode):
         settings: ExcitationSettings = self.settings
         self._supervisor: Supervisor | None = None
         self._ending, self._start_pending = False, settings.start
+        self._more = settings.runs - 1 if settings.start else 0
         self._motion_clock = MotionClock(self)
         self._status = StatusTopic(self, self.publisher("excitation_status"))
         if settings.dry_run:  # then there is neither a topic to command by nor a supervisor that would
@@ -89,6 +94,8 @@ class ExcitationPublisher(RobotNode):
         self.service("~/pause", self._pause)
         self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot)
         self.subscription("joint_states", self._receive)
+        if self._more:
+            self.subscription("identified_parameters", self._repeat)
         self.create_timer(TICK, self._tick, clock=self.steady)
 
     def _take_robot(self, model: RobotModel) -> None:
@@ -135,7 +142,7 @@ class ExcitationPublisher(RobotNode):
         self._follow(now)
 
     def _start_by_itself(self, supervisor: Supervisor, now: Moment) -> None:
-        if supervisor.phase != Phase.READY:
+        if supervisor.phase not in (Phase.READY, Phase.DONE):
             self._ready_since = now.steady
         if now.steady < self._ready_since + SETTLED:
             return
@@ -143,6 +150,13 @@ class ExcitationPublisher(RobotNode):
         self._start_pending = bool(refusal)
         if refusal:  # a robot that has just been switched on may still settle
             self.get_logger().warning(f"cannot start yet: {refusal}", throttle_duration_sec=1.0)
+
+    def _repeat(self, message: Any) -> None:
+        """Run again, with the model that the last run has told."""
+        if self._more and self._supervisor is not None and self._supervisor.phase == Phase.DONE:
+            self._more, self._start_pending = self._more - 1, True
+            self._ready_since = self._motion_clock.now().steady  # a controller takes the new model over
+            self.get_logger().info(f"a new model: the excitation is run again, {self._more} more to come")
 
     def _begin(self, supervisor: Supervisor, now: Moment) -> str:
         """Begin the excitation, or tell why not; a person must know what nobody watches."""
@@ -176,7 +190,7 @@ class ExcitationPublisher(RobotNode):
         return self._request(answer, self._begin)
 
     def _stop(self, request: Any, answer: Any) -> Any:
-        self._start_pending = False
+        self._start_pending, self._more = False, 0
         return self._request(answer, lambda supervisor, now: supervisor.stop(now))
 
     def _pause(self, request: Any, answer: Any) -> Any:

@@ -95,7 +95,10 @@ class ExcitationSettings:
     rate: float = ros_parameter(100.0, "Points per second, and messages per second of streaming", unit="Hz",
                                 minimum=20.0, maximum=1000.0)  # fmt: skip
     return_to_start: bool = ros_parameter(True, "Go back to where the robot stood, once the excitation is over")
-    start: bool = ros_parameter(False, "Start by itself, once, when all is ready; otherwise ~/start is waited for")
+    start: bool = ros_parameter(False, "Start by itself when all is ready; otherwise ~/start is waited for")
+    runs: int = ros_parameter(
+        1, "How often it starts by itself; after the first time whenever new parameters were identified", minimum=1
+    )
     command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
     command_action: str = ros_parameter(GOALS, "Action of the trajectory controller, for mode action")
 

@@ -39,6 +39,7 @@ class SimulatorSettings:
     bandwidth: float = ros_parameter(BANDWIDTH, "Of the position controller", "rad/s", 1.0, 200.0)
     limit_effort: bool = ros_parameter(True, "Whether the motors have the effort limits of the URDF")
     effort_timeout: float = ros_parameter(0.1, "Age at which an effort command gives way to zero", "s", 0.001)
+    brakes: bool = ros_parameter(False, "In effort control the joints stand still until the first effort command")
     rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, 10_000.0)
     publish_rate: float = ros_parameter(1000.0, "Joint states per second, a whole fraction of the rate", "Hz", 1.0)
     effort_noise: tuple[float, ...] = ros_parameter((), "Standard deviation of all joints or each", "N m or N", 0.0)
@@ -96,8 +97,9 @@ class SimulatorSettings:
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
         return SimulatedRobot(
-            dynamics, start, 1.0 / self.rate, self.control, self.limit_effort, self.effort_timeout, self.bandwidth
-        )
+            dynamics, start, 1.0 / self.rate, self.control, self.limit_effort, self.effort_timeout, self.bandwidth,
+            self.brakes,
+        )  # fmt: skip
 
     def sensors(self, joints: int) -> SensorStream:
         """The sensors of so many joints.

@@ -1,0 +1,21 @@
+"""Identification in closed loop (docs/papers/logistic2r.md): move, identify, let the controller use it, move again."""
+
+from launch import LaunchDescription
+from launch.substitutions import LaunchConfiguration
+
+from robot_dyn_id.launching import arguments, node, shared
+
+
+def generate_launch_description():
+    return LaunchDescription(
+        [
+            *arguments("config", "namespace", "use_sim_time", "folder", start="true"),
+            *arguments(robot="logistic2r", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]),
+            *arguments(settings=shared("config", "identification", "logistic2r.yaml"), law="computed_torque"),
+            node("simulator", ["urdf"], clock="{use_sim_time}", control="effort", brakes=True),
+            node("controller", ["law"]),
+            node("excitation_publisher", ["start"], command_topic="controller/joint_trajectory"),
+            node("identifier", ["folder"], config="{settings}"),
+            node("monitor"),
+        ]
+    )

@@ -1,0 +1,66 @@
+"""A motion under a controller, tick by tick: a plant, what its sensors show, and a model that makes torques of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robot_dyn_id.kernels.compiled import compiled
+from robot_dyn_id.kernels.stepping import advance, motor_effort
+
+
+@compiled
+def feedback(error, rate, proportional, derivative, exponent):  # type: ignore[no-untyped-def]
+    """Kp |e|^a sgn e + Kd |e'|^b sgn e' with b = 2 a / (1 + a), shape (n,): linear for a = 1.
+
+    For a below 1 the error is zero after a finite time (Bhat and Bernstein, IEEE Trans. Autom. Control 43, 1998).
+    """
+    other = 2.0 * exponent / (1.0 + exponent)
+    return (proportional * np.sign(error) * np.abs(error) ** exponent
+            + derivative * np.sign(rate) * np.abs(rate) ** other)  # fmt: skip
+
+
+@compiled
+def run_trial(  # type: ignore[no-untyped-def]
+    plant, known, scale, gains, period, count, limit, wanted, noise, resolution, q, dq, dry, true, seen
+):  # fmt: skip
+    """Follow a motion from its first sample to its last; at each the controller reads the sensors once.
+
+    plant, known: the first arguments of the kernels in `kernels.stepping`, tuples: of the robot, of the controller's
+        model.
+    scale: 0: computed torque with the model; else that many times its mass matrix alone moves the robot.
+    gains: proportional, derivative and exponent; see `feedback`.
+    period, count: of the controller [s], and integration steps in it.
+    limit: greatest efforts, shape (n,).
+    wanted: positions, velocities and accelerations, shape (3, K, n).
+    noise: what the sensors add to positions, velocities and efforts, shape (K, 3, n).
+    resolution: step of the encoders; 0 is none.
+    q, dq, dry: state, changed in place; see `advance`.
+    true: filled with the positions, shape (K, n).
+    seen: filled with what the sensors show, shape (K, 3, n); the effort of a moment is the mean of those before and
+        after it.
+
+    It returns K, or the number of the sample behind which the motion is none of a real robot.
+    """
+    n, samples = len(q), wanted.shape[1]
+    before, rest = np.zeros(n), np.zeros(n)
+    for k in range(samples):
+        true[k] = q
+        seen[k, 0], seen[k, 1] = q + noise[k, 0], dq + noise[k, 1]
+        if resolution > 0.0:
+            seen[k, 0] = resolution * np.round(seen[k, 0] / resolution)
+        error, rate = wanted[0, k] - seen[k, 0], wanted[1, k] - seen[k, 1]
+        aim = wanted[2, k] + feedback(error, rate, gains[0], gains[1], gains[2])
+        if scale > 0.0:
+            torque = motor_effort(*(*known, seen[k, 0].copy(), rest, scale * aim, rest))
+            torque -= motor_effort(*(*known, seen[k, 0].copy(), rest, rest, rest))
+        else:
+            torque = motor_effort(*(*known, seen[k, 0].copy(), seen[k, 1].copy(), aim, wanted[1, k].copy()))
+        torque = np.minimum(np.maximum(torque, -limit), limit)
+        seen[k, 2] = noise[k, 2] + (0.5 * (before + torque) if k else torque)
+        before = torque
+        excess = advance(*(*plant, torque, period / count, count, q, dq, dry))
+        if not (excess > 0.0 and math.isfinite(q.sum() + dq.sum())):
+            return k
+    return samples
