@@ -9,7 +9,8 @@ from robot_dyn_id.launching import TRAJECTORY, arguments, node, shared
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("config", "namespace", "use_sim_time", "bag", "folder", "settings", "controller", "trajectory"),
+            *arguments("config", "namespace", "use_sim_time", "bag", "folder", "controller", "trajectory"),
+            *arguments(settings=shared("config", "identification", "consistent.yaml")),
             *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
             node(
                 "simulator",

@@ -121,7 +121,12 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     bags = {"data": [str(folder / "training")], "validation": [str(folder / "held_out")]}
-    ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags, **SIMULATED_TIME}, config)
+    settings = {
+        "urdf": urdf,
+        "folder": str(folder),
+        "config": str(shared_file("config/identification/consistent.yaml")),
+    }
+    ros.add(Identifier, {**settings, **bags, **SIMULATED_TIME}, config)
     ros.until(lambda: len(reports) > 0, PATIENCE, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
