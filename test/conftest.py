@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+# As the commands have it; and two test processes with threads on every core would stand in one another's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 # Domain 0 is everybody's; above 101 the ports of DDS run into those that Linux hands out.
 os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
