@@ -176,6 +176,8 @@ class Cell:
         follower.speak, follower.disturb = True, lambda message: message
         turns = [t for t, _, _ in follower.history if began - 0.1 <= t <= arrival + 0.1]
         named = any(words in reason for *_, reason in self.told[heard:])
+        if not named:
+            print(f"  instead of {words!r}: {[told[1:] for told in self.told[heard - 1 :]]}", file=sys.stderr)
         return arrival - began, rest - speed.max() / ACCELERATION, float(np.diff(turns).max()), named
 
     def deserted(self) -> tuple[float, bool]:
@@ -258,7 +260,7 @@ def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
         goals += goals_of_loss(cells, runs, rng)
     ended = [Interrupted(world, mode, f"ended_{mode}") for mode in MODES]
     if not chosen or CTRL_C in chosen:
-        goals += goals_of(CTRL_C, ended, interrupted, "stopped: the node is ending", runs, rng)
+        goals += goals_of(CTRL_C, ended, interrupted, "the node is ending", runs, rng)
     print(
         f"{runs} runs of each; {sum(cell.early for cell in cells + ended)} more were stopped before their fault",
         file=sys.stderr,
