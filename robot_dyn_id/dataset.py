@@ -5,9 +5,9 @@ A recording is never held as a whole: it is a re-iterable sequence of chunks. Wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from robot_dyn_id.errors import InputError
 
 Array = NDArray[np.float64]
+
+Item = TypeVar("Item")
 
 Span = tuple[float, float]
 """A start and a stop [s]."""
@@ -160,8 +162,38 @@ def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> 
     return [list(available).index(name) for name in wanted]
 
 
+class Derived:
+    """A recording made of another one: what it does not say itself is what that one says.
+
+    Attributes:
+        recording: the other one.
+    """
+
+    recording: Recording
+
+    @property
+    def source(self) -> str:
+        """See `Recording`."""
+        return self.recording.source
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """See `Recording`."""
+        return self.recording.joint_names
+
+    @property
+    def epoch(self) -> int:
+        """See `Recording`."""
+        return self.recording.epoch
+
+    @property
+    def effort_is_torque(self) -> bool:
+        """See `Recording`."""
+        return self.recording.effort_is_torque
+
+
 @dataclass(frozen=True)
-class Excerpt:
+class Excerpt(Derived):
     """The part of a recording between two times, counted from its first stamp.
 
     Attributes:
@@ -182,21 +214,6 @@ class Excerpt:
         stop = "end" if self.stop == np.inf else f"{self.stop:g} s"
         spans = ", ".join(f"[{start:g} s, {stop:g} s]" for start, stop in self.without)
         return f"{self.recording.source} [{start}, {stop})" + (f" without {spans}" if spans else "")
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """See `Recording`."""
-        return self.recording.joint_names
-
-    @property
-    def epoch(self) -> int:
-        """See `Recording`."""
-        return self.recording.epoch
-
-    @property
-    def effort_is_torque(self) -> bool:
-        """See `Recording`."""
-        return self.recording.effort_is_torque
 
     @property
     def seams(self) -> int:
@@ -223,7 +240,40 @@ REMEMBERED = 32 * 2**20
 """Largest recording that is kept decoded [bytes]; a larger one is read anew at each walk, so that memory is bounded."""
 
 
-class Remembered:
+def remembered(
+    walk: Callable[[], Iterator[Item]], size: Callable[[Item], int], limit: int = REMEMBERED
+) -> Callable[[], Iterator[Item]]:
+    """A walk whose items are kept after the first time, if they are not too large.
+
+    Args:
+        walk: begins anew at each call.
+        size: of an item [bytes].
+        limit: for all of them [bytes].
+    """
+    kept: tuple[Item, ...] | None = None
+    too_large = False
+
+    def again() -> Iterator[Item]:
+        nonlocal kept, too_large
+        if kept is not None:
+            yield from kept
+            return
+        seen: list[Item] = []
+        total = 0
+        for item in walk():
+            total += size(item)
+            too_large = too_large or total > limit
+            if too_large:
+                seen.clear()
+            else:
+                seen.append(item)
+            yield item
+        kept = None if too_large else tuple(seen)
+
+    return again
+
+
+class Remembered(Derived):
     """A recording whose chunks are kept after the first walk, if they are not too large.
 
     Estimation walks over the data ten times and more, and decoding would be most of its time.
@@ -231,25 +281,12 @@ class Remembered:
 
     def __init__(self, recording: Recording, limit: int = REMEMBERED) -> None:
         """Wrap a recording; `limit` is in bytes."""
-        self._recording, self._limit = recording, limit
-        self._kept: dict[tuple[str, ...], tuple[Chunk, ...] | None] = {}  # None: too large
-        self.source, self.joint_names, self.epoch = recording.source, recording.joint_names, recording.epoch
-        self.effort_is_torque = recording.effort_is_torque
+        self.recording, self._limit = recording, limit
+        self._walks: dict[tuple[str, ...], Callable[[], Iterator[Chunk]]] = {}
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`."""
-        kept = self._kept.get(tuple(joints))
-        if kept is not None:
-            yield from kept
-            return
-        seen: list[Chunk] | None = None if tuple(joints) in self._kept else []
-        size = 0
-        for chunk in self._recording.chunks(joints):
-            size += chunk.nbytes
-            if size > self._limit:
-                seen, self._kept[tuple(joints)] = None, None
-            if seen is not None:
-                seen.append(chunk)
-            yield chunk
-        if seen is not None:
-            self._kept[tuple(joints)] = tuple(seen)
+        names = tuple(joints)
+        if names not in self._walks:
+            self._walks[names] = remembered(lambda: self.recording.chunks(names), lambda c: c.nbytes, self._limit)
+        return self._walks[names]()

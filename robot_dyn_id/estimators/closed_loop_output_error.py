@@ -9,21 +9,21 @@ comparison.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.closed_loop import UNTOLD, Controller, Replay
-from robot_dyn_id.dataset import REMEMBERED, Array
+from robot_dyn_id.closed_loop import Controller, Replay
+from robot_dyn_id.dataset import Array, remembered
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import kept
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, sandwich
+from robot_dyn_id.estimators.fitting import conclude, factors_of, sandwich
 from robot_dyn_id.estimators.replayed import read
-from robot_dyn_id.estimators.settling import Robot, least_squares, settled
+from robot_dyn_id.estimators.settling import Robot, Simulating, least_squares, settled
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.problem import LinearProblem, Smooth, Tile
 
@@ -32,31 +32,13 @@ STEP = 1e-4
 
 
 @dataclass(frozen=True)
-class ClosedLoopOutputError:
+class ClosedLoopOutputError(Simulating):
     """`weighted` on positions, with the slopes of simulated positions as columns.
 
     The covariance is that of `weighted` on those columns, a sandwich.
-
-    Attributes:
-        controller: what moved the robot.
-        iterations: simulations after which it is given up.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
     """
 
-    controller: Controller = UNTOLD
-    iterations: int = 20
-    autoregressive_order: int = 6
-
     name: ClassVar[str] = "closed_loop_output_error"
-    uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -125,29 +107,13 @@ def followed(problem: LinearProblem, robot: Robot, controller: Controller, steps
             block[-1] = aim.block[-1] - told.block[-1] + robot.values @ block[:-1]
             yield replace(tile, block=np.where(kept(tile.block), block, 0.0))
 
+    walk = remembered(tiles, lambda tile: tile.block.nbytes)  # simulated once; who walks may change what is handed out
     every = np.arange(len(steps))
-    return replace(problem, supports=tuple(every for _ in problem.supports), tiles=_remembered(tiles))
-
-
-def _remembered(tiles: Callable[[], Iterator[Tile]]) -> Callable[[], Iterator[Tile]]:
-    """Tiles that are simulated once if they are few enough: up to `dataset.REMEMBERED`."""
-    held: list[Tile] | None = None
-
-    def walk() -> Iterator[Tile]:
-        nonlocal held
-        if held is not None:
-            for tile in held:
-                yield replace(tile, block=tile.block.copy())
-            return
-        found: list[Tile] | None = []
-        size = 0
-        for tile in tiles():
-            size += tile.block.nbytes
-            found = None if found is None or size > REMEMBERED else [*found, replace(tile, block=tile.block.copy())]
-            yield tile
-        held = found
-
-    return walk
+    return replace(
+        problem,
+        supports=tuple(every for _ in problem.supports),
+        tiles=lambda: (replace(tile, block=tile.block.copy()) for tile in walk()),
+    )
 
 
 def _positions(pieces: Iterable[Smooth]) -> Iterator[Smooth]:

@@ -16,15 +16,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.closed_loop import UNTOLD, Controller
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, resized, sandwich
+from robot_dyn_id.estimators.fitting import conclude, factors_of, resized, sandwich
 from robot_dyn_id.estimators.long_run import long_run
 from robot_dyn_id.estimators.replayed import Replayed
-from robot_dyn_id.estimators.settling import replaying, settled, within
+from robot_dyn_id.estimators.settling import Simulating, replaying, settled, within
 from robot_dyn_id.problem import LinearProblem
 
 WEAKEST = 1e-3
@@ -32,33 +31,15 @@ WEAKEST = 1e-3
 
 
 @dataclass(frozen=True)
-class Instrumental:
+class Instrumental(Simulating):
     """`weighted` with the columns of a simulated robot as instruments.
 
     Standard deviations are the larger ones of two sandwiches with the instruments in them: that of `weighted`, for
     stationary residuals of any memory, and one that assumes nothing of them but a memory of a second, see `long_run`.
     Correlations are those of the first.
-
-    Attributes:
-        controller: what moved the robot.
-        iterations: simulations after which it is given up.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
     """
 
-    controller: Controller = UNTOLD
-    iterations: int = 20
-    autoregressive_order: int = 6
-
     name: ClassVar[str] = "instrumental"
-    uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

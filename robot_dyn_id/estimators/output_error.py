@@ -14,39 +14,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.closed_loop import UNTOLD, Controller
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, sandwich
-from robot_dyn_id.estimators.settling import least_squares, replaying, settled
+from robot_dyn_id.estimators.fitting import conclude, factors_of, sandwich
+from robot_dyn_id.estimators.settling import Simulating, least_squares, replaying, settled
 from robot_dyn_id.problem import LinearProblem
 
 
 @dataclass(frozen=True)
-class OutputError:
+class OutputError(Simulating):
     """`weighted` on the columns of a simulated robot that the estimate itself belongs to.
 
     The covariance is that of `weighted` on those columns, a sandwich.
-
-    Attributes:
-        controller: what moved the robot.
-        iterations: simulations after which it is given up.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
     """
 
-    controller: Controller = UNTOLD
-    iterations: int = 20
-    autoregressive_order: int = 6
-
     name: ClassVar[str] = "output_error"
-    uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

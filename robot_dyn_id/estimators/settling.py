@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from robot_dyn_id.closed_loop import Controller
+from robot_dyn_id.closed_loop import UNTOLD, Controller
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators.consistent import nearest_robot
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import factors_of, inverse_rms
+from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms
 from robot_dyn_id.estimators.replayed import Replayed, beside, rough, simulated_columns
 from robot_dyn_id.problem import LinearProblem, Origin
 from robot_dyn_id.regressor import Integers
@@ -32,6 +32,32 @@ MADE_CONSISTENT = (
     "the estimate is no robot that can be simulated (its mass matrix is not positive definite): the physically "
     "consistent robot nearest to it was simulated instead"
 )
+
+
+@dataclass(frozen=True)
+class Simulating:
+    """Options of estimators that simulate the robot.
+
+    Attributes:
+        controller: what moved the robot.
+        iterations: simulations after which it is given up.
+        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+    """
+
+    controller: Controller = UNTOLD
+    iterations: int = 20
+    autoregressive_order: int = 6
+
+    name: ClassVar[str]
+    uses_prior: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a negative order, no iteration at all.
+        """
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array, Chunk
+from robot_dyn_id.dataset import Array, Chunk, Derived
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.rosbag2 import BagRecording
 
 
 @dataclass(frozen=True)
-class Referenced:
+class Referenced(Derived):
     """A recording with the positions of another one as its reference.
 
     They are interpolated linearly at its stamps, and are NaN beyond their first and last message: such samples are
@@ -27,26 +27,6 @@ class Referenced:
 
     recording: BagRecording
     wanted: BagRecording
-
-    @property
-    def source(self) -> str:
-        """Of the recording."""
-        return self.recording.source
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Of the recording."""
-        return self.recording.joint_names
-
-    @property
-    def epoch(self) -> int:
-        """Of the recording [ns]."""
-        return self.recording.epoch
-
-    @property
-    def effort_is_torque(self) -> bool:
-        """Of the recording."""
-        return self.recording.effort_is_torque
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """Walk both; see `BagRecording.chunks`.
