@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
+import multiprocessing
+import os
+import signal
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, RobotDynIdError
 from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, output_folder, write_report
 from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.plant import warm_up_regressor, warm_up_tiles
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass, derivative
@@ -72,12 +74,19 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 @contextmanager
 def _compiling() -> Iterator[None]:
     """Another process compiles what is needed later; an installation's first run would wait half a minute for it."""
-    code = "import os; os.nice(5); from robot_dyn_id import plant; plant.warm_up_regressor(); plant.warm_up_tiles()"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
+    process = multiprocessing.get_context("spawn").Process(target=_compile, daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+
+
+def _compile() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends this
+    os.nice(5)
+    warm_up_regressor()
+    warm_up_tiles()
 
 
 def heavier(urdf: str) -> str:
