@@ -9,7 +9,8 @@ from robot_dyn_id.launching import arguments, node, shared
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("config", "namespace", "use_sim_time", "folder", start="true"),
+            # the simulator's own clock: it can wait for the controller, as no clock of a computer does
+            *arguments("config", "namespace", "folder", start="true", use_sim_time="true"),
             *arguments(robot="logistic2r", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]),
             *arguments(settings=shared("config", "identification", "logistic2r.yaml"), law="computed_torque"),
             node("simulator", ["urdf"], clock="{use_sim_time}", control="effort", brakes=True),

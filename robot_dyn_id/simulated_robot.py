@@ -151,8 +151,14 @@ class SimulatedRobot:
         return "follows effort commands" if self._fresh else "has no effort command: zero effort"
 
     @property
+    def command_age(self) -> float:
+        """Time since the newest effort command [s]; infinite if there is none, or it gave way to zero."""
+        age = self.time - self._commanded
+        return age if age <= self._timeout else math.inf
+
+    @property
     def _fresh(self) -> bool:
-        return self.time - self._commanded <= self._timeout
+        return math.isfinite(self.command_age)
 
     def command_effort(self, effort: Array) -> None:
         """Take up an effort command [N m or N], shape (n,).

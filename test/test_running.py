@@ -13,6 +13,7 @@ pytestmark = pytest.mark.real_time
 
 NODE = """
 import sys
+import time
 from dataclasses import dataclass
 from std_srvs.srv import Trigger
 from robot_dyn_id.nodes.contract import SERVES, Interface, RobotNode
@@ -22,6 +23,7 @@ from robot_dyn_id.nodes.running import run
 @dataclass(frozen=True)
 class Settings:
     rate: float = ros_parameter(100.0, "Ticks per second", unit="Hz", minimum=1.0)
+    busy: float = ros_parameter(0.0, "What a tick takes", unit="s", minimum=0.0)
 
 class Ticker(RobotNode):
     NAME, PURPOSE, SETTINGS = "ticker", "Ticks", Settings
@@ -35,6 +37,7 @@ class Ticker(RobotNode):
 
     def tick(self):
         self.ticks += 1
+        time.sleep(self.settings.busy)
 
     def stop(self):
         self.stops += 1
@@ -52,6 +55,18 @@ sys.exit(run(Ticker))
 def start(*arguments):
     return subprocess.Popen([sys.executable, "-c", NODE, "--ros-args", *arguments], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
+    with start("-p", "rate:=1000.0", "-p", "busy:=0.005") as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)  # until it is behind: nothing tells that from outside
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.communicate(timeout=10.0)[0] == "rest True\n"
+        finally:
+            process.kill()
+        assert process.returncode == 0
 
 
 def test_a_node_is_asked_to_stop_while_it_still_works():

@@ -147,6 +147,27 @@ def test_efforts_are_followed_and_wrong_ones_refused(world):
     assert 80 <= held <= 120, "0.1 s"
 
 
+def test_time_waits_for_effort_commands_but_not_forever(world):
+    arm = Commander(world, control="effort", clock="true", effort_wait="0.01", effort_timeout="1.0")
+    stamp = lambda: seconds(arm.states[-1].header.stamp)  # noqa: E731
+    world.until(lambda: stamp() > 0.05, what="time goes on before the first command")
+    for _ in range(3):
+        arm.efforts.publish(Float64MultiArray(data=[0.0, 0.0, 0.0]))
+        begun = stamp()
+        world.wait(0.5)
+        assert stamp() - begun < 0.05, "a command is good for 10 ms"
+    world.until(lambda: arm.told("no effort command: zero effort"), what="a controller that is gone is not waited for")
+
+
+def test_a_robot_that_breaks_down_ends_the_node_with_one_line(world, capfd):
+    arm = Commander(world, control="effort", limit_effort="false", effort_timeout="10.0")
+    arm.efforts.publish(Float64MultiArray(data=[1e300, 0.0, 0.0]))
+    world.until(lambda: arm.node.end is not None, what="the end of the node")
+    assert isinstance(arm.node.end, InputError)
+    assert "the simulation broke down" in str(arm.node.end)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_gravity_compensation_from_outside_floats_the_arm(world):
     """The loop closes over DDS: joint state, effort of the model, effort command."""
     arm = Commander(
@@ -244,6 +265,8 @@ def test_noise_and_resolution_are_in_the_messages(world):
         ({"urdf": PLANAR3R, "joints": "[elbo]"}, InputError, "joint elbo is not a moving joint"),
         ({"urdf": PLANAR3R, "publish_rate": "300.0"}, UsageError, "publish_rate 300 must be rate 1000 over a whole"),
         ({"urdf": PLANAR3R, "real_time_factor": "2.0"}, UsageError, "real_time_factor needs clock"),
+        ({"urdf": PLANAR3R, "control": "effort", "effort_wait": "0.01"}, UsageError, "effort_wait needs clock"),
+        ({"urdf": PLANAR3R, "clock": "true", "effort_wait": "0.01"}, UsageError, "effort_wait needs clock"),
         ({"urdf": PLANAR3R, "control": "velocity"}, UsageError, "control must be one of position, effort"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,9 @@ from robot_dyn_id.parameter_files import origin
 
 SLICE = 0.1
 """Longest time without a look at signals [s]."""
+
+LATE = 2.0
+"""Times its duration that a slice may last: then a busy executor is stopped between two callbacks."""
 
 PATIENCE = 10.0
 """Longest time that a node may take to come to rest [s]; then the process ends all the same."""
@@ -36,13 +40,30 @@ def make_executor(context: Any = None) -> Any:
 def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")) -> bool:
     """Spin until a condition holds, looked at every `SLICE`; False if it did not within `timeout` seconds."""
     # Slices: an EventsExecutor that spins without a time limit never runs a timer, and neither sees signals.
-    never, end = Future(), time.monotonic() + timeout
+    end = time.monotonic() + timeout
     while not until():
         left = end - time.monotonic()
         if left <= 0.0:
             return False
-        executor.spin_until_future_complete(never, timeout_sec=min(SLICE, left))
+        _spin_for(executor, min(SLICE, left))
     return True
+
+
+def _spin_for(executor: Any, duration: float) -> None:
+    """Spin, and return also if there is more to do than can be done.
+
+    An EventsExecutor (rclpy 7 to 9) looks at the time only when nothing waits: under more work than the computer can do
+    it would never return, and no Ctrl-C would be seen. A future that is complete does stop it.
+    """
+    enough = Future()
+    alarm = threading.Timer(LATE * duration, enough.set_result, (None,))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        executor.spin_until_future_complete(enough, timeout_sec=duration)
+    finally:
+        alarm.cancel()
+        alarm.join()
 
 
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -83,6 +84,8 @@ class Simulator(RobotNode):
         self._clock_publisher = self.publisher("/clock") if settings.clock else None
         self._robot: SimulatedRobot | None = None
         self._lost = 0
+        self._commanded = -math.inf  # by the computer's clock [s]
+        self._wait: float = settings.waits
         warm_up()
         self.subscription("joint_trajectory_controller/joint_trajectory", self._follow)
         self.subscription("effort_command", self._take_effort)
@@ -143,13 +146,20 @@ class Simulator(RobotNode):
     def _run(self) -> None:
         """Do the ticks that are due, and leave the executor time for messages after a long row of them."""
         begin = time.monotonic()
-        if self.settings.factor == 0.0:
-            while time.monotonic() < begin + BATCH:
-                self._tick()
-        else:
-            now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
-            for _ in range(self._pace.due(now) if now else 0):  # 0: the clock of others has not begun
-                self._tick()
+        try:
+            if self.settings.factor == 0.0:
+                while time.monotonic() < begin + BATCH and not self._waits():
+                    self._tick()
+            else:
+                now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
+                for _ in range(self._pace.due(now) if now else 0):  # 0: the clock of others has not begun
+                    if self._waits():
+                        break
+                    self._tick()
+        except InputError as error:  # a robot that broke down moves no more
+            self.end = error
+            self._timer.cancel()
+            return
         if time.monotonic() > begin + BATCH:
             self._timer.reset()  # a timer that is always late would leave nothing else a turn
 
@@ -168,6 +178,13 @@ class Simulator(RobotNode):
             self._states.publish(self._message)
         if number % max(1, round(self.settings.rate / REPORTS)) == 0:
             self._report()
+
+    def _waits(self) -> bool:
+        """Whether time stands still until the next effort command."""
+        assert self._robot is not None
+        if not self._wait < self._robot.command_age < math.inf:
+            return False
+        return bool(time.monotonic() - self._commanded < self.settings.effort_timeout)
 
     @property
     def _begun(self) -> int:
@@ -214,6 +231,7 @@ class Simulator(RobotNode):
                     "there is no robot yet" if self._robot is None else "the parameter control is position"
                 )
             self._robot.command_effort(np.array(message.data))
+            self._commanded = time.monotonic()
         except InputError as error:
             self._condition.refuse(f"effort command: {error}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.plant import nominal_dynamics, per_joint
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.simulated_robot import BANDWIDTH, MODES, POSITION, SensorStream, SimulatedRobot
+from robot_dyn_id.simulated_robot import BANDWIDTH, EFFORT, MODES, POSITION, SensorStream, SimulatedRobot
 from robot_dyn_id.simulation import Sensors
 
 URDF, PARAMETERS = "urdf", "parameters"
@@ -39,6 +40,11 @@ class SimulatorSettings:
     bandwidth: float = ros_parameter(BANDWIDTH, "Of the position controller", "rad/s", 1.0, 200.0)
     limit_effort: bool = ros_parameter(True, "Whether the motors have the effort limits of the URDF")
     effort_timeout: float = ros_parameter(0.1, "Age at which an effort command gives way to zero", "s", 0.001)
+    effort_wait: float = ros_parameter(
+        0.0,
+        "With `clock`, time stands still while the newest effort command is older than this, for at most "
+        "effort_timeout: a controller on a busy computer loses time, not the robot; 0: time waits for nobody",
+        "s", 0.0)  # fmt: skip
     brakes: bool = ros_parameter(False, "In effort control the joints stand still until the first effort command")
     rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, 10_000.0)
     publish_rate: float = ros_parameter(1000.0, "Joint states per second, a whole fraction of the rate", "Hz", 1.0)
@@ -63,6 +69,17 @@ class SimulatorSettings:
         if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6:
             raise UsageError(f"publish_rate {self.publish_rate:g} must be rate {self.rate:g} over a whole number")
         return round(ratio)
+
+    @property
+    def waits(self) -> float:
+        """Age of an effort command at which time stands still [s]; infinite if it never does.
+
+        Raises:
+            UsageError: no time that could stand still, or no effort commands.
+        """
+        if self.effort_wait and not (self.clock and self.control == EFFORT):
+            raise UsageError("effort_wait needs clock to be true, and control to be effort")
+        return self.effort_wait or math.inf
 
     @property
     def factor(self) -> float:
