@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
 from robot_dyn_id.plant import CompiledDynamics
-from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_tracking import Setpoint
 
@@ -89,7 +88,7 @@ class StartInertia:
             gains: of the controller.
             q: states in which this holds, shape (N, n).
             dq: alike.
-            margin: the robot's true inertias and weights are at most so many times those of the prior.
+            margin: the parameters of each body are truly 2 - margin to margin times those of the prior.
 
         Raises:
             UsageError: a droop or proportional gain that is not positive.
@@ -101,14 +100,17 @@ class StartInertia:
             raise InputError(
                 "the mass matrix of the URDF is not positive definite: write estimates of inertias into it"
             )
-        falling = np.abs(prior.forward_dynamics(q, dq, np.zeros_like(q)))
+        mass, bodies = prior.mass_matrix(q), prior.columns // 10
+        each = [replace(prior, values=np.where(bodies == body, prior.values, 0.0)) for body in np.unique(bodies)]
+        pulls = np.array([np.linalg.solve(mass, one.bias(q, dq)[..., None])[..., 0] for one in each])
+        falling = np.abs(pulls.sum(axis=0)) + (margin - 1.0) * np.abs(pulls).sum(axis=0)
         need = float(falling.max()) / (gains.proportional * droop**gains.exponent)
-        return StartInertia(prior, margin * max(1.0, need))
+        return StartInertia(prior, max(margin, need))
 
     @staticmethod
     def anywhere(droop: float, model: RobotModel, gains: Gains) -> StartInertia:
         """For a robot that moves slowly in any pose; see `within`."""
-        prior = Dynamics(Regressor(model), np.arange(10 * len(model.body_names)), model.inertial_parameters)
+        prior = Dynamics.of_bodies(model)
         q = random_motion(model, POSES).q.T
         return StartInertia.within(droop, prior, gains, q, np.zeros_like(q))
 

@@ -110,6 +110,12 @@ class Dynamics:
         """
         return Dynamics(regressor_of(parameters), parameters.independent_columns.astype(np.int64), parameters.values)
 
+    @staticmethod
+    def of_bodies(model: RobotModel) -> Dynamics:
+        """The dynamics of the bodies as the URDF describes them, without friction."""
+        values = model.inertial_parameters
+        return Dynamics(Regressor(model), np.arange(len(values)), values)
+
     def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Torque of a motion [N m or N], friction and offsets included.
 

@@ -13,19 +13,12 @@ from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.plant import STEP, Plant
+from robot_dyn_id.plant import Plant, steps
 from robot_dyn_id.problem import Smooth
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
-from robot_dyn_id.simulated_robot import SimulatedRobot
-from robot_dyn_id.trajectory_tracking import Waypoints
-
-WAYPOINT = 0.01
-"""Distance of the points of a trajectory, between which the position controller follows quintic polynomials [s]."""
-
-FASTEST = 10_000.0
-"""Most samples per second [Hz], as of the node `simulator`."""
+from robot_dyn_id.simulated_robot import FASTEST, SimulatedRobot, follow
 
 LAGGING = 0.01
 """Distance from the trajectory that is told of [rad or m]."""
@@ -58,7 +51,8 @@ class SimulatedMotion:
 def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> SimulatedMotion:
     """A robot follows a trajectory under the position controller of `simulated_robot`, from rest at its start.
 
-    The motors have the effort limits of the URDF. Control runs at 1 kHz or a little faster, a multiple of the rate.
+    The motors have the effort limits of the URDF. Control runs at the least whole
+    multiple of the rate that is 1 kHz or more.
 
     Args:
         dynamics: of the robot.
@@ -71,11 +65,9 @@ def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> 
     """
     if not 1.0 / motion.duration <= rate <= FASTEST:
         raise UsageError(f"rate: {rate:g} Hz; give {1.0 / motion.duration:.3g} to {FASTEST:g} Hz")
-    ticks = max(1, math.ceil(1.0 / (STEP * rate) - 1e-9))
-    points = np.linspace(0.0, motion.duration, 1 + max(1, math.ceil(motion.duration / WAYPOINT)))
-    knots = motion.evaluate(points)
-    robot = SimulatedRobot(dynamics, knots[0][:, 0], 1.0 / (rate * ticks))
-    robot.tracker.follow(Waypoints(points, *(values.T for values in knots[:3])), 0.0, 0.0)
+    ticks = steps(1.0 / rate)
+    robot = SimulatedRobot(dynamics, motion.evaluate(np.zeros(1))[0][:, 0], 1.0 / (rate * ticks))
+    follow(robot, motion)
     count = 1 + math.floor(motion.duration * rate + 1e-9)
     states = np.empty((count, 3, len(robot.plant.q)))
     limited = np.zeros(len(robot.plant.q))
@@ -88,7 +80,7 @@ def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> 
     q, dq, tau = states.transpose(1, 0, 2)
     distance = np.abs(q - motion.evaluate(np.minimum(t, motion.duration))[0].T).max(axis=0)
     warnings = _behind(robot.plant, distance, limited / robot.ticks)
-    return SimulatedMotion(t, q, dq, tau, distance, (*warnings, *_beyond(dynamics, q)))
+    return SimulatedMotion(t, q, dq, tau, distance, (*warnings, *_beyond(robot.plant, q)))
 
 
 def _behind(plant: Plant, distance: Array, limited: Array) -> tuple[str, ...]:
@@ -142,7 +134,8 @@ def simulate_efforts(
         recorded.append(piece.motion.q[:, piece.own].T)
     t, q, dq, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     given = np.concatenate(recorded)
-    warnings = (*_drift(joints, t - t[0], q, given), *_beyond(dynamics, q))
+    assert plant is not None
+    warnings = (*_drift(joints, t - t[0], q, given), *_beyond(plant, q))
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), warnings)
 
 
@@ -178,9 +171,7 @@ def _drift(joints: tuple[str, ...], t: Array, q: Array, recorded: Array) -> tupl
     )
 
 
-def _beyond(dynamics: Dynamics, q: Array) -> tuple[str, ...]:
+def _beyond(plant: Plant, q: Array) -> tuple[str, ...]:
     """Joints that pass their position limits: the simulated robot has no mechanical stops."""
-    model = dynamics.regressor.model
-    outside = np.any((q < model.limits.lower) | (q > model.limits.upper), axis=0)
-    names = [model.joint_names[joint] for joint in np.flatnonzero(outside)]
+    names = plant.beyond_stops(q)
     return (f"beyond the position limits: {', '.join(names)}",) if names else ()

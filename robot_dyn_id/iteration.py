@@ -22,7 +22,7 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.kernels.trials import run_trial
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import identify, split
-from robot_dyn_id.plant import STEP, CompiledDynamics, Plant
+from robot_dyn_id.plant import CompiledDynamics, Plant, steps
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.simulated_robot import SensorStream
@@ -109,7 +109,10 @@ def iterate(
             return Iterated(tuple(done), best, f"trial {number + 1} could not be run: {error}", False)
         if number and trial.error > (1.0 - gain) * smallest:
             done.append(Iteration(trial, None))
-            best = use if trial.error < smallest or best is None else best
+            if best is None and trial.error >= smallest:
+                reason = f"the first model follows no better than the start: {trial.error:.3g} after {smallest:.3g}"
+                return Iterated(tuple(done), None, reason, False)
+            best = use if trial.error < smallest else best
             reason = f"the tracking error has stopped shrinking: {trial.error:.3g} after {smallest:.3g}"
             return Iterated(tuple(done), best, reason, True)
         best, smallest = use, trial.error
@@ -201,10 +204,9 @@ class SimulatedTrials:
         noise = SensorStream(self.sensors, self.rate, 0.0, seed=self.seed).errors(len(t))
         scale, used = (self.start.scale, self.start.prior) if known is None else (0.0, known)
         true, seen = np.empty_like(wanted[0]), np.empty((len(t), 3, len(plant.q)))
-        steps = math.ceil(1.0 / (self.rate * STEP) - 1e-9)
-        gains = self.gains.proportional, self.gains.derivative, self.gains.exponent
+        gains, period = (self.gains.proportional, self.gains.derivative, self.gains.exponent), 1.0 / self.rate
         done = run_trial(
-            plant.dynamics.arguments, CompiledDynamics(used).arguments, scale, gains, 1.0 / self.rate, steps,
+            plant.dynamics.arguments, CompiledDynamics(used).arguments, scale, gains, period, steps(period),
             plant.effort_limit, wanted, noise, self.sensors.resolution, plant.q, plant.dq, plant.dry, true, seen,
         )  # fmt: skip
         if done < len(t):

@@ -7,17 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.dynamics import FEW, Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.stepping import advance, motor_effort
+from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
 
 STEP = 1e-3
 """Longest integration step [s]."""
+
+
+def steps(duration: float) -> int:
+    """How many equal steps of at most `STEP` a time [s] is integrated in."""
+    return max(1, math.ceil(duration / STEP - 1e-9))
 
 
 def per_joint(values: Sequence[float], joints: int, name: str) -> Array:
@@ -57,6 +64,7 @@ def warm_up() -> None:
     one, dynamics = np.ones(1), _smallest()
     plant = Plant(dynamics, one)
     plant.advance(plant.dynamics.effort(one, one, one, one), STEP)
+    feedback(one, one, 1.0, 1.0, 1.0)
     warm_up_regressor()
 
 
@@ -169,7 +177,7 @@ class Plant:
             InputError: the motion has become no motion of a real robot.
         """
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
-        count = max(1, math.ceil(duration / STEP - 1e-9))
+        count = steps(duration)
         state = applied, duration / count, count, self.q, self.dq, self.dry
         excess = advance(*(*self.dynamics.arguments, *state))
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
@@ -183,8 +191,12 @@ class Plant:
             "its mass matrix is not positive definite there, or the torques are beyond all measure"
         )
 
-    def beyond_stops(self) -> tuple[str, ...]:
-        """Names of the joints that are beyond their position limits: a real robot's mechanical stops."""
-        limits = self.dynamics.model.limits
-        outside = (self.q < limits.lower) | (self.q > limits.upper)
+    def beyond_stops(self, q: Array | None = None) -> tuple[str, ...]:
+        """Names of the joints that are beyond their position limits: a real robot's mechanical stops.
+
+        Args:
+            q: positions to look at, shape (N, n); those of the moment by default.
+        """
+        limits, q = self.dynamics.model.limits, np.atleast_2d(self.q if q is None else q)
+        outside: NDArray[np.bool_] = np.any((q < limits.lower) | (q > limits.upper), axis=0)
         return tuple(name for name, flag in zip(self.dynamics.model.joint_names, outside, strict=True) if flag)

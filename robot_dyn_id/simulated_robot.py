@@ -24,6 +24,9 @@ MODES = (POSITION, EFFORT)
 BANDWIDTH = 60.0
 """Of the position controller [rad/s]."""
 
+FASTEST = 10_000.0
+"""Most ticks per second [Hz]."""
+
 WAYPOINTS = 100.0
 """Points per second of a trajectory that is followed [Hz]; between them the way is quintic."""
 
@@ -52,7 +55,7 @@ class SensorStream:
         self._sigmas = [np.full_like(sensors.effort, x) for x in (sensors.position, sensors.velocity)]
         self._past: deque[Array] = deque(maxlen=round(delay * rate) + 1)
         self._effort_noise: Array | None = None
-        self._next = BLOCK
+        self._noise, self._next = np.empty((BLOCK, 3, len(sensors.effort))), BLOCK  # all of it is spent
 
     def measure(self, q: Array, dq: Array, tau: Array) -> Array:
         """What the sensors show at the next sample: position, velocity, effort, shape (3, n)."""
@@ -61,7 +64,8 @@ class SensorStream:
         self._past.append(np.array((q, dq, tau)))
         shown: Array = self._past[0] + self._noise[self._next]
         self._next += 1
-        shown[0] = encoded(shown[0], self._sensors.resolution)
+        if self._sensors.resolution > 0.0:
+            shown[0] = encoded(shown[0], self._sensors.resolution)
         return shown
 
     def errors(self, count: int) -> Array:
@@ -75,7 +79,7 @@ class SensorStream:
 
     def _rest(self) -> Array:
         """What is left of the noise that was drawn."""
-        return self._noise[self._next :] if self._effort_noise is not None else np.empty((0, 3, len(self._sigmas[0])))
+        return self._noise[self._next :]
 
     def _draw(self) -> None:
         """The noise of the next samples, shape (BLOCK, 3, n)."""
@@ -195,6 +199,21 @@ class SimulatedRobot:
         return self._command if self._fresh else np.zeros_like(q)
 
 
+def follow(robot: SimulatedRobot, motion: Trajectory) -> None:
+    """Tell a robot to follow a motion from now on.
+
+    Args:
+        robot: in position mode, where the motion begins.
+        motion: what it is told to do.
+
+    Raises:
+        InputError: it stands elsewhere.
+    """
+    t = np.linspace(0.0, motion.duration, math.ceil(motion.duration * WAYPOINTS) + 1)
+    q, dq, ddq, _ = motion.evaluate(t)
+    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), robot.time, robot.time)
+
+
 def followed(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
     """True states and efforts of a robot that follows a motion from its beginning to its end, a sample every tick.
 
@@ -203,11 +222,9 @@ def followed(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
         motion: what it is told to do.
 
     Raises:
-        InputError: it stands elsewhere, or see `Plant`.
+        InputError: see `follow`, or `Plant`.
     """
-    t = np.linspace(0.0, motion.duration, math.ceil(motion.duration * WAYPOINTS) + 1)
-    q, dq, ddq, _ = motion.evaluate(t)
-    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), robot.time, robot.time)
+    follow(robot, motion)
     states = np.array([robot.tick() for _ in range(round(motion.duration / robot.period))])
     return Chunk(robot.period * np.arange(len(states), dtype=np.float64), *states.transpose(1, 0, 2))
 

@@ -8,13 +8,18 @@ from pathlib import Path
 from robot_dyn_id.errors import ModelError
 
 
+def is_text(source: str) -> bool:
+    """Whether this is the text of a URDF or xacro file, and not the name of one."""
+    return source.lstrip("\ufeff \t\r\n").startswith("<")
+
+
 def urdf_text(source: str | Path) -> tuple[str, str]:
     """The URDF text of a URDF or xacro file or text, and what to call it in messages.
 
     Raises:
         ModelError: the file cannot be read or xacro refuses it.
     """
-    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
+    if isinstance(source, str) and is_text(source):
         text, label = source.lstrip("\ufeff"), "robot description"
     else:
         label = str(source)

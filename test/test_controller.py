@@ -110,6 +110,20 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
     world.until(lambda: scene.efforts_heard, what="efforts")
 
 
+def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort", brakes="true")
+    scene.parameters.publish(other_robot())
+    world.add(Controller, *given(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
+    told = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
+    world.until(lambda: scene.told(told), what="a set of another robot that was there before")
+    world.until(lambda: scene.level("controller")[1].startswith("commands efforts by the URDF's inertia"), what="start")
+    scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
+    world.until(lambda: scene.told("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
+    assert scene.level("controller")[0] == DiagnosticStatus.OK
+    scene.parameters.publish(message())
+    world.until(lambda: scene.told("commands efforts by computed_torque"), what="model")
+
+
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
     scene = Scene(world, tmp_path, control="effort")

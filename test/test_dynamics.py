@@ -182,7 +182,7 @@ assert not COMPILED
 out = {}
 for number, text in enumerate(sys.argv[2:]):
     model = RobotModel.from_urdf(text)
-    dynamics = Dynamics(Regressor(model), np.arange(10 * len(model.body_names)), model.inertial_parameters)
+    dynamics = Dynamics.of_bodies(model)
     motion = random_motion(model, 100, seed=8)
     q, dq, ddq = motion.q.T, motion.dq.T, motion.ddq.T
     out[f"{number} torque"] = dynamics.inverse_dynamics(q, dq, ddq)
@@ -200,7 +200,7 @@ def test_numpy_gives_what_numba_gives(tmp_path):
     with np.load(tmp_path / "numpy.npz") as slow:
         for number, text in enumerate((OBLIQUE, MIMICS)):
             model = RobotModel.from_urdf(text)
-            dynamics = Dynamics(Regressor(model), np.arange(10 * len(model.body_names)), model.inertial_parameters)
+            dynamics = Dynamics.of_bodies(model)
             q, dq, ddq = states(random_motion(model, 100, seed=8))
             acceleration = dynamics.forward_dynamics(q, dq, ddq)
             assert ratio(slow[f"{number} torque"], dynamics.inverse_dynamics(q, dq, ddq)) <= 1e-14

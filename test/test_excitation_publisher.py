@@ -247,6 +247,16 @@ def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
     assert (count, len(cell.follower.received)) == (1, 1)
 
 
+def test_a_person_who_starts_takes_the_start_by_parameter_over(world):
+    """Within the second that the node lets the robot settle; it would move once more behind the end otherwise."""
+    cell = Cell(world, start="true", runs=3, periods=1).until(Status.READY)
+    assert cell.call("start").success
+    cell.until(Status.DONE)
+    world.wait(1.5)  # longer than the robot is let settle
+    assert cell.state == Status.DONE
+    assert len(cell.follower.received) == 1
+
+
 def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
     cell = Cell(world, follower=False, start="true")
     cell.until(Status.WAITING).call("stop")

@@ -1,10 +1,13 @@
 """Identification in closed loop on simulated arms whose inertias the URDF tells only roughly."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from robots import joint, panda_arm, urdf
 
 from robot_dyn_id.controllers import Gains
+from robot_dyn_id.dataset import ArrayRecording, Chunk
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
@@ -20,10 +23,6 @@ GAINS, DROOP, WRONG = Gains.of_bandwidth(10.0), 0.3, 0.5
 PLANAR = urdf(joint("one", "base", "l1", axis="0 1 0"), joint("two", "l1", "l2", axis="0 1 0"), links=2)
 
 
-def prior_of(model):
-    return Dynamics(Regressor(model), np.arange(10 * len(model.body_names)), model.inertial_parameters)
-
-
 def trials(model, seed, duration, rate=250.0):
     """A robot whose bodies are up to 50 % lighter or heavier than the URDF says, with friction."""
     rng, n = np.random.default_rng(seed), len(model.joint_names)
@@ -32,7 +31,7 @@ def trials(model, seed, duration, rate=250.0):
     friction = np.outer([0.6, 0.5, 0.1], np.linspace(1.0, 0.3, n)).ravel()
     parameters = np.concatenate([wrong * model.inertial_parameters, friction])
     motion = random_fourier(model, seed)
-    start = start_along(motion, duration, prior_of(model), GAINS, DROOP, 1.0 + WRONG)
+    start = start_along(motion, duration, Dynamics.of_bodies(model), GAINS, DROOP, 1.0 + WRONG)
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
     sensors = Sensors(np.full(n, 0.02), 1e-5, 1e-4)
     return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, start, limit_effort=False)
@@ -48,16 +47,26 @@ def test_the_robot_ends_up_on_the_designed_motion(model):
     assert run(found.parameters).error == min(found.errors), "the best ones, and a motion that can be repeated"
 
 
-def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop():
-    """Where feedback s M Kp e holds an arm 1.5 times as heavy, e is within the droop; and s is not below 1.5."""
-    model = RobotModel.from_urdf(PLANAR)
-    prior, motion = prior_of(model), random_fourier(model, 1)
+@pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
+def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop(model):
+    """Where feedback s M Kp e holds an arm whose bodies are 0.5 to 1.5 times the URDF's, e is within the droop."""
+    prior, motion, rng = Dynamics.of_bodies(model), random_fourier(model, 1), np.random.default_rng(0)
     scale = start_along(motion, 10.0, prior, GAINS, DROOP, 1.5).scale
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, 10.0, 1500))[:3])
-    for here, speed in zip(q, dq, strict=True):
-        needed = np.linalg.solve(scale * prior.mass_matrix(here), 1.5 * prior.bias(here, speed)) / GAINS.proportional
+    masses = prior.mass_matrix(q)
+    for _ in range(20):
+        corner = np.repeat(rng.choice([0.5, 1.5], len(model.body_names)), 10)
+        true = replace(prior, values=corner * prior.values)
+        needed = np.linalg.solve(scale * masses, true.bias(q, dq)[..., None]) / GAINS.proportional
         assert np.all(np.abs(needed) <= 1.02 * DROOP)
     assert scale >= 1.5
+
+
+def test_a_first_model_that_follows_no_better_than_the_start_is_none():
+    recording = ArrayRecording("trial", ("one",), Chunk(np.arange(2.0), *np.zeros((3, 2, 1))))
+    found = iterate(lambda model: Trial(recording, 0.2 if model is None else 5.0), lambda trial: "model")
+    assert (found.converged, found.parameters, found.errors) == (False, None, (0.2, 5.0))
+    assert found.reason == "the first model follows no better than the start: 5 after 0.2"
 
 
 def test_parameters_that_may_not_move_the_robot_end_it_with_the_reason():
@@ -105,7 +114,7 @@ def test_bad_choices_are_refused():
     with pytest.raises(UsageError, match="two trials"):
         iterate(lambda use: None, lambda recording: None, most=1)
     with pytest.raises(UsageError, match="droop"):
-        start_along(random_fourier(model, 0), 5.0, prior_of(model), GAINS, 0.0)
+        start_along(random_fourier(model, 0), 5.0, Dynamics.of_bodies(model), GAINS, 0.0)
     weightless = Dynamics(Regressor(model), np.arange(20), np.zeros(20))
     with pytest.raises(InputError, match="mass matrix of the URDF"):
         start_along(random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)

@@ -22,8 +22,8 @@ from robot_dyn_id.offline import notes, open_all, output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
-from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import read_trajectory
+from robot_dyn_id.urdf import urdf_text
 
 RATE = 1000.0
 """Samples per second along a trajectory unless told otherwise [Hz]."""
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     _check(arguments, out)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    model = RobotModel.from_urdf(arguments.robot)
-    dynamics = usable_dynamics(parameters, model.urdf, parameters.joint_names, needs_mass_matrix=True)
+    urdf, joints = urdf_text(arguments.robot)[0], parameters.joint_names
+    dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
     output_folder(out.parent)
     if arguments.trajectory:
         simulated, epoch = _along(arguments.trajectory, dynamics, arguments.rate), 0

@@ -31,6 +31,7 @@ from robot_dyn_id.nodes.contract import (
 )
 from robot_dyn_id.nodes.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.robot_source import as_text
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.plant import warm_up
@@ -56,13 +57,13 @@ class ControllerSettings:
     start_droop: float = ros_parameter(
         0.0,
         "Under computed torque, move by the URDF's inertia alone until there is a model: the arm hangs at most so far "
-        "from its setpoint if it is at most 1.5 times as heavy as the URDF says; 0: no effort without a model",
+        "from its setpoint if each body has 0.5 to 1.5 times the mass that the URDF says; 0: no effort without a model",
         "rad or m", 0.0)  # fmt: skip
     timeout: float = ros_parameter(0.05, "Age at which joint states are stale: no effort is commanded", "s", 0.002)
 
 
 class Controller(RobotNode):
-    """Answers every joint state with efforts, as long as it has a model that belongs to the robot."""
+    """Answers every joint state with efforts, by a model of this very robot or, if told so, its URDF's inertia."""
 
     NAME = "controller"
     PURPOSE = "moves a robot by effort commands from the identified model: an example of a controller that uses it"
@@ -110,8 +111,9 @@ class Controller(RobotNode):
     # --- the model
 
     def _take_description(self, message: Any) -> None:
-        if message.data != self._urdf:
-            self._urdf, self._dynamics, self._start = message.data, None, None
+        text = as_text(message.data)
+        if text != self._urdf:
+            self._urdf, self._dynamics, self._start = text, None, None
             self._decide()
 
     def _take_parameters(self, message: Any) -> None:
@@ -132,7 +134,9 @@ class Controller(RobotNode):
             )
         except InputError as error:
             self._refused = f"parameters refused: {error}"
-            if self._dynamics is not None:  # an arm that is let go of falls
+            if self._model is None:
+                self._begin_unknown()
+            if self._model is not None:  # an arm that is let go of falls
                 self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
         else:
             self._order, self._tracker, self._refused = JointOrder(parameters.joint_names), None, ""
@@ -140,7 +144,7 @@ class Controller(RobotNode):
 
     def _begin_unknown(self) -> None:
         """Move by the URDF's inertia, if that is asked for."""
-        if self.settings.law != COMPUTED_TORQUE or not self.settings.start_droop:
+        if self._start is not None or self.settings.law != COMPUTED_TORQUE or not self.settings.start_droop:
             return
         try:
             model = RobotModel.from_urdf(self._urdf)

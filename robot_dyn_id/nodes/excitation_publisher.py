@@ -187,6 +187,7 @@ class ExcitationPublisher(RobotNode):
         return answer
 
     def _start(self, request: Any, answer: Any) -> Any:
+        self._start_pending, self._more = False, 0  # a person takes over: nothing begins by itself any more
         return self._request(answer, self._begin)
 
     def _stop(self, request: Any, answer: Any) -> Any:

@@ -11,6 +11,7 @@ from std_msgs.msg import String
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.nodes.contract import LATCHED, SUBSCRIBES, Interface, RobotNode
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.urdf import is_text
 
 DESCRIPTION = Interface(
     SUBSCRIBES, "robot_description", String, "URDF of the robot, where the parameter urdf is empty", LATCHED
@@ -84,11 +85,15 @@ class RobotSource:
             self._node.get_logger().warning("robot_description has changed: start the node again to use the new one")
             return
         try:
-            # a text that is none must not be taken for the name of a file
-            self._read(message.data if message.data.lstrip("\ufeff \t\r\n").startswith("<") else "<" + message.data)
+            self._read(as_text(message.data))
         except RobotDynIdError as error:
             self.problem = str(error)
             self._node.get_logger().error(self.problem)
             self._wait(AGAIN)
             return
         self._reminder.cancel()
+
+
+def as_text(description: str) -> str:
+    """What arrived as a URDF, such that it is never taken for the name of a file."""
+    return description if is_text(description) else f"<{description}"

@@ -12,7 +12,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.plant import nominal_dynamics, per_joint
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.simulated_robot import BANDWIDTH, EFFORT, MODES, POSITION, SensorStream, SimulatedRobot
+from robot_dyn_id.simulated_robot import BANDWIDTH, EFFORT, FASTEST, MODES, POSITION, SensorStream, SimulatedRobot
 from robot_dyn_id.simulation import Sensors
 
 URDF, PARAMETERS = "urdf", "parameters"
@@ -46,7 +46,7 @@ class SimulatorSettings:
         "effort_timeout: a controller on a busy computer loses time, not the robot; 0: time waits for nobody",
         "s", 0.0)  # fmt: skip
     brakes: bool = ros_parameter(False, "In effort control the joints stand still until the first effort command")
-    rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, 10_000.0)
+    rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, FASTEST)
     publish_rate: float = ros_parameter(1000.0, "Joint states per second, a whole fraction of the rate", "Hz", 1.0)
     effort_noise: tuple[float, ...] = ros_parameter((), "Standard deviation of all joints or each", "N m or N", 0.0)
     effort_correlation_time: float = ros_parameter(0.0, "Correlation time of the effort noise", "s", 0.0)
