@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -103,11 +103,11 @@ class DesignSettings:
     @property
     def effort(self) -> Effort:
         """How much is spent on the search."""
-        known = [item.name for item in fields(Effort)]
+        hints = get_type_hints(Effort)
         for key in self.search:
-            if key not in known:
-                raise UsageError(f"search: unknown key {key!r}; {suggestion(key, known)}")
-        return Effort(**self.search)
+            if key not in hints:
+                raise UsageError(f"search: unknown key {key!r}; {suggestion(key, list(hints))}")
+        return Effort(**{key: _value(f"search: {key}", value, hints[key]) for key, value in self.search.items()})
 
 
 def design_settings(**keys: Any) -> DesignSettings:

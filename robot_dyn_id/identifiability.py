@@ -14,7 +14,7 @@ from robot_dyn_id.regressor import Regressor
 SAMPLES = 40
 """Random states that a column is looked at in."""
 
-STRUCTURAL, GOOD = "structural", "good"
+STRUCTURAL, GOOD, LEFT_OUT = "structural", "good", "left out"
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,10 @@ class Identifiability:
 
     Attributes:
         name: of the parameter.
-        status: `structural`: no motion tells it (on its own); `not excited`, `weak`, `good`: of these data.
+        status: `structural`: no motion tells it (on its own); `not excited`, `weak`, `good`: of these data; `left
+            out`: not essential, and taken for zero.
         base: the base parameter that it is known in, as an expression; empty: no torque depends on it.
-        advice: the motion that would help, for what is not excited or weak; empty otherwise.
+        advice: the motion that would help, for what is not good; empty otherwise.
     """
 
     name: str
@@ -41,11 +42,11 @@ def identifiability(
 
     Args:
         regressor: robot and terms.
-        base: its base parameters, or the essential ones of them.
-        names: of base parameters.
+        base: its base parameters.
+        names: of those that were estimated: all, or the essential ones.
         status: of those, as in a `ParameterSet`.
     """
-    known = dict(zip(names, status, strict=True))
+    known = dict.fromkeys(base.names, LEFT_OUT) | dict(zip(names, status, strict=True))
     asked = [int(i) for i, name in zip(base.independent, base.names, strict=True) if known[name] != GOOD]
     advice = dict(zip([regressor.names[i] for i in asked], motions_that_help(regressor, asked), strict=True))
     alone = np.count_nonzero(base.mapping, axis=1) == 1

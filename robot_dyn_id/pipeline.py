@@ -178,7 +178,8 @@ def identify(
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = known_before(settings, regressor, base)
     problem = linear_problem(regressor, base.independent, walk, plan, prior)
-    base, estimate, reduction = estimated(problem, base, settings, progress)
+    whole = base
+    base, estimate, reduction = estimated(problem, whole, settings, progress)
     regressor = estimate.regressor or regressor
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
     warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
@@ -207,7 +208,7 @@ def identify(
     )
     free_nrmse = _without_bounds(regressor, base.independent, estimate, held_out, settings, plan)
     sources = tuple(recording.source for recording in held_out)
-    told_of = identifiability(regressor, base, parameters.names, parameters.status)
+    told_of = identifiability(regressor, whole, parameters.names, parameters.status)
     rows = estimate.rows, dropped
     return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
 

@@ -164,8 +164,13 @@ class Regressor:
         signals = {} if motion.temperature is None else {"temperature": motion.temperature}
         if any(group.term.signal == "load" for group in self.term_groups):
             steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
-            signals["load"] = Regressor(self.model).torque(steady, self.model.inertial_parameters)
+            signals["load"] = self._bodies.torque(steady, self.model.inertial_parameters)
         return signals
+
+    @cached_property
+    def _bodies(self) -> Regressor:
+        """Of the bodies alone."""
+        return Regressor(self.model)
 
     def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Motion of all moving bodies, followers included, shape (b, N) each."""

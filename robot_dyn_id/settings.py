@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators import Estimator, WeightedLeastSquares
+from robot_dyn_id.estimators import PRIOR_USERS, Estimator, WeightedLeastSquares
 from robot_dyn_id.estimators.bootstrap import check_draws
 from robot_dyn_id.estimators.essential import check_limit
 from robot_dyn_id.parameters import ParameterSet
@@ -70,7 +70,9 @@ class Settings:
         """
         refuse_overlaps(self.terms)
         if self.prior is not None and not self.estimator.uses_prior:
-            raise UsageError(f"estimator {self.estimator.name} uses no prior: use map, or leave the prior out")
+            raise UsageError(
+                f"estimator {self.estimator.name} uses no prior: use {PRIOR_USERS}, or leave the prior out"
+            )
         for what, speed in (("all joints", self.reversal_speed), *self.reversal_speeds.items()):
             check_speed(speed, what)
         check_draws(self.bootstrap)

@@ -1,17 +1,19 @@
-"""What the executables of nodes call: a node that is asked to end while it still loads does so without a word."""
+"""What the executables of nodes call: a node that is asked to end does so at once, also while it still loads."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import signal
+import sys
+from typing import NoReturn
 
 INTERRUPTED = 130
 """Exit code of a process that Ctrl-C has ended, by custom of the shells."""
 
 
-def start(module: str) -> int:
-    """Load a node and run it; the exit code of its process.
+def start(module: str) -> NoReturn:
+    """Load a node, run it, and end the process with its exit code.
 
     Loading takes a second, in which Ctrl-C would otherwise end amid some import with a traceback. There is nothing yet
     that would have to come to rest. Once it runs, `nodes.running` takes the signals.
@@ -20,4 +22,8 @@ def start(module: str) -> int:
         module: its name, such as `robot_dyn_id.nodes.monitor`.
     """
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
-    return int(importlib.import_module(module).main())
+    code = int(importlib.import_module(module).main())
+    # Only memory is left to be given back, which takes seconds on a busy computer; `ros2 launch` kills after five.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

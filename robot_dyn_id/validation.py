@@ -269,8 +269,8 @@ def judge(
     unsure = [(j.name, j.own_nrmse) for j in held_out.joints if j.own_nrmse > limit.own_nrmse]
     if unsure:
         told = ", ".join(f"{name} {share:.0%}" for name, share in unsure)
-        suspect.append(f"outside the training excitation: errors of the parameters alone make the torque uncertain by, "
-                       f"joint {told}; train on such motion")  # fmt: skip
+        suspect.append(f"errors of the parameters alone make the torque of this motion uncertain by, joint {told}; "
+                       f"train longer, or on such motion")  # fmt: skip
     if held_out.slow:
         told = ", ".join(f"{name} {share:.0%}" for name, share in held_out.slow)
         suspect.append(f"the held-out motion is weak, and its error says little: of the trained top speed it reaches, "

@@ -10,7 +10,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import count_of, print_essential, print_evaluation, print_price
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators import ESTIMATORS
+from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
 from robot_dyn_id.offline import PAGE, PARAMETERS, identify_recordings, open_all
 from robot_dyn_id.terms.friction import FRICTION
@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--cutoff", type=float, metavar="HZ", help="zero-phase low-pass (default: from the data)")
     parser.add_argument("--estimator", choices=list(ESTIMATORS), help="default: weighted")
-    parser.add_argument("--prior", metavar="FILE", help="earlier parameters.yaml for map (default: the URDF)")
+    parser.add_argument(
+        "--prior", metavar="FILE", help=f"earlier parameters.yaml for {PRIOR_USERS} (default: the URDF)"
+    )
     parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
     parser.add_argument("--essential", nargs="?", type=float, const=LIMIT, metavar="SHARE",
                         help=f"leave out parameters that are less certain than this (default: {LIMIT})")  # fmt: skip

@@ -49,8 +49,12 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 """Estimators by the name that configurations use."""
 
+PRIOR_USERS = ", ".join(name for name, estimator in ESTIMATORS.items() if estimator.uses_prior)
+"""Names of those that use a prior."""
+
 __all__ = [
     "ESTIMATORS",
+    "PRIOR_USERS",
     "ClosedLoopOutputError",
     "Consistent",
     "Estimate",
