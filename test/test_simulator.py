@@ -148,7 +148,7 @@ def test_efforts_are_followed_and_wrong_ones_refused(world):
 
 
 def test_time_waits_for_effort_commands_but_not_forever(world):
-    arm = Commander(world, control="effort", clock="true", effort_wait="0.01", effort_timeout="1.0")
+    arm = Commander(world, control="effort", clock="true", effort_wait="0.01")
     stamp = lambda: seconds(arm.states[-1].header.stamp)  # noqa: E731
     world.until(lambda: stamp() > 0.05, what="time goes on before the first command")
     for _ in range(3):

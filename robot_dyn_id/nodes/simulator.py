@@ -43,6 +43,9 @@ BATCH = 0.005
 SHORTEST = 1e-3
 """Shortest period of the timer [s]: faster robots do several ticks each time."""
 
+GONE = 10.0
+"""Time by the computer's clock after which simulated time does not wait for the next effort command any more [s]."""
+
 REPORTS = 10
 """Looks at the state of the robot per second of its own time."""
 
@@ -184,7 +187,7 @@ class Simulator(RobotNode):
         assert self._robot is not None
         if not self._wait < self._robot.command_age < math.inf:
             return False
-        return bool(time.monotonic() - self._commanded < self.settings.effort_timeout)
+        return time.monotonic() - self._commanded < GONE
 
     @property
     def _begun(self) -> int:

@@ -42,8 +42,8 @@ class SimulatorSettings:
     effort_timeout: float = ros_parameter(0.1, "Age at which an effort command gives way to zero", "s", 0.001)
     effort_wait: float = ros_parameter(
         0.0,
-        "With `clock`, time stands still while the newest effort command is older than this, for at most "
-        "effort_timeout: a controller on a busy computer loses time, not the robot; 0: time waits for nobody",
+        "With `clock`, time stands still while the newest effort command is older than this, for at most 10 s: a "
+        "controller on a busy computer loses time, not the robot; 0: time waits for nobody",
         "s", 0.0)  # fmt: skip
     brakes: bool = ros_parameter(False, "In effort control the joints stand still until the first effort command")
     rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, FASTEST)
