@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ STOPPING = 0.1
 
 JUMP = 0.1
 """Farthest distance [rad or m] at which a trajectory may begin from the setpoint of the moment."""
+
+SOON = 0.1
+"""A first point farther in the future [s] is led to; one that comes sooner is where the trajectory is now."""
+
+BLENDING = 0.5
+"""Time in which the distance at which a trajectory begins is made up for [s]."""
 
 
 class Setpoint(NamedTuple):
@@ -166,9 +173,17 @@ class TrajectoryTracker:
         self._knots: list[list[Array]] = []
         self._segment, self._coefficients = -1, np.zeros((6, len(q)))
         self._end = np.array(q, dtype=np.float64)
+        self._begun, self._gap = -math.inf, np.zeros((6, len(q)))
 
     def setpoint(self, now: float) -> Setpoint:
         """The setpoint at a time [s]."""
+        along, since = self._along(now), now - self._begun
+        if since >= BLENDING:
+            return along
+        return Setpoint(*(a + b for a, b in zip(along, evaluate(self._gap, since), strict=True)))
+
+    def _along(self, now: float) -> Setpoint:
+        """Where the trajectory is."""
         segment = bisect_right(self._times, now) - 1
         if not 0 <= segment < len(self._times) - 1:
             return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
@@ -182,7 +197,7 @@ class TrajectoryTracker:
 
     def resting(self, now: float) -> bool:
         """Whether the trajectory has come to its end."""
-        return not self._times or now >= self._times[-1]
+        return not self._times or now >= max(self._times[-1], self._begun + BLENDING)
 
     def hold(self, now: float) -> None:
         """Come to rest within `STOPPING`, where a constant deceleration ends."""
@@ -193,7 +208,9 @@ class TrajectoryTracker:
     def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
         """Leave what was followed for a new trajectory, from its time `now` on; it ends at rest.
 
-        Before its first point the way leads there from the setpoint of the moment.
+        A first point that is more than `SOON` away is led to from the setpoint of the moment. Otherwise it begins at
+        once, and the distance from the setpoint, as an arm that hangs a little below it has, is made up for on the way:
+        a jump would be a blow.
 
         Args:
             waypoints: the trajectory.
@@ -201,19 +218,21 @@ class TrajectoryTracker:
             now: the time [s].
 
         Raises:
-            InputError: it is over already, or at `now` it is farther than `JUMP` from the setpoint.
+            InputError: it is over already, or begins farther than `JUMP` from the setpoint.
         """
         times = (start + waypoints.t).tolist()
         knots = [waypoints.point(number) for number in range(len(times))]
         here = self.setpoint(now)
-        if times[0] > now:
+        lead = times[0] - now
+        if lead > 0.0:
             times.insert(0, now)
-            knots.insert(0, list(here))
+            knots.insert(0, list(here) if lead > SOON else _before(knots[0], lead))
         elif times[-1] < now:
             raise InputError(f"its last point is {now - times[-1]:.3g} s in the past")
         new = TrajectoryTracker(knots[-1][0])
         new._replace(times, knots)
-        distance = np.abs(new.setpoint(now).q - here.q)
+        gap = here.q - new.setpoint(now).q
+        distance = np.abs(gap)
         if distance.max() > JUMP:
             joint = int(np.argmax(distance))
             raise InputError(
@@ -221,6 +240,16 @@ class TrajectoryTracker:
                 "let its first point be where the robot stands, or give it time to get there"
             )
         self._replace(times, knots)
+        if distance.any():
+            still = np.zeros_like(gap)
+            self._begun, self._gap = now, polynomial(BLENDING, [gap, still, still], [still] * 3)
 
     def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
         self._times, self._knots, self._segment, self._end = times, knots, -1, knots[-1][0]
+        self._begun = -math.inf
+
+
+def _before(point: Sequence[Array], lead: float) -> list[Array]:
+    """A point of a trajectory `lead` [s] earlier, with as many derivatives: its acceleration taken for constant."""
+    powers = (-lead) ** np.arange(len(point)) / (1.0, 1.0, 2.0)[: len(point)]
+    return [np.tensordot(powers[: len(point) - k], np.array(point[k:]), 1) for k in range(len(point))]

@@ -121,7 +121,7 @@ def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
 def test_motors_at_their_limits_do_not_wind_up():
     """A step that no motor can follow: it arrives all the same, without a long overshoot."""
     made = robot()
-    jump = Waypoints(np.array([0.05]), START[None, :] + [[0.6, 0, 0, 0, 0, 0, 0]])
+    jump = Waypoints(np.array([0.11]), START[None, :] + [[0.6, 0, 0, 0, 0, 0, 0]])
     made.tracker.follow(jump, 0.0, 0.0)
     way = np.array([made.tick()[0][0] for _ in range(2000)]) - START[0]
     assert way.max() < 1.0

@@ -77,6 +77,25 @@ def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
     assert tracker.resting(1.23)
 
 
+@pytest.mark.parametrize("lead", [-0.02, 0.0, 0.005, 0.09])
+def test_a_trajectory_that_begins_beside_the_setpoint_is_joined_without_a_blow(lead):
+    """An arm under a weak controller hangs below its setpoint; who moves it begins where it hangs."""
+    hangs = np.array([0.06, -0.04])
+    tracker = TrajectoryTracker(hangs)
+    t = np.arange(0.0, 2.0, 0.01)
+    s = t / t[-1]
+    q = np.outer(10 * s**3 - 15 * s**4 + 6 * s**5, [0.3, 0.2])
+    dq, ddq = (np.gradient(q, t, axis=0), np.gradient(np.gradient(q, t, axis=0), t, axis=0))
+    tracker.follow(Waypoints(t, q, dq, ddq), 1.0 + lead, 1.0)
+    setpoints = [tracker.setpoint(1.0 + k) for k in np.arange(0.0, 1.0, 0.001)]
+    way, speed, acceleration = (np.array(values) for values in zip(*setpoints, strict=True))
+    assert np.allclose(way[0], hangs, atol=1e-3)
+    assert np.abs(np.diff(way, axis=0)).max() < 1e-3
+    assert np.abs(speed).max() < 0.6
+    assert np.abs(acceleration).max() < 3.0
+    assert np.allclose(tracker.setpoint(2.5).q, tracker._along(2.5).q, atol=1e-12), "joined after half a second"
+
+
 def test_points_may_differ_in_what_they_give():
     """A motion that ends in braking has accelerations only before it: quintic, then cubic, as ros2_control does."""
     t = np.linspace(0.0, 1.0, 11)
@@ -94,7 +113,7 @@ def test_points_may_differ_in_what_they_give():
 
 def test_a_trajectory_that_began_in_the_past_goes_on_where_it_is_now():
     t = np.linspace(0, 2, 41)
-    tracker = TrajectoryTracker(sine(0.52)[0])
+    tracker = TrajectoryTracker(sine(0.5)[0])
     tracker.follow(Waypoints.of(NAMES, NAMES, list(t), *(list(x) for x in sine(t))), 10.0, 10.5)
     assert np.allclose(tracker.setpoint(10.5).q, sine(0.5)[0], atol=1e-6)
     assert np.allclose(tracker.setpoint(11.0).dq, sine(1.0)[1], atol=1e-6)
@@ -145,6 +164,8 @@ def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
         tracker.follow(far, 1.0, 1.0)
     with pytest.raises(InputError, match=r"last point is 2 s in the past"):
         tracker.follow(far, -2.0, 1.0)
+    with pytest.raises(InputError, match="give it time to get there"):
+        tracker.follow(far, 1.05, 1.0)
     with pytest.raises(InputError, match=r"point 1: joint a at .* is beyond its limits -9 to 0"):
         Waypoints(np.array([0.0, 1.0]), np.array([[-1.0, 0], [0.5, 0]])).check_limits(
             NAMES, np.array([-9.0, -9]), np.array([0.0, 9])
