@@ -44,15 +44,28 @@ def test_a_prescribed_order_is_kept_and_what_cannot_be_solved_so_is_refused():
         (("a",), ("first",), ()), (("b",), ("second",), ("a",))
     ]  # fmt: skip
     assert plan.unidentifiable == ("c",)
+    assert "a prescribed order" in str(plan)
+    assert "not identified: c: not in the order" in str(plan)
     np.testing.assert_allclose(solve_steps(plan, GROUPS, data, 4).values[:3], TRUTH[:3])
     for wrong, words in (
         ([(["b"], ["second"])], "step 1: a is in its equations"),
         ([(["d"], ["first"])], "step 1: d is not there"),
         ([(["a"], ["fourth"])], "step 1: fourth is not there"),
         ([(["a", "b"], ["first"])], "step 1, a, b: rank 2 of 3"),
+        ([(["a", "a"], ["first"])], "a is in the order twice"),
+        ([*order, (["a"], ["first"])], "a is in the order twice"),
     ):
         with pytest.raises(UsageError, match=words):
             prescribed_plan(GROUPS, data, 4, wrong)
+
+
+def test_a_step_of_a_prescribed_order_in_bad_condition_says_no_more_than_that():
+    pair = RNG.normal(size=(200, 1)) + [0.0, 0.01] * RNG.normal(size=(200, 2))
+    near = equations("both", [2, 3], rows=pair)
+    text = str(prescribed_plan(GROUPS[1:], [near], 4, [(["b", "c"], ["both"])]))
+    assert "condition of unit-norm columns above 10\n" in text + "\n"
+    assert "no data show less" not in text
+    assert "are split" not in text
 
 
 def test_what_no_data_tell_apart_is_named():

@@ -41,7 +41,7 @@ class Equations:
         family: equations of one family may be solved together where one alone is not enough.
         columns: the parameters that appear, shape (k,).
         triangle: upper triangular R of [W z], shape (<= k + 1, k + 1).
-        count: number of rows.
+        count: number of rows that count; see `share` in `of`.
     """
 
     name: str

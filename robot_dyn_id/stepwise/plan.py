@@ -51,31 +51,37 @@ class Plan:
 
     Attributes:
         steps: in order.
-        unidentifiable: groups that none of the data show, alone or with what is known.
+        unidentifiable: groups that none of the data show, alone or with what is known; those that a prescribed order
+            leaves out.
         limit: the greatest condition number of groups that are not split.
         scaling: of that condition number, one of `SCALINGS`.
+        prescribed: whether somebody has decided upon the order; nothing was split then.
     """
 
     steps: tuple[Step, ...]
     unidentifiable: tuple[str, ...]
     limit: float
     scaling: str
+    prescribed: bool = False
 
     def __str__(self) -> str:
         """Why each group stands where it stands."""
         what = "unit-norm columns" if self.scaling == "columns" else "raw columns"
-        lines = [f"groups are split where the rank is deficient or the condition of {what} is above {self.limit:g}"]
+        rule = f"groups are split where the rank is deficient or the condition of {what} is above {self.limit:g}"
+        lines = ["a prescribed order" if self.prescribed else rule]
         for number, step in enumerate(self.steps, 1):
             lines.append(f"{number}. {', '.join(step.groups)}")
             lines.append(f"     from {'; '.join(step.equations)}: {step.observability}")
             if step.known:
                 lines.append(f"     known by then: {', '.join(step.known)}")
             if not step.within:
-                lines.append(f"     above {self.limit:g}, but no data show less in a better condition")
+                forced = "" if self.prescribed else ", but no data show less in a better condition"
+                lines.append(f"     condition of {what} above {self.limit:g}{forced}")
             if step.instead:
                 lines.append(f"     not together with more: {step.instead}")
         if self.unidentifiable:
-            lines.append(f"not identified: {', '.join(self.unidentifiable)}: no data tell them apart")
+            why = "not in the order" if self.prescribed else "no data tell them apart"
+            lines.append(f"not identified: {', '.join(self.unidentifiable)}: {why}")
         return "\n".join(lines)
 
 
@@ -157,12 +163,16 @@ def prescribed_plan(
         scaling: of that condition number.
 
     Raises:
-        UsageError: a group or an equation that is not there, a group that is not known when a step needs it, a step
-            that is rank-deficient; and as in `plan_steps`.
+        UsageError: a group or an equation that is not there, a group that is identified twice or not known when a step
+            needs it, a step that is rank-deficient; and as in `plan_steps`.
     """
     _check(groups, [equations], limit, scaling)
     shown, known, steps = _shown(groups, [equations]), frozenset[int](), []
     names_of = [[group.name for group in groups], [one.name for one in equations]]
+    every = [name for chosen, _ in order for name in chosen]
+    twice = [name for place, name in enumerate(every) if name in every[:place]]
+    if twice:
+        raise UsageError(f"{twice[0]} is in the order twice: keep the step that is to identify it")
     for number, chosen in enumerate(order, 1):
         for names, there in zip(chosen, names_of, strict=True):
             if not set(names) <= set(there):
@@ -178,7 +188,7 @@ def prescribed_plan(
         steps.append(_step(groups, equations, shown, [taken], taken, within))
         known |= taken.groups
     left = sorted(frozenset(range(len(groups))) - known)
-    return Plan(tuple(steps), tuple(groups[g].name for g in left), limit, scaling)
+    return Plan(tuple(steps), tuple(groups[g].name for g in left), limit, scaling, prescribed=True)
 
 
 def _shown(groups: Sequence[Group], draws: Sequence[Sequence[Equations]]) -> list[frozenset[int]]:
