@@ -24,6 +24,7 @@ from robot_dyn_id.configuration_values import (
 )
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
+from robot_dyn_id.flexible_settings import FlexibleSettings, flexible_settings
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.settings import VELOCITIES, Settings
@@ -89,6 +90,7 @@ class Configuration:
         bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
         thresholds: of the verdict.
         ignore: health checks to overrule.
+        flexible: the flexible joints and what was recorded of them, for `robot-dyn-id flexible`.
     """
 
     joints: Mapping[str, JointConfiguration] = field(default_factory=dict)
@@ -110,6 +112,7 @@ class Configuration:
     bootstrap: int = 0
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
+    flexible: FlexibleSettings | None = None
 
     @property
     def drives(self) -> dict[str, Drive]:
@@ -175,6 +178,7 @@ def parse_configuration(content: Any) -> Configuration:
         "bootstrap": integer,
         "thresholds": lambda value, key: Thresholds(**numbers(value, key, [f.name for f in fields(Thresholds)])),
         "ignore": lambda value, key: tuple(one_of(v, key, CHECKS) for v in texts(value, key)),
+        "flexible": flexible_settings,
     }
     configuration = Configuration(**{key: readers[key](value, key) for key, value in given.items()})
     for name in configuration.held:

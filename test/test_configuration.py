@@ -7,6 +7,8 @@ import pytest
 from robot_dyn_id.configuration import Configuration, JointConfiguration, parse_configuration, read_configuration
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.flexible import FlexibleJoint
+from robot_dyn_id.flexible_settings import ExperimentSettings, FlexibleSettings
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.terms import Coulomb, Coupling, ImprovedStribeck, Offset, RotorInertia, Viscous
@@ -41,6 +43,13 @@ bootstrap: 50
 thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
 ignore: [sign, degrees]
+flexible:
+  joints: {elbow: {ratio: -101, torque_sensor: false, torque_constant: 0.1}, shoulder: {ratio: 50}}
+  smoothing_width: 0.002
+  limit: .inf
+  scaling: none
+  motor_topic: /motors
+  experiments: {poses.csv: {static: true}, both.npz: {periodic: true, moving: [elbow]}}
 """
 
 
@@ -75,6 +84,18 @@ def test_every_key_arrives(tmp_path):
         bootstrap=50,
         thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
         ignore=("sign", "degrees"),
+        flexible=FlexibleSettings(
+            joints=(FlexibleJoint("elbow", -101.0, False), FlexibleJoint("shoulder", 50.0)),
+            torque_constants={"elbow": 0.1},
+            smoothing_width=0.002,
+            limit=float("inf"),
+            scaling="none",
+            motor_topic="/motors",
+            experiments={
+                "poses.csv": ExperimentSettings(static=True),
+                "both.npz": ExperimentSettings(periodic=True, moving=("elbow",)),
+            },
+        ),
     )
     default = Configuration()
     shown = [f.name for f in fields(default) if f.name != "prior"]  # a file: see test_prior
@@ -136,6 +157,17 @@ WRONG = {
     "velocity: measured": "velocity: unknown value 'measured'",
     "pivots: rre": "pivots: unknown value 'rre'; did you mean 'rref'?",
     "ignore: [signs]": "ignore: unknown value 'signs'; did you mean 'sign'?",
+    "flexible: {joint: {a: {ratio: 1}}}": "flexible: unknown key 'joint'; did you mean 'joints'?",
+    "flexible: {joints: {a: {ration: 1}}}": "flexible.joints.a: unknown key 'ration'; did you mean 'ratio'?",
+    "flexible: {joints: {a: {torque_sensor: true}}}": "flexible.joints.a: ratio must be given",
+    "flexible: {joints: {a: {ratio: 0}}}": "flexible.joints: joint a: the gear ratio must be a number other than 0",
+    "flexible: {joints: {a: {ratio: 1, torque_constant: 0}}}": "flexible.joints.a: torque_constant must be",
+    "flexible: {smoothing_width: 1}": "flexible: joints must be given",
+    "flexible: {joints: {a: {ratio: 1}}, smoothing_width: -1}": "flexible.smoothing_width must be 0 or positive",
+    "flexible: {joints: {a: {ratio: 1}}, limit: 0.5}": "flexible.limit must be 1 or more",
+    "flexible: {joints: {a: {ratio: 1}}, scaling: row}": "flexible.scaling: unknown value 'row'",
+    "flexible: {joints: {a: {ratio: 1}}, experiments: {b.npz: {static: 1}}}": "experiments.b.npz.static: must be true",
+    "flexible: {joints: {a: {ratio: 1}}, experiments: {b.npz: {static: true, periodic: true}}}": "experiments.b.npz: an",
     # wrong types
     "[1, 2]": "the configuration: must be keys and values, not [1, 2]",
     "just text": "must be keys and values, not 'just text'",

@@ -13,12 +13,16 @@ from robot_dyn_id.flexible import (
     FlexibleJoint,
     FlexibleModel,
     FlexiblePlant,
+    agreements,
     identify_flexible,
+    least_experiments,
+    overall,
     pseudo_observations,
     pseudo_plan,
 )
-from robot_dyn_id.flexible.experiment import equations
-from robot_dyn_id.papers.flexible2r_arm import RATIO, arm, experiments, noisy, true_values
+from robot_dyn_id.flexible.experiment import TooSlow, equations, rows_per_second
+from robot_dyn_id.flexible.rows import rows_of
+from robot_dyn_id.papers.flexible2r_arm import RATIO, arm, experiments, motion_of, noisy, true_values
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
@@ -108,6 +112,7 @@ def test_plan_before_any_data_splits_the_link_side():
     order = {group: number for number, step in enumerate(plan.steps) for group in step.groups}
     assert order["gravity of joint2"] < order["gravity of joint1"] < order["inertia of joint1"]
     assert order["offset of joint1"] < order["spring of joint1"]
+    assert least_experiments(MODEL) == ("all joints moving",)
 
 
 @pytest.mark.parametrize("limit", [10.0, np.inf])
@@ -190,6 +195,89 @@ def test_slow_samples_and_their_neighbours_count_as_nothing():
         np.abs(shaken.dq[0]) < 2 * sigma
     ].any()
     assert rough.steady(rough.q[0], shaken.q[0], shaken.dq[0], 0.0, low_pass).mean() > 0.9
+
+
+@pytest.fixture(scope="module")
+def followed():
+    """Motion of both joints that the links follow exactly, one period at 5 kHz: longer than a block of samples."""
+    smooth = arm(0.02)
+    return smooth, FlexiblePlant(smooth, true_values(smooth)).along("both", motion_of(JOINTS), 5.0, 5000.0)
+
+
+def test_links_that_follow_exactly_fulfil_the_equations_of_the_model(followed):
+    """Every equation of the model, sample by sample, at states whose derivatives are the motion's own."""
+    smooth, both = followed
+    truth, t = true_values(smooth), np.arange(25000) / 5000.0
+    motion = Motion(*motion_of(JOINTS).evaluate(t)[:3])
+    np.testing.assert_array_equal(both.q, motion.q)
+    states = replace(both.states(LowPass(50.0)), link=motion)
+    rows = {f"{row.kind} of {row.joint}": row for row in rows_of(smooth, states)}
+    assert set(rows) == {f"{kind} of {name}" for kind in ("link", "spring", "motor") for name in JOINTS}
+    for name in ("link of joint1", "link of joint2"):
+        np.testing.assert_allclose(rows[name].rows @ truth, rows[name].target, atol=1e-9)
+    for name in ("spring of joint1", "spring of joint2"):  # the motor's angle is filtered: behind the reversals
+        np.testing.assert_allclose(rows[name].rows @ truth, rows[name].target, atol=5e-2)
+
+
+def test_blocks_of_samples_are_the_whole(followed):
+    """Against filters of all samples at once."""
+    smooth, both = followed
+    low_pass, size = LowPass(8.0), len(smooth.names)
+    found = {one.name: one for one in equations(smooth, both, low_pass)}
+    stride = round(both.rate / rows_per_second(low_pass))
+    for row in rows_of(smooth, both.states(low_pass)):
+        if row.kind == "spring":
+            whole = both.low_passed(np.column_stack([row.rows, row.target]).T, low_pass)[:, ::stride]
+            one = found[f"both: spring of {row.joint}"]
+            triangle = one.spread(size)
+            expected = whole @ whole.T
+            np.testing.assert_allclose(triangle.T @ triangle, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+            assert one.count == whole.shape[1]
+
+
+def test_a_motion_that_rests_at_neither_end_is_not_biased_by_the_ends(followed):
+    """From 1 to 3.1 s without noise; with all samples the inertias would be wrong by more than their size."""
+    smooth, both = followed
+    truth, part = true_values(smooth), slice(5000, 15500, 10)
+    sides = {side: getattr(both, side)[:, part] for side in ("q", "tau", "motor_q", "motor_tau")}
+    cut = replace(both, **sides, rate=500.0, periodic=False)
+    poses = FlexiblePlant(smooth, truth).poses("poses", np.random.default_rng(1).uniform(0.6, 1.6, (2, 20)))
+    result = identify_flexible(smooth, [poses, cut])
+    np.testing.assert_allclose(result.solution.values, truth, rtol=1e-3, atol=1e-6)
+    assert not result.unidentified
+    assert max(one.nrmse for one in result.fit) < 1e-4
+    with pytest.raises(InputError, match=r"0\.06 s are too short for a low-pass of 8 Hz"):
+        equations(smooth, replace(cut, **{k: v[:, :30] for k, v in sides.items()}), LowPass(8.0))
+
+
+def test_agreement_is_the_share_of_the_torque_that_is_wrong(followed):
+    smooth, both = followed
+    found, truth = equations(smooth, both, LowPass(8.0)), true_values(smooth)
+    assert max(one.nrmse for one in agreements(smooth, found, truth)) < 1e-3
+    soft = truth.copy()
+    soft[smooth.names.index("K1")] /= 2.0
+    wrong = {one.equation: one for one in agreements(smooth, found, soft)}
+    assert wrong["both: spring of joint1"].nrmse == pytest.approx(0.5, abs=0.05)
+    assert wrong["both: spring of joint2"].nrmse < 1e-3
+    assert overall(list(wrong.values()), "spring") < 0.5
+    unknown = np.where(np.array(smooth.names) == "K1", np.nan, truth)
+    blind = {one.equation: one for one in agreements(smooth, found, unknown)}
+    assert np.isnan(blind["both: spring of joint1"].nrmse)
+    assert blind["both: motor of joint1"].nrmse < 1e-3
+
+
+def test_the_speed_that_was_needed_is_told_for_every_equation(followed):
+    smooth, both = followed
+    slow = []
+    lazy = replace(both, q=0.5 + 1e-3 * (both.q - 0.5), motor_q=50.0 + 1e-3 * (both.motor_q - 50.0), name="lazy")
+    assert {one.name for one in equations(smooth, lazy, LowPass(8.0), slow)} == {f"lazy: spring of {j}" for j in JOINTS}
+    assert [one.group for one in slow] == [f"{kind} of {name}" for kind in ("friction", "motor") for name in JOINTS]
+    link, motor = slow[0], slow[2]
+    assert isinstance(link, TooSlow)
+    assert link.fastest < link.width == pytest.approx(0.06)
+    assert motor.width == pytest.approx(0.06 * RATIO)
+    with pytest.raises(InputError, match=r"every motion is too slow.*lazy: link of joint1 reaches .*smoothing widths"):
+        identify_flexible(smooth, [replace(lazy, motor_q=None)])
 
 
 def test_joints_that_stand_give_no_equations():

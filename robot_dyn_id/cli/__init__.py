@@ -21,6 +21,7 @@ VERBS = {
     "validate": "judge an identified model on another recording",
     "payload": "mass, centre and inertia of what an arm carries",
     "gains": "gains of the drives from currents with and without a known payload",
+    "flexible": "identify an arm with flexible joints: links, springs and motors",
     "base": "the minimal (base) parameter set of a robot",
     "reproduce": "a published identification, its figures beside ours",
     "bench": "measure speed against peers in the same run",

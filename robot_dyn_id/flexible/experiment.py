@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
+from robot_dyn_id.base_parameters import Integers
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.flexible.model import MOTOR, MOTOR_OFFSET, SPRING, FlexibleModel
+from robot_dyn_id.flexible.model import FlexibleModel
+from robot_dyn_id.flexible.rows import JointRows, States, rows_of
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass, derivative
+from robot_dyn_id.signals.processing import EDGE
 from robot_dyn_id.signals.reversals import SIGMAS, noise_left
 from robot_dyn_id.stepwise import Equations
-from robot_dyn_id.terms.sign import sign
 
 DETAIL = 4.0
 """Positions are low-passed so many times less than the rows: columns are products of them, made before the rows are
@@ -24,6 +27,9 @@ filtered together with their torques."""
 
 WIDTHS = 3.0
 """Smoothing widths below which Coulomb friction depends on how fast a joint is: tanh(3) = 0.995."""
+
+BLOCK = 8192
+"""Samples whose columns are made at a time, so that memory does not grow with all of them."""
 
 DECAYED = math.log(100.0) / math.log(1e9)
 """Share of a filter's settling time after which a hundredth of a disturbance is left."""
@@ -37,23 +43,6 @@ def rows_per_second(low_pass: LowPass) -> float:
     """
     part = math.pi / (2 * low_pass.order)
     return 2.0 * low_pass.cutoff * part / math.sin(part) * (1.0 - 1.0 / (2 * low_pass.order))
-
-
-@dataclass(frozen=True)
-class States:
-    """N samples of motion and torque of n joints, f of which are flexible.
-
-    Attributes:
-        link: of the joints, shape (n, N).
-        tau: torque sensors, and efforts of the rigid joints [N m or N], shape (n, N); NaN rows where there is none.
-        motor: of the motors [rad], shape (f, N), or None.
-        motor_tau: their torques [N m], shape (f, N), or None.
-    """
-
-    link: Motion
-    tau: Array
-    motor: Motion | None = None
-    motor_tau: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -133,12 +122,33 @@ class Experiment:
             width: smoothing width of its Coulomb friction.
             low_pass: of the rows.
         """
-        fine = self._fine(low_pass)
-        noise = noise_left(np.asarray(np.mean((angle - smooth) ** 2)), fine.cutoff, self.rate, True)
-        slow = (np.abs(speed) <= max(WIDTHS * width, SIGMAS * float(noise))).astype(np.uint8)
-        reach = math.ceil(DECAYED * fine.settling * self.rate)
+        slow = (np.abs(speed) <= max(self.slowest(angle, smooth, width, low_pass))).astype(np.uint8)
+        reach = math.ceil(DECAYED * self._fine(low_pass).settling * self.rate)
         mixed = maximum_filter1d(slow, 2 * reach + 1, mode="wrap" if self.periodic else "nearest")
         return np.asarray(mixed == 0)
+
+    def slowest(self, angle: Array, smooth: Array, width: float, low_pass: LowPass) -> tuple[float, float]:
+        """Speeds below which the smoothing width and the velocity's noise decide about friction; see `steady`."""
+        cutoff = self._fine(low_pass).cutoff
+        noise = noise_left(np.asarray(np.mean((angle - smooth) ** 2)), cutoff, self.rate, True)
+        return WIDTHS * width, SIGMAS * float(noise)
+
+    def within(self, low_pass: LowPass) -> NDArray[np.bool_]:
+        """Samples at which the filter of the angles sees both sides, shape (N,).
+
+        Raises:
+            InputError: there are none.
+        """
+        inside = np.ones(self.q.shape[1], dtype=bool)
+        if self.rate > 0.0 and not self.periodic:
+            edge = math.ceil(EDGE / self._fine(low_pass).cutoff * self.rate)
+            if 2 * edge >= len(inside):
+                raise InputError(
+                    f"{self.name}: {len(inside) / self.rate:.3g} s are too short for a low-pass of "
+                    f"{low_pass.cutoff:g} Hz: record more than {2 * edge / self.rate:.3g} s"
+                )
+            inside[:edge] = inside[-edge:] = False
+        return inside
 
     def _fine(self, low_pass: LowPass) -> LowPass:
         """Of the positions."""
@@ -154,16 +164,86 @@ class Experiment:
         return Motion(smooth, first[:, 8:-8], derivative(first, self.rate)[:, 8:-8])
 
 
-def equations(model: FlexibleModel, experiment: Experiment, low_pass: LowPass) -> list[Equations]:
+@dataclass(frozen=True)
+class TooSlow:
+    """An equation that counts for nothing, as all of its samples are too slow for their friction to be known.
+
+    Attributes:
+        name: the equation.
+        group: the friction that it would have told of: `friction of joint1`, `motor of joint1`.
+        fastest: greatest speed of the joint or motor [rad/s or m/s].
+        width: speed below which the smoothing width decides [rad/s or m/s].
+        noise: speed below which the noise of the velocity decides [rad/s or m/s].
+    """
+
+    name: str
+    group: str
+    fastest: float
+    width: float
+    noise: float
+
+    def __str__(self) -> str:
+        """Which speed was needed, and why."""
+        return (
+            f"{self.name} reaches {self.fastest:.3g}/s, and must stay above {self.width:.3g}/s ({WIDTHS:g} smoothing "
+            f"widths) and {self.noise:.3g}/s ({SIGMAS:g} standard deviations of the velocity's noise) for long enough"
+        )
+
+
+def equations(
+    model: FlexibleModel, experiment: Experiment, low_pass: LowPass, too_slow: list[TooSlow] | None = None
+) -> list[Equations]:
     """The equations that an experiment gives, columns and torques filtered alike.
 
-    Samples whose friction nobody knows count as nothing on both sides before they are filtered: what is left of an
-    equation still holds; see `Experiment.steady`.
+    Samples whose friction nobody knows, and those at the ends where the filter of the angles sees one side only, count
+    as nothing on both sides before they are filtered: what is left of an equation still holds; see `Experiment.steady`.
+
+    Args:
+        model: the arm.
+        experiment: what was recorded of it.
+        low_pass: of the rows.
+        too_slow: equations that are left out since every sample is too slow are added to it.
 
     Raises:
-        InputError: arrays of another robot.
+        InputError: arrays of another robot, or a recording shorter than the filter's ends.
         UsageError: a cut-off too high for the rate.
     """
+    _check(model, experiment)
+    states, within, size = experiment.states(low_pass), experiment.within(low_pass), len(model.names)
+    found, counted = dict[str, Equations](), dict[str, NDArray[np.bool_]]()
+    for part, own in _blocks(experiment, low_pass):
+        for row in rows_of(model, states.take(part)):
+            name = f"{experiment.name}: {row.kind} of {row.joint}"
+            if name not in counted:
+                counted[name], slow = _counted(model, experiment, states, row, within, low_pass)
+                if slow is not None and too_slow is not None:
+                    too_slow.append(slow)
+            if counted[name].any():
+                rows, target = _filtered(experiment, row, counted[name][part], own, low_pass)
+                new = Equations.of(name, f"{experiment.name}: {row.kind}", rows, target)
+                found[name] = found[name].joined(new, size) if name in found else new
+    return [replace(one, count=max(1, round(counted[name].mean() * one.count))) for name, one in found.items()]
+
+
+def _blocks(experiment: Experiment, low_pass: LowPass) -> Iterator[tuple[Integers, Integers]]:
+    """Samples of a block with so many around it that filters have settled, and which of them become rows.
+
+    As many become rows as are independent behind the low-pass: see `rows_per_second`.
+    """
+    size = experiment.q.shape[1]
+    if experiment.rate == 0.0:
+        yield np.arange(size), np.arange(size)
+        return
+    stride = max(1, round(experiment.rate / rows_per_second(low_pass)))
+    margin = math.ceil(low_pass.settling * experiment.rate)
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
+        part = np.arange(start - margin, stop + margin)
+        part = part if experiment.periodic else part[(part >= 0) & (part < size)]
+        yield part % size, np.flatnonzero((part >= start) & (part < stop) & (part % stride == 0))
+
+
+def _check(model: FlexibleModel, experiment: Experiment) -> None:
     joints, flexible = len(model.model.joint_names), len(model.joints)
     motors = [x for x in (experiment.motor_q, experiment.motor_tau) if x is not None]
     if len(experiment.q) != joints or any(len(x) != flexible for x in motors):
@@ -171,116 +251,44 @@ def equations(model: FlexibleModel, experiment: Experiment, low_pass: LowPass) -
     unknown = [name for name in experiment.moving if name not in model.model.joint_names]
     if unknown:
         raise InputError(f"{experiment.name}: {unknown[0]} moves, but is no joint of {model.model.name}")
-    found, states = [], experiment.states(low_pass)
-    for row in rows_of(model, states):
-        if experiment.moving and row.joint not in experiment.moving:
-            continue
-        rows, target, share = row.rows, row.target, 1.0
-        if experiment.rate > 0.0:
-            counted = _counted(model, experiment, states, row, low_pass)
-            share = float(counted.mean())
-            both = experiment.low_passed((np.column_stack([rows, target]) * counted[:, None]).T, low_pass).T
-            both = both[:: max(1, round(experiment.rate / rows_per_second(low_pass)))]
-            rows, target = both[:, :-1], both[:, -1]
-        if share > 0.0:
-            name = f"{experiment.name}: {row.kind} of {row.joint}"
-            found.append(Equations.of(name, f"{experiment.name}: {row.kind}", rows, target, share))
-    return found
 
 
-@dataclass(frozen=True)
-class JointRows:
-    """One equation of one joint at N samples.
-
-    Attributes:
-        kind: link, spring or motor.
-        joint: the joint.
-        rows: of all p parameters, shape (N, p).
-        target: what is measured [N m or N], shape (N,).
-    """
-
-    kind: str
-    joint: str
-    rows: Array
-    target: Array
+def _filtered(
+    experiment: Experiment, row: JointRows, counted: NDArray[np.bool_], own: Integers, low_pass: LowPass
+) -> tuple[Array, Array]:
+    """Rows and target of a block through the low-pass, what does not count as zero; those that become rows."""
+    if experiment.rate == 0.0:
+        return row.rows, row.target
+    there = np.flatnonzero(row.rows.any(axis=0))
+    both = np.concatenate([row.rows[:, there].T, row.target[None]]) * counted
+    both = low_pass.apply(both, experiment.rate)[:, own]
+    rows = np.zeros((len(own), row.rows.shape[1]))
+    rows[:, there] = both[:-1].T
+    return rows, both[-1]
 
 
 def _counted(
-    model: FlexibleModel, experiment: Experiment, states: States, row: JointRows, low_pass: LowPass
-) -> NDArray[np.bool_]:
-    """Samples of an equation that count, shape (N,): those of springs all do."""
-    number, width = model.model.joint_names.index(row.joint), model.smoothing_width
-    if row.kind == "link":
-        return experiment.steady(experiment.q[number], states.link.q[number], states.link.dq[number], width, low_pass)
+    model: FlexibleModel,
+    experiment: Experiment,
+    states: States,
+    row: JointRows,
+    within: NDArray[np.bool_],
+    low_pass: LowPass,
+) -> tuple[NDArray[np.bool_], TooSlow | None]:
+    """Samples of an equation that count, shape (N,): whose friction is known, of springs all; and why none is."""
+    if experiment.moving and row.joint not in experiment.moving:
+        return np.zeros_like(within), None
+    if experiment.rate == 0.0 or row.kind == "spring":
+        return within, None
+    number, width, group = model.model.joint_names.index(row.joint), model.smoothing_width, "friction"
+    angle, motion, place = experiment.q, states.link, number
     if row.kind == "motor" and states.motor is not None and experiment.motor_q is not None:
-        place = model.numbers.index(number)
-        width *= abs(model.joints[place].ratio)
-        motor, speed = states.motor.q[place], states.motor.dq[place]
-        return experiment.steady(experiment.motor_q[place], motor, speed, width, low_pass)
-    return np.ones(len(row.target), dtype=bool)
-
-
-def rows_of(model: FlexibleModel, states: States) -> list[JointRows]:
-    """Every equation that the measured channels allow."""
-    found = _link_rows(model, states)
-    if states.motor is not None:
-        for place, joint in enumerate(model.joints):
-            if np.isfinite(states.motor.q[place]).all():
-                found += _motor_side(model, states, states.motor, place, joint.name)
-    return found
-
-
-def _link_rows(model: FlexibleModel, states: States) -> list[JointRows]:
-    dense = model.regressor.dense(states.link)[model.base.independent]
-    found = []
-    for number, joint in enumerate(model.model.joint_names):
-        rows = _empty(model, states)
-        rows[:, : len(dense)] = dense[:, number].T
-        if joint in model.sensed:
-            target = states.tau[number]
-        else:
-            place = model.numbers.index(number)
-            if states.motor is None or not np.isfinite(states.motor.q[place]).all():
-                continue
-            rows[:, model.columns(SPRING, joint)] = -_spring(model, states, states.motor, place)
-            target = np.zeros(len(rows))
-        if np.isfinite(target).all():
-            found.append(JointRows("link", joint, rows, target))
-    return found
-
-
-def _motor_side(model: FlexibleModel, states: States, motor: Motion, place: int, joint: str) -> list[JointRows]:
-    ratio, number = model.joints[place].ratio, model.numbers[place]
-    tau, found = states.tau[number], []
-    sensed = joint in model.sensed and bool(np.isfinite(tau).all())
-    if sensed:
-        rows = _empty(model, states)
-        rows[:, model.columns(SPRING, joint)] = _spring(model, states, motor, place)
-        rows[:, model.columns(("off",), joint)] = 1.0
-        found.append(JointRows("spring", joint, rows, tau))
-    torque = None if states.motor_tau is None else states.motor_tau[place]
-    if torque is not None and np.isfinite(torque).all() and _moves(motor.dq[place]):
-        rows = _empty(model, states)
-        friction = sign(motor.dq[place], abs(ratio) * model.smoothing_width)
-        rows[:, model.columns(MOTOR, joint)] = np.column_stack([motor.ddq[place], motor.dq[place], friction])
-        if sensed:
-            rows[:, model.columns((MOTOR_OFFSET,), joint)] = 1.0
-            torque = torque - tau / ratio
-        else:
-            rows[:, model.columns(SPRING, joint)] = _spring(model, states, motor, place) / ratio
-        found.append(JointRows("motor", joint, rows, torque))
-    return found
-
-
-def _spring(model: FlexibleModel, states: States, motor: Motion, place: int) -> Array:
-    """Columns of stiffness and preload, shape (N, 2)."""
-    deflection = motor.q[place] / model.joints[place].ratio - states.link.q[model.numbers[place]]
-    return np.column_stack([deflection, np.ones_like(deflection)])
-
-
-def _empty(model: FlexibleModel, states: States) -> Array:
-    return np.zeros((len(states.link), len(model.names)))
-
-
-def _moves(speed: Array) -> bool:
-    return bool(np.any(speed))
+        place, group = model.numbers.index(number), "motor"
+        angle, motion, width = experiment.motor_q, states.motor, width * abs(model.joints[place].ratio)
+    of_joint = angle[place], motion.q[place], motion.dq[place]
+    counted = within & experiment.steady(*of_joint, width, low_pass)
+    if counted.any():
+        return counted, None
+    fastest, speeds = float(np.abs(of_joint[2]).max()), experiment.slowest(*of_joint[:2], width, low_pass)
+    name = f"{experiment.name}: {row.kind} of {row.joint}"
+    return counted, TooSlow(name, f"{group} of {row.joint}", fastest, *speeds)

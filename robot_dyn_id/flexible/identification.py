@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,28 @@ import numpy as np
 from robot_dyn_id.base_parameters import random_motion
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.flexible.experiment import Experiment, States, equations, rows_of
+from robot_dyn_id.flexible.agreement import Agreement, agreements
+from robot_dyn_id.flexible.experiment import Experiment, TooSlow, equations
 from robot_dyn_id.flexible.model import FlexibleModel
+from robot_dyn_id.flexible.rows import States, rows_of
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.stepwise import LIMIT, SAMPLES, Equations, Plan, StepwiseSolution, plan_steps, solve_steps
+from robot_dyn_id.stepwise import (
+    LIMIT,
+    SAMPLES,
+    Equations,
+    Observability,
+    Plan,
+    StepwiseSolution,
+    plan_steps,
+    solve_steps,
+)
 
 DEFLECTION = 3e-3
 """Spread of the springs' deflections in pseudo-observations [rad or m]: raw condition numbers depend on it."""
+
+CUTOFF = 8.0
+"""Of the low-pass of columns and torques, where nothing else is asked for [Hz]."""
 
 SEEDS = 5
 """Draws of pseudo-observations."""
@@ -33,12 +47,16 @@ class FlexibleIdentification:
         expressions: what each is a combination of.
         units: units.
         solution: values, covariance and plan.
+        fit: how well they fulfil the equations that they were found from.
+        unidentified: why, by group that is not identified.
     """
 
     names: tuple[str, ...]
     expressions: tuple[str, ...]
     units: tuple[str, ...]
     solution: StepwiseSolution
+    fit: tuple[Agreement, ...]
+    unidentified: Mapping[str, str]
 
     def __str__(self) -> str:
         """The plan, then a line per parameter."""
@@ -62,24 +80,56 @@ def identify_flexible(
     Args:
         model: the arm.
         experiments: poses at rest, motions of single joints, motions of all: what there is.
-        low_pass: of columns and torques; 8 Hz by default.
+        low_pass: of columns and torques; `CUTOFF` by default.
         limit: greatest condition number of groups that are not split; infinite: all that can be is solved at once.
         scaling: of the condition number, `columns` (of unit norm) or `none`.
 
     Raises:
-        InputError: experiments of another robot, of the same name, or with nothing in them to identify from.
+        InputError: experiments of another robot, of the same name, all too slow for friction to be known, or with
+            nothing in them to identify from.
         UsageError: a cut-off too high for a rate, an unknown scaling.
     """
     names = [experiment.name for experiment in experiments]
     if len(set(names)) < len(names):
         raise InputError(f"experiments must have different names, not {', '.join(names)}")
-    low_pass = low_pass or LowPass(8.0)
-    found = [one for experiment in experiments for one in equations(model, experiment, low_pass)]
+    low_pass, too_slow = low_pass or LowPass(CUTOFF), list[TooSlow]()
+    found = [one for experiment in experiments for one in equations(model, experiment, low_pass, too_slow)]
     if not any(np.abs(one.triangle[:, -1]).max() > 0.0 for one in found):
-        raise InputError("no torque is measured: every experiment needs tau, or motor_q and motor_tau")
+        if too_slow:
+            raise InputError(f"every motion is too slow for its friction to be known: move faster, or give a smaller "
+                             f"smoothing_width or cutoff; {too_slow[0]}")  # fmt: skip
+        raise InputError(f"{', '.join(names)}: no torque is measured: give tau, or motor_q and motor_tau")
     plan = plan_steps(model.groups, [found], len(model.names), limit, scaling)
     solution = solve_steps(plan, model.groups, found, len(model.names))
-    return FlexibleIdentification(model.names, model.expressions, model.units, solution)
+    why = {group: _why(model, experiments, too_slow, group) for group in plan.unidentifiable}
+    fit = agreements(model, found, solution.values)
+    return FlexibleIdentification(model.names, model.expressions, model.units, solution, fit, why)
+
+
+def _why(model: FlexibleModel, experiments: Sequence[Experiment], too_slow: Sequence[TooSlow], group: str) -> str:
+    """Why a group of parameters is not identified."""
+    kind, _, joint = group.partition(" of ")
+    if kind in ("motor", "spring"):
+        place = [one.name for one in model.joints].index(joint)
+        if not _measured([one.motor_q for one in experiments], place):
+            return "the angle of its motor is not measured"
+        blind = joint not in model.sensed and "its spring's torque is known from nothing else: "
+        if (kind == "motor" or blind) and not _measured([one.motor_tau for one in experiments], place):
+            return f"{blind or ''}the torque of its motor is not measured"
+    elif joint in model.sensed:
+        place = model.model.joint_names.index(joint)
+        if not _measured([one.tau for one in experiments], place):
+            return "its torque is not measured"
+    if kind not in ("gravity", "offset", "spring") and not any(
+        one.rate > 0.0 and (not one.moving or joint in one.moving) for one in experiments
+    ):
+        return "it moves in no experiment"
+    slow = next((one for one in too_slow if one.group == group), None)
+    return f"too slow: {slow}" if slow else "the data do not tell it apart from the others"
+
+
+def _measured(channels: Sequence[Array | None], place: int) -> bool:
+    return any(values is not None and bool(np.isfinite(values[place]).all()) for values in channels)
 
 
 def pseudo_observations(
@@ -102,7 +152,7 @@ def pseudo_observations(
     deflection = DEFLECTION * rng.normal(size=(len(at), count))
     motor = Motion(ratio * (link.q[at] + deflection), ratio * link.dq[at], ratio * link.ddq[at])
     states = States(link, np.zeros_like(link.q), motor, np.zeros_like(motor.q))
-    name = "static" if moving is None else " and ".join(moving) + " moving"
+    name = _called(model, moving)
     return [
         Equations.of(f"{name}: {row.kind} of {row.joint}", f"{name}: {row.kind}", row.rows, row.target)
         for row in rows_of(model, states)
@@ -128,9 +178,44 @@ def random_states(model: FlexibleModel, moving: Sequence[str] | None, rng: np.ra
     )
 
 
+def _called(model: FlexibleModel, moving: Sequence[str] | None) -> str:
+    """What an experiment is called."""
+    if moving is None:
+        return "static"
+    everything = len(moving) == len(model.model.joint_names) > 1
+    return "all joints moving" if everything else f"{' and '.join(moving)} moving"
+
+
+def _kinds(model: FlexibleModel) -> list[Sequence[str] | None]:
+    """Poses at rest, motions of single joints, a motion of all: the joints that move."""
+    joints = model.model.joint_names
+    return [None, *([name] for name in joints), *([joints] if len(joints) > 1 else [])]
+
+
 def pseudo_plan(model: FlexibleModel, limit: float = LIMIT, scaling: str = "columns") -> Plan:
     """The plan that poses at rest, motions of single joints and motions of all joints would allow."""
-    joints = model.model.joint_names
-    kinds: list[Sequence[str] | None] = [None, *([name] for name in joints), *([joints] if len(joints) > 1 else [])]
+    kinds = _kinds(model)
     draws = [[one for kind in kinds for one in pseudo_observations(model, kind, seed)] for seed in range(SEEDS)]
     return plan_steps(model.groups, draws, len(model.names), limit, scaling)
+
+
+def least_experiments(model: FlexibleModel) -> tuple[str, ...]:
+    """Experiments of `pseudo_plan` that tell as many parameters as all of them do, none of which can be left out.
+
+    Others make the parameters more precise and the steps better conditioned. Motions of single joints are the first to
+    be left out, then poses.
+    """
+    kinds = _kinds(model)
+    rows = {_called(model, kind): [one.spread(len(model.names))[:, :-1] for one in pseudo_observations(model, kind)]
+            for kind in kinds}  # fmt: skip
+
+    def rank(names: Sequence[str]) -> int:
+        return Observability.of(np.concatenate([part for name in names for part in rows[name]])).rank
+
+    needed = list(rows)
+    static, alone = needed[0], needed[1:-1]
+    most = rank(needed)
+    for name in (*alone, static):
+        rest = [other for other in needed if other != name]
+        needed = rest if rank(rest) == most else needed
+    return tuple(needed)

@@ -11,7 +11,7 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design import Design
 from robot_dyn_id.flexible import Experiment, FlexibleModel
-from robot_dyn_id.flexible.experiment import rows_of
+from robot_dyn_id.flexible.rows import rows_of
 from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
 from robot_dyn_id.papers.flexible2r_arm import (
     LOW_PASS,

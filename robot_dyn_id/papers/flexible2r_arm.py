@@ -20,8 +20,9 @@ from robot_dyn_id.flexible import (
     identify_flexible,
     pseudo_observations,
 )
-from robot_dyn_id.flexible.experiment import JointRows, equations, rows_of
+from robot_dyn_id.flexible.experiment import equations
 from robot_dyn_id.flexible.identification import random_states
+from robot_dyn_id.flexible.rows import JointRows, rows_of
 from robot_dyn_id.papers.inputs import model_of, settings_of
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass
@@ -160,7 +161,7 @@ def _columns_of_filtered_angles(model: FlexibleModel, recorded: Experiment) -> l
     )
     q, tau = (recorded.low_passed(values, LOW_PASS) for values in (recorded.q, recorded.tau))
     smooth = replace(recorded, q=q, tau=tau, motor_q=motor_q, motor_tau=motor_tau)
-    return rows_of(model, smooth.states(LOW_PASS))
+    return list(rows_of(model, smooth.states(LOW_PASS)))
 
 
 def _filtered_columns(model: FlexibleModel, recorded: Experiment) -> list[JointRows]:

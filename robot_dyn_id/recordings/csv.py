@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dyn_id.dataset import Array, Chunk, columns_of
+from robot_dyn_id.recordings.npz import MOTOR
 from robot_dyn_id.recordings.reading import Unreadable, finite, reading, rechunk, sentences
 
 _TIME = "t"
@@ -102,14 +103,18 @@ class CsvRecording:
         return (*ignored, *sentences(self.counts, "row"))
 
 
-def open_recording(path: Path) -> CsvRecording:
+def open_recording(path: Path, side: str = "") -> CsvRecording:
     """Read a text table once, to find every fault before anything is computed.
+
+    Args:
+        path: of the file.
+        side: what the columns begin with: nothing, or `MOTOR` for those of the motors of flexible joints.
 
     Raises:
         InputError: no header, missing columns, or a line with too few cells or one that is no number.
     """
     with reading(path):
-        table = _table(path)
+        table = _table(path, side)
         rows = kept = 0
         for block in _blocks(path, table, table.joints):
             rows += len(block)
@@ -144,14 +149,24 @@ def _is_whole(line: str) -> bool:
     return line.endswith("\n")
 
 
-def _table(path: Path) -> _Table:
-    """Find and understand the header: the first line, commented out or not, with `t` and a `q_` column."""
+def has_motors(path: Path) -> bool:
+    """Whether a table has columns of the motors' side.
+
+    Raises:
+        InputError: no header.
+    """
+    with reading(path):
+        return any(name.startswith(MOTOR) for name in _header(path)[0])
+
+
+def _header(path: Path) -> tuple[list[str], str, int]:
+    """The first line, commented out or not, with `t` and a `q_` column: its cells, their separator, its number."""
     for number, line in _lines(path):
         text = line.strip().lstrip("#").strip()
         separator = max(_SEPARATORS, key=text.count)
         names = [cell.strip().strip('"') for cell in text.split(separator)]
         if _TIME in names and any(name.startswith("q_") for name in names):
-            return _understood(names, separator, number)
+            return names, separator, number
         if _is_row(line):
             break
     if path.stat().st_size == 0:
@@ -159,27 +174,31 @@ def _table(path: Path) -> _Table:
     raise Unreadable("no header; its first line must read t,q_<joint>,...,tau_<joint>,...")
 
 
-def _understood(names: Sequence[str], separator: str, number: int) -> _Table:
-    channels: dict[str, dict[str, int]] = {}
+def _table(path: Path, side: str) -> _Table:
+    """Find and understand the header."""
+    names, separator, number = _header(path)
+    own = {f"{side}{prefix}": channel for prefix, channel in _PREFIXES.items()}
+    channels: dict[str, dict[str, int]] = {"q": {}}
     prefixes: set[str] = set()
     ignored = []
     for column, name in enumerate(names):
-        prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
+        prefix = next((prefix for prefix in own if name.startswith(prefix)), None)
         if name in names[:column] and (prefix or name == _TIME):
             raise Unreadable(f"column {name} is there twice; rename one")
         if prefix:
-            channels.setdefault(_PREFIXES[prefix], {})[name.removeprefix(prefix)] = column
+            channels.setdefault(own[prefix], {})[name.removeprefix(prefix)] = column
             prefixes.add(prefix)
-        elif name != _TIME and not name.startswith(_UNUSED):
+        elif name != _TIME and not side and not name.startswith((_UNUSED, MOTOR)):
             ignored.append(name)
-    if {"tau_", "effort_"} <= prefixes:
-        raise Unreadable("tau_ and effort_ columns; keep tau_ if they are in N m or N, else effort_")
+    if {f"{side}tau_", f"{side}effort_"} <= prefixes:
+        raise Unreadable(f"{side}tau_ and {side}effort_ columns; keep {side}tau_ if they are in N m or N, else "
+                         f"{side}effort_")  # fmt: skip
     for prefix in prefixes:
-        gaps = set(channels["q"]) ^ set(channels[_PREFIXES[prefix]])
+        gaps = set(channels["q"]) ^ set(channels[own[prefix]])
         if gaps:
             names_of = ", ".join(sorted(gaps))
-            raise Unreadable(f"every joint needs the same columns; q_ or {prefix} is missing for {names_of}")
-    effort = "effort_" in prefixes
+            raise Unreadable(f"every joint needs the same columns; {side}q_ or {prefix} is missing for {names_of}")
+    effort = f"{side}effort_" in prefixes
     return _Table(separator, len(names), number, names.index(_TIME), channels, effort, tuple(ignored))
 
 

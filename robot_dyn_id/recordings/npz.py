@@ -6,26 +6,30 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.reading import Unreadable, finite, reading, sentences
 
-_REQUIRED = ("t", "q", "joint_names")
 _CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
-_UNUSED = ("ddq", "units", "wrench")  # part of the format, and no part of a sample
+_FLAGS = ("moving", "periodic", "motor_joint_names")
+_UNUSED = ("ddq", "units", "wrench", *_FLAGS)  # part of the format, and no part of a sample
 _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),
     *(struct.error, zlib.error, zipfile.BadZipFile),
 )
 """What NumPy and zipfile raise on archives that are damaged or hold something else."""
+
+MOTOR = "motor_"
+"""Beginning of the keys and columns of the motors of flexible joints: `motor_q`, `motor_tau`, `motor_current`."""
 
 UNSTAMPED = "no time stamp (t is NaN)"
 
@@ -52,17 +56,26 @@ class NpzRecording(ArrayRecording):
         return (*ignored, *sentences(self.dropped(joints), "sample"))
 
 
-def open_recording(path: Path) -> NpzRecording:
+def open_recording(path: Path, side: str = "", need_time: bool = True, order: Sequence[str] = ()) -> NpzRecording:
     """Read a `.npz`.
+
+    Args:
+        path: of the file.
+        side: what the keys of the channels begin with: nothing, or `MOTOR` for those of the motors of flexible joints.
+        need_time: whether `t` must be there; where it need not be and is not, the stamps count the samples.
+        order: joints of the motors' columns, where neither `motor_joint_names` nor `joint_names` fits.
 
     Raises:
         InputError: not an archive, a missing key, an array of wrong type or shape.
     """
     with reading(path):
-        arrays, ignored = _load(path)
-        names = _names(arrays.pop("joint_names"))
-        t = _numbers("t", arrays.pop("t"), 1)
-        values = {key: _numbers(key, array, 2) for key, array in arrays.items()}
+        arrays, ignored = _load(path, side, need_time)
+        joints = _names("joint_names", arrays.pop("joint_names"))
+        own = arrays.pop("motor_joint_names", None)
+        values = {key: _numbers(key, array, 2) for key, array in arrays.items() if key != "t"}
+        columns = values[f"{side}q"].shape[1]
+        names = joints if not side else _motors(columns, own, joints, order)
+        t = _numbers("t", arrays["t"], 1) if "t" in arrays else np.arange(len(values[f"{side}q"]), dtype=np.float64)
         for key, array in values.items():
             if array.shape != (len(t), len(names)):
                 expected = f"{(len(t), len(names))} (t x joint_names)"
@@ -70,8 +83,45 @@ def open_recording(path: Path) -> NpzRecording:
         stamped = np.isfinite(t)
         if not stamped.any():
             raise Unreadable("no samples")
-    samples = Chunk(t=t[stamped], **{key: finite(array[stamped]) for key, array in values.items()})
+    samples = Chunk(t=t[stamped], **{key.removeprefix(side): finite(array[stamped]) for key, array in values.items()})
     return NpzRecording(str(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
+
+
+def _motors(
+    columns: int, own: NDArray[np.generic] | None, joints: tuple[str, ...], order: Sequence[str]
+) -> tuple[str, ...]:
+    """Joints of the motors' columns."""
+    names = joints if len(joints) == columns else tuple(order)
+    if own is not None:
+        names = _names("motor_joint_names", own)
+    if len(names) != columns:
+        raise Unreadable(f"motor_q has {columns} columns for {len(names)} motors: add the key motor_joint_names")
+    return names
+
+
+def open_flags(path: Path) -> tuple[bool, bool, tuple[str, ...]]:
+    """Whether a `.npz` has time stamps, is periodic, and which joints move in it; empty: it does not say.
+
+    Raises:
+        InputError: not an archive, or flags of a wrong type.
+    """
+    with reading(path), _archive(path) as archive:
+        found = {key: _array(archive, key) for key in _FLAGS if key in archive.files}
+        periodic = found.get("periodic", np.array(False))
+        if periodic.dtype != bool or periodic.ndim:
+            raise Unreadable("periodic must be True or False")
+        moving = _names("moving", found["moving"]) if "moving" in found else ()
+        return "t" in archive.files, bool(periodic), moving
+
+
+def has_motors(path: Path) -> bool:
+    """Whether a `.npz` holds the motors' side.
+
+    Raises:
+        InputError: not an archive.
+    """
+    with reading(path), _archive(path) as archive:
+        return any(f"{MOTOR}{key}" in archive.files for key in _CHANNELS)
 
 
 def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array) -> None:
@@ -98,8 +148,9 @@ def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array)
             part.unlink()
 
 
-def _load(path: Path) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
-    """Arrays of the known keys that are there, and the other keys."""
+@contextmanager
+def _archive(path: Path) -> Iterator[NpzFile]:
+    """An open archive."""
     if path.stat().st_size == 0:
         raise Unreadable("the file is empty; write it again")
     with path.open("rb") as file:
@@ -107,14 +158,24 @@ def _load(path: Path) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
             archive = np.load(file, allow_pickle=False)
         except _BROKEN:
             raise Unreadable("not a .npz archive, or a damaged one; write it with numpy.savez") from None
-        if not isinstance(archive, np.lib.npyio.NpzFile):
+        if not isinstance(archive, NpzFile):
             raise Unreadable("a single array (.npy), not a .npz archive; write it with numpy.savez")
-        missing = [key for key in _REQUIRED if key not in archive.files]
+        yield archive
+
+
+def _load(path: Path, side: str, need_time: bool) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
+    """Arrays of the known keys that are there, and the other keys."""
+    required = ("t",) * need_time + (f"{side}q", "joint_names")
+    with _archive(path) as archive:
+        missing = [key for key in required if key not in archive.files]
         if missing:
             raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}")
-        known = dict.fromkeys((*_REQUIRED, *_CHANNELS))
+        known = dict.fromkeys((*required, "t", *(f"{side}{key}" for key in _CHANNELS)))
+        if side:
+            known["motor_joint_names"] = None
         arrays = {key: _array(archive, key) for key in known if key in archive.files}
-        return arrays, tuple(key for key in archive.files if key not in known and key not in _UNUSED)
+        others = [key for key in archive.files if key not in (*known, *_UNUSED, *_CHANNELS)]
+        return arrays, tuple(key for key in others if not key.startswith(MOTOR))
 
 
 def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:
@@ -127,12 +188,12 @@ def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:
     return array
 
 
-def _names(array: NDArray[np.generic]) -> tuple[str, ...]:
+def _names(key: str, array: NDArray[np.generic]) -> tuple[str, ...]:
     if array.ndim != 1 or array.dtype.kind != "U":
-        raise Unreadable(f"joint_names is {array.ndim}-dimensional {array.dtype}, expected a text per joint")
+        raise Unreadable(f"{key} is {array.ndim}-dimensional {array.dtype}, expected a text per joint")
     names = tuple(str(name) for name in array)
     if not names or len(set(names)) < len(names):
-        raise Unreadable(f"joint_names must be there and differ: {', '.join(names) or 'none'}")
+        raise Unreadable(f"{key} must be there and differ: {', '.join(names) or 'none'}")
     return names
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Equations:
         family: equations of one family may be solved together where one alone is not enough.
         columns: the parameters that appear, shape (k,).
         triangle: upper triangular R of [W z], shape (<= k + 1, k + 1).
-        count: number of rows that count; see `share` in `of`.
+        count: number of rows that count: fewer than there were where some were set to zero before a filter.
     """
 
     name: str
@@ -51,15 +51,8 @@ class Equations:
     count: int
 
     @staticmethod
-    def of(name: str, family: str, rows: Array, target: Array, share: float = 1.0) -> Equations:
+    def of(name: str, family: str, rows: Array, target: Array) -> Equations:
         """Compress rows of all p parameters, shape (N, p), with their left side, shape (N,).
-
-        Args:
-            name: which data and which equation.
-            family: see the attributes.
-            rows: of all parameters.
-            target: the left side.
-            share: of the rows that count, where others have been set to zero before they were filtered.
 
         Raises:
             InputError: a row that is not finite.
@@ -68,7 +61,13 @@ class Equations:
             raise InputError(f"{name}: a row is not finite; leave such samples out")
         columns = np.flatnonzero(echelon(rows).norms)
         triangle = np.asarray(np.linalg.qr(np.column_stack([rows[:, columns], target]), mode="r"))
-        return Equations(name, family, columns, triangle, max(1, round(share * len(target))))
+        return Equations(name, family, columns, triangle, len(target))
+
+    def joined(self, more: Equations, parameters: int) -> Equations:
+        """With further rows of the same equation; both are of so many parameters."""
+        rows = np.concatenate([one.spread(parameters) for one in (self, more)])
+        both = Equations.of(self.name, self.family, rows[:, :-1], rows[:, -1])
+        return replace(both, count=self.count + more.count)
 
     @property
     def noise(self) -> float:

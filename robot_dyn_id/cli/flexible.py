@@ -1,0 +1,203 @@
+"""`robot-dyn-id flexible`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id import __version__
+from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
+from robot_dyn_id.configuration import Configuration
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.flexible import (
+    CUTOFF,
+    Agreement,
+    FlexibleModel,
+    agreements,
+    equations,
+    identify_flexible,
+    least_experiments,
+    pseudo_plan,
+)
+from robot_dyn_id.flexible_data import ExperimentData, check_names, open_experiments, read_experiments
+from robot_dyn_id.flexible_io import StoredFlexible, plan_summary, write_flexible
+from robot_dyn_id.flexible_settings import FlexibleSettings
+from robot_dyn_id.flexible_verdict import judge_flexible
+from robot_dyn_id.offline import output_folder, robot_for, strangers, unrecorded
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.signals.filtering import LowPass
+
+FILE = "flexible.yaml"
+
+UNUSED = (
+    *("reference_topic", "velocity", "terms", "couplings", "estimator", "pivots", "prior", "reversal_speed", "period"),
+    *("essential", "bootstrap", "ignore"),
+)
+"""Keys of the configuration that mean nothing here: the model has its own terms, the steps their own weights."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("data", nargs="*", metavar="DATA", help="one file per experiment: rosbag2, .npz or .csv")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE}")
+    parser.add_argument("--plan", action="store_true", help="tell which experiments are needed, before any is recorded")
+    parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="other experiments to validate on")
+    parser.add_argument("--force", action="store_true", help="replace the results of an earlier run in that folder")
+    parser.add_argument("--cutoff", type=float, metavar="HZ", help=f"zero-phase low-pass (default: {CUTOFF:g})")
+    parser.add_argument("--limit", type=float, metavar="N",
+                        help="condition number above which groups are found in steps; inf: all at once")  # fmt: skip
+    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Plan, or identify, write, and print."""
+    configuration = configuration_from(arguments)
+    settings = _settings(arguments, configuration)
+    gravity = configuration.gravity or STANDARD_GRAVITY
+    check_names(configuration, settings, RobotModel.from_urdf(arguments.robot, gravity=gravity).joint_names)
+    if arguments.plan:
+        if arguments.data or arguments.validate or arguments.out:
+            raise UsageError("--plan is about experiments that are still to be recorded: leave DATA and --out out")
+        return 0, _planned(settings.model(robot_from(arguments.robot, configuration)), settings, arguments.json)
+    if not arguments.data or not arguments.out:
+        raise UsageError("give DATA and --out DIR to identify, or --plan to learn which experiments are needed")
+    folder = Path(arguments.out)
+    if (folder / FILE).exists() and not arguments.force:
+        raise UsageError(f"{folder}: holds {FILE} of an earlier run; give another folder, or --force to replace it")
+    stored = _identified(arguments, configuration, settings)
+    output_folder(folder)
+    write_flexible(folder / FILE, stored)
+    for warning in stored.warnings:
+        print(f"  ! {warning}", file=sys.stderr)
+    if not arguments.json:
+        _print(stored)
+        print(f"\n{_count(stored)} in {folder / FILE}")
+    return int(stored.verdict.word == "bad"), _answer(stored, folder / FILE)
+
+
+def _settings(arguments: argparse.Namespace, configuration: Configuration) -> FlexibleSettings:
+    if configuration.flexible is None:
+        raise UsageError(f"{arguments.config or 'no --config'}: the section flexible names the flexible joints and "
+                         f"their ratios; see docs/flexible.md")  # fmt: skip
+    settings = configuration.flexible
+    return settings if arguments.limit is None else replace(settings, limit=arguments.limit)
+
+
+def _planned(model: FlexibleModel, settings: FlexibleSettings, quiet: bool) -> dict[str, Any]:
+    plan = pseudo_plan(model, settings.limit, settings.scaling)
+    used = list(dict.fromkeys(name.rpartition(": ")[0] for step in plan.steps for name in step.equations))
+    least = least_experiments(model)
+    if not quiet:
+        print(plan)
+        print(f"\nexperiments of this plan: {'; '.join(used)}")
+        print(f"no more is told by them than by: {'; '.join(least)}; the others make it more precise")
+        print("each with the angles of joints and motors, the torque sensors, and the motors' torques")
+    return {"plan": _finite(plan_summary(plan)), "experiments": used, "least_experiments": list(least)}
+
+
+def _identified(
+    arguments: argparse.Namespace, configuration: Configuration, settings: FlexibleSettings
+) -> StoredFlexible:
+    groups = arguments.data, arguments.validate
+    recorded, others = (open_experiments(paths, configuration, settings) for paths in groups)
+    both = {one.source for one in recorded} & {one.source for one in others}
+    if both:
+        raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")
+    links = [one.links for one in (*recorded, *others)]
+    robot = robot_for(arguments.robot, configuration, links)
+    lacking = [joint.name for joint in settings.joints if joint.name not in robot.joint_names]
+    if lacking:
+        raise UsageError(f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "
+                         f"leave it out of flexible.joints")  # fmt: skip
+    model = settings.model(robot)
+    drives = configuration.drives
+    data, more = (read_experiments(group, model, drives, settings.drives) for group in (recorded, others))
+    low_pass = LowPass(CUTOFF if configuration.cutoff is None else configuration.cutoff, configuration.filter_order)
+    progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
+    found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
+    held_out = _held_out(model, more, low_pass, found.solution.values)
+    verdict = judge_flexible(model, found, held_out, configuration.thresholds)
+    said = _unused(configuration, settings, [*arguments.data, *arguments.validate])
+    warnings = (*said, *unrecorded(robot, configuration), *strangers(links, robot), *data.warnings, *more.warnings)
+    return StoredFlexible.of(
+        model, found, held_out, verdict, low_pass, warnings=warnings, data_sources=data.sources,
+        data_sha256=data.sha256, software_version=__version__,
+    )  # fmt: skip
+
+
+def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, values: Any) -> tuple[Agreement, ...]:
+    found = [one for experiment in data.experiments for one in equations(model, experiment, low_pass)]
+    return agreements(model, found, values)
+
+
+def _unused(configuration: Configuration, settings: FlexibleSettings, paths: Sequence[str]) -> list[str]:
+    """Warnings about what the configuration says in vain."""
+    default = Configuration()
+    keys = [name for name in UNUSED if getattr(configuration, name) != getattr(default, name)]
+    names = [name for name in settings.experiments if name not in [Path(path).name for path in paths]]
+    said = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
+    return said + ([f"flexible.experiments: {', '.join(names)}: not among the data"] if names else [])
+
+
+def _print(stored: StoredFlexible) -> None:
+    print(stored.plan)
+    print(f"\n{'parameter':<12} {'value':>12}    {'sigma':<10} unit")
+    for name, value, sigma, unit in zip(
+        stored.names, stored.values, stored.standard_deviations, stored.units, strict=True
+    ):
+        known = f"{value:>12.6g} +- {sigma:<10.2g} {unit}"
+        print(f"{name:<12} {'not identified' if math.isnan(value) else known}")
+    shown, what = (stored.held_out, "held out") if stored.held_out else (stored.fit, "of the data identified from")
+    width = max(len(one.equation) for one in shown)
+    print(f"\n{'equation':<{width}} {'RMS':>9} {'error':>9}  NRMSE  ({what})")
+    for one in shown:
+        error = "not told: a parameter in it is not identified" if math.isnan(one.error) else (
+            f"{one.error:>9.3g} {one.nrmse:>6.1%}")  # fmt: skip
+        print(f"{one.equation:<{width}} {one.rms:>9.3g} {error}")
+    for reason in stored.verdict.reasons:
+        print(f"  ! {reason}")
+    print(f"verdict: {stored.verdict.word}")
+
+
+def _count(stored: StoredFlexible) -> str:
+    known = sum(math.isfinite(value) for value in stored.values)
+    return f"{known} of {len(stored.names)} parameters"
+
+
+def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
+    rows = zip(
+        stored.names, stored.expressions, stored.units, stored.values.tolist(), stored.standard_deviations.tolist(),
+        strict=True,
+    )  # fmt: skip
+    keys = ("name", "expression", "unit", "value", "standard_deviation")
+    errors = {
+        name: [{"equation": one.equation, "rms": one.rms, "error": one.error, "nrmse": one.nrmse} for one in found]
+        for name, found in (("fit", stored.fit), ("held_out", stored.held_out))
+    }
+    return _finite({  # type: ignore[no-any-return]
+        "verdict": stored.verdict.word,
+        "reasons": list(stored.verdict.reasons),
+        "parameters": [dict(zip(keys, row, strict=True)) for row in rows],
+        "unidentified": dict(stored.unidentified),
+        "plan": plan_summary(stored.plan),
+        **errors,
+        "warnings": list(stored.warnings),
+        "file": str(file),
+    })  # fmt: skip
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN: None."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,54 @@
+"""How well parameters of an arm with flexible joints fulfil its equations on an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.dataset import Array
+from robot_dyn_id.flexible.model import SPRING, FlexibleModel
+from robot_dyn_id.stepwise import Equations
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Error of one equation, filtered, of the samples that count.
+
+    Attributes:
+        equation: which experiment, kind and joint, `both: link of joint1`.
+        rms: of its torque [N m or N]: what is measured; the spring's, in link equations of joints without a sensor.
+        error: rms of what the parameters leave of it [N m or N]; NaN where one in the equation is not identified.
+    """
+
+    equation: str
+    rms: float
+    error: float
+
+    @property
+    def nrmse(self) -> float:
+        """Error as a share of the torque; NaN where there is none."""
+        return self.error / self.rms if self.rms > 0.0 else np.nan
+
+
+def agreements(model: FlexibleModel, equations: Sequence[Equations], values: Array) -> tuple[Agreement, ...]:
+    """Errors of equations under parameters, NaN where not identified, shape (p,)."""
+    springs = np.concatenate([model.columns(SPRING, joint.name) for joint in model.joints])
+    found = []
+    for one in equations:
+        rows = one.spread(len(values))
+        left = rows[:, :-1][:, one.columns] @ values[one.columns] - rows[:, -1]
+        torque, own = rows[:, -1], np.intersect1d(one.columns, springs)
+        if not torque.any():
+            torque = rows[:, own] @ values[own]
+        root = np.sqrt(one.count)
+        found.append(Agreement(one.name, float(np.linalg.norm(torque) / root), float(np.linalg.norm(left) / root)))
+    return tuple(found)
+
+
+def overall(found: Sequence[Agreement], kind: str) -> float:
+    """NRMSE of all equations of one kind, link, spring or motor, that can be told; NaN if none can."""
+    told = [one for one in found if f": {kind} of " in one.equation and np.isfinite(one.error)]
+    torque = np.linalg.norm([one.rms for one in told])
+    return float(np.linalg.norm([one.error for one in told]) / torque) if torque > 0.0 else np.nan
