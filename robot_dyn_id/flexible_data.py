@@ -63,10 +63,10 @@ def open_experiments(
         InputError: a file that cannot be read.
         UsageError: an experiment that is static and periodic, or poses from a bag.
     """
-    order = [joint.name for joint in settings.joints]
+    order, beside = settings.motor_names, tuple(settings.motors.values())
     found = []
     for path in paths:
-        one = open_experiment(path, configuration.topic, settings.motor_topic, order)
+        one = open_experiment(path, configuration.topic, settings.motor_topic, order, beside)
         told = settings.experiments.get(Path(path).name, ExperimentSettings())
         static = one.static if told.static is None else told.static
         if one.static and not static:
@@ -85,7 +85,7 @@ def read_experiments(
     recorded: Sequence[RecordedExperiment],
     model: FlexibleModel,
     drives: Mapping[str, Drive],
-    motors: Mapping[str, Drive],
+    settings: FlexibleSettings,
 ) -> ExperimentData:
     """Read what was opened.
 
@@ -93,7 +93,7 @@ def read_experiments(
         recorded: the files.
         model: the arm.
         drives: of rigid joints whose effort is a current, and signs of torques.
-        motors: of motors whose torque is a current, by joint.
+        settings: names of the motors, and which of their torques are currents.
 
     Raises:
         InputError: data that cannot be used, a gear ratio that is not the motors', a periodic motion that does not
@@ -107,7 +107,7 @@ def read_experiments(
     names = short if len(set(short)) == len(short) else sources
     digest, experiments, warnings = hashlib.sha256(), list[Experiment](), list[str]()
     for name, one in zip(names, recorded, strict=True):
-        samples = _both_sides(one, model, drives, motors)
+        samples = _both_sides(one, model, drives, settings)
         for channel in (samples.t, samples.q, samples.tau):
             digest.update(np.ascontiguousarray(channel).tobytes())
         repairs = Repairs()
@@ -115,25 +115,25 @@ def read_experiments(
         for experiment in found:
             _check_ratios(model, experiment)
         experiments += found
-        warnings += [f"{name}: {text}" for text in _told(one, model, repairs)]
+        warnings += [f"{name}: {text}" for text in _told(one, model, settings, repairs)]
     return ExperimentData(tuple(experiments), tuple(sources), digest.hexdigest(), tuple(dict.fromkeys(warnings)))
 
 
-def _told(one: RecordedExperiment, model: FlexibleModel, repairs: Repairs) -> list[str]:
+def _told(one: RecordedExperiment, model: FlexibleModel, settings: FlexibleSettings, repairs: Repairs) -> list[str]:
     """What a file left out, and what repairs it needed."""
     said = [*one.links.notes(model.model.joint_names), *sentences(repairs.dropped, "sample")]
     if repairs.gaps:
         said.append(f"{repairs.gaps + 1} pieces, as its clock has gaps")
-    if one.motors is not None:
-        of_motors = [joint.name for joint in model.joints if joint.name in one.motors.joint_names]
-        said += [f"motors: {note}" for note in one.motors.notes(of_motors)] if of_motors else []
-        strange = [name for name in one.motors.joint_names if name not in of_motors]
-        said += [f"motors of joints that are not flexible are not used: {', '.join(strange)}"] if strange else []
+    if one.motors is not None and one.motors is not one.links:
+        used = [name for name in settings.motor_names if name in one.motors.joint_names]
+        said += [f"motors: {note}" for note in one.motors.notes(used)]
+        strange = [name for name in one.motors.joint_names if name not in used]
+        said += [f"motors that are not of a flexible joint are not used: {', '.join(strange)}"] if strange else []
     return said
 
 
 def _both_sides(
-    one: RecordedExperiment, model: FlexibleModel, drives: Mapping[str, Drive], motors: Mapping[str, Drive]
+    one: RecordedExperiment, model: FlexibleModel, drives: Mapping[str, Drive], settings: FlexibleSettings
 ) -> Chunk:
     """Angles and torques of n joints, then of f motors, NaN where not measured, shape (N, n + f)."""
     joints = model.model.joint_names
@@ -147,18 +147,19 @@ def _both_sides(
     covered = np.ones(len(links), dtype=bool)
     if one.motors is not None:
         held = one.motors.joint_names
-        there = [place for place, joint in enumerate(model.joints) if joint.name in held]
+        there = [place for place, name in enumerate(settings.motor_names) if name in held]
         if not there:
-            raise InputError(f"{one.source}: its motors are those of {', '.join(held)}; none is a flexible joint")
-        names = [model.joints[place].name for place in there]
+            raise InputError(f"{one.source}: its motors are {', '.join(held)}; none is one of a flexible joint, "
+                             f"{', '.join(settings.motor_names)}")  # fmt: skip
+        names = [settings.motor_names[place] for place in there]
         side = Chunk.join(list(one.motors.chunks(names)))
         own = np.full(side.q.shape, np.nan)
         if side.tau is not None or side.current is not None:
-            lacking = [name for name in names if name not in motors] if side.tau is None else []
+            lacking = [name for name in names if name not in settings.drives] if side.tau is None else []
             if lacking:
-                raise InputError(f"{one.source}: the motor of {lacking[0]} has only a current; give the joint's "
+                raise InputError(f"{one.source}: motor {lacking[0]} has only a current; give its joint's "
                                  f"torque_constant [N m/A]")  # fmt: skip
-            own = _efforts(side, one.motors, names, motors)
+            own = _efforts(side, one.motors, names, settings.drives)
         stamps = side.t + (one.motors.epoch - one.links.epoch) / NANOSECONDS
         covered = (links.t >= np.nanmin(stamps)) & (links.t <= np.nanmax(stamps))
         if not covered.any():

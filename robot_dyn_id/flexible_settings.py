@@ -45,15 +45,17 @@ class FlexibleSettings:
 
     Attributes:
         joints: the flexible ones.
+        motors: what recordings call the motors, by joint name; the joint's own name by default.
         torque_constants: of motors whose torque is recorded as a current, by joint name [N m/A].
         smoothing_width: of the joints' Coulomb friction [rad/s or m/s].
         limit: greatest condition number of groups of parameters that are not split.
         scaling: of that condition number.
-        motor_topic: the JointState topic of bags with the motors, named like their joints.
+        motor_topic: the JointState topic of bags with the motors; None: they are in the joints' topic, or nowhere.
         experiments: by file name.
     """
 
     joints: tuple[FlexibleJoint, ...]
+    motors: Mapping[str, str] = field(default_factory=dict)
     torque_constants: Mapping[str, float] = field(default_factory=dict)
     smoothing_width: float = 0.02
     limit: float = LIMIT
@@ -65,10 +67,12 @@ class FlexibleSettings:
         """Check the values.
 
         Raises:
-            UsageError: no joint, a width below zero, a limit below 1, a torque constant of 0.
+            UsageError: no joint, motors of one name, a width below zero, a limit below 1, a torque constant of 0.
         """
         if not self.joints:
             raise UsageError("joints: none is named; give each flexible joint with its ratio")
+        if len(set(self.motor_names)) < len(self.motor_names):
+            raise UsageError(f"joints: two motors are called {max(self.motor_names, key=self.motor_names.count)}")
         if not 0.0 <= self.smoothing_width < math.inf:
             raise UsageError(f"smoothing_width must be 0 or positive [rad/s or m/s], not {self.smoothing_width:g}")
         if not self.limit >= 1.0:
@@ -78,9 +82,14 @@ class FlexibleSettings:
                 raise UsageError(f"joints.{name}: torque_constant must be a number other than 0, not {constant:g}")
 
     @property
+    def motor_names(self) -> tuple[str, ...]:
+        """What recordings call the motors of the flexible joints."""
+        return tuple(self.motors.get(joint.name, joint.name) for joint in self.joints)
+
+    @property
     def drives(self) -> dict[str, Drive]:
-        """Of the motors whose torque is recorded as a current."""
-        return {name: Drive(constant) for name, constant in self.torque_constants.items()}
+        """Of the motors whose torque is recorded as a current, by what recordings call them."""
+        return {self.motors.get(name, name): Drive(constant) for name, constant in self.torque_constants.items()}
 
     def model(self, robot: RobotModel) -> FlexibleModel:
         """The arm.
@@ -97,7 +106,7 @@ def flexible_settings(value: Any, key: str) -> FlexibleSettings:
     Raises:
         UsageError: an unknown key (the nearest known one is named), a wrong type or value.
     """
-    known = [item.name for item in fields(FlexibleSettings) if item.name != "torque_constants"]
+    known = [item.name for item in fields(FlexibleSettings) if item.name not in ("motors", "torque_constants")]
     given = mapping(value, key, known)
     if not given.get("joints"):
         raise UsageError(f"{key}: joints must be given, each flexible joint with its ratio")
@@ -108,18 +117,18 @@ def flexible_settings(value: Any, key: str) -> FlexibleSettings:
         "motor_topic": text,
         "experiments": _experiments,
     }
-    joints, constants = _joints(given["joints"], f"{key}.joints")
+    joints, motors, constants = _joints(given["joints"], f"{key}.joints")
     rest = {name: readers[name](entry, f"{key}.{name}") for name, entry in given.items() if name != "joints"}
     try:
-        return FlexibleSettings(joints, constants, **rest)
+        return FlexibleSettings(joints, motors, constants, **rest)
     except UsageError as error:
         raise UsageError(f"{key}.{error}") from None
 
 
-def _joints(value: Any, key: str) -> tuple[tuple[FlexibleJoint, ...], dict[str, float]]:
-    joints, constants = [], {}
+def _joints(value: Any, key: str) -> tuple[tuple[FlexibleJoint, ...], dict[str, str], dict[str, float]]:
+    joints, motors, constants = [], {}, {}
     for name, entry in mapping(value, key).items():
-        given = mapping(entry, f"{key}.{name}", ("ratio", "torque_sensor", "torque_constant"))
+        given = mapping(entry, f"{key}.{name}", ("ratio", "torque_sensor", "motor", "torque_constant"))
         if "ratio" not in given:
             raise UsageError(f"{key}.{name}: ratio must be given: turns of the motor for one of the joint")
         ratio = number(given["ratio"], f"{key}.{name}.ratio")
@@ -128,9 +137,11 @@ def _joints(value: Any, key: str) -> tuple[tuple[FlexibleJoint, ...], dict[str, 
             joints.append(FlexibleJoint(str(name), ratio, sensor))
         except UsageError as error:
             raise UsageError(f"{key}: {error}") from None
+        if "motor" in given:
+            motors[str(name)] = text(given["motor"], f"{key}.{name}.motor")
         if "torque_constant" in given:
             constants[str(name)] = number(given["torque_constant"], f"{key}.{name}.torque_constant")
-    return tuple(joints), constants
+    return tuple(joints), motors, constants
 
 
 def _experiments(value: Any, key: str) -> dict[str, ExperimentSettings]:

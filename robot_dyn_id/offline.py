@@ -155,8 +155,8 @@ def notes(recordings: Sequence[FileRecording], joints: Sequence[str]) -> tuple[s
     return tuple(dict.fromkeys(note for recording in recordings for note in recording.notes(joints)))
 
 
-def strangers(recordings: Sequence[Recording], model: RobotModel) -> tuple[str, ...]:
-    """A warning for recorded joints that the robot does not have, which may be misspelt ones."""
-    known = {*model.body_names, *model.held}
+def strangers(recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()) -> tuple[str, ...]:
+    """A warning for recorded joints that the robot has not, which may be misspelt; `others` are known all the same."""
+    known = {*model.body_names, *model.held, *others}
     names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
     return (f"recorded, but not a moving joint of the URDF: {', '.join(names)}",) if names else ()

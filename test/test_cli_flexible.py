@@ -218,6 +218,26 @@ def recorded(path, experiment, later=None):
     return write_bag(path, links, others=[("/motors", "sensor_msgs/msg/JointState", motors)])
 
 
+def test_motors_recorded_like_further_joints(data, cli, tmp_path):
+    names = {"joint1": "motor_a", "joint2": "motor_b"}
+    joints = {name: {"ratio": 101, "motor": motor} for name, motor in names.items()}
+    paths = []
+    for name in ("poses", "both"):
+        arrays = dict(np.load(data / f"{name}.npz"))
+        for side in ("q", "tau"):
+            arrays[side] = np.column_stack(
+                [arrays[side][:, 0], arrays.pop(f"motor_{side}")[:, ::-1], arrays[side][:, 1]]
+            )
+        arrays["joint_names"] = np.array(["joint1", "motor_b", "motor_a", "joint2"])
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+        paths.append(tmp_path / f"{name}.npz")
+    code, out, _ = cli(*paths, "--json", config=configured(tmp_path, joints=joints))
+    answer = json.loads(out)
+    assert (code, answer["unidentified"], answer["warnings"]) == (0, {}, [])
+    there = json.loads(cli(data / "poses.npz", data / "both.npz", "--json", out=tmp_path / "other")[1])
+    assert answer["parameters"] == there["parameters"]
+
+
 @pytest.mark.parametrize("kind", [".csv", ""], ids=["csv", "bag"])
 def test_other_formats_and_motions_that_rest_at_neither_end(fast, cli, tmp_path, kind):
     """2.1 s from the middle of a motion, at 500 Hz; poses from a table that the configuration says to be static."""
@@ -303,7 +323,7 @@ def broken(data, folder):
         "open": (saved(folder / "open.npz", both, **half), "open.npz: is said to be periodic"),
         "unnamed": (saved(folder / "unnamed.npz", both, motor_q=alone, motor_tau=alone), "add the key motor_joint_names"),
         "shape": (saved(folder / "shape.npz", both, motor_tau=alone), "motor_tau has shape"),
-        "strange": (saved(folder / "strange.npz", both, motor_joint_names=np.array(["a", "b"])), "none is a flexible"),
+        "strange": (saved(folder / "strange.npz", both, motor_joint_names=np.array(["a", "b"])), "none is one of a flexible joint"),
         "blind": (saved(folder / "blind.npz", both, motor_q=None), "no key motor_q"),
         "flag": (saved(folder / "flag.npz", both, periodic=np.array("yes")), "periodic must be True or False"),
         "mover": (saved(folder / "mover.npz", both, moving=np.array(["joint9"])), "joint9 moves, but is no joint"),

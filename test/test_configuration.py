@@ -44,7 +44,7 @@ thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_marg
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
 ignore: [sign, degrees]
 flexible:
-  joints: {elbow: {ratio: -101, torque_sensor: false, torque_constant: 0.1}, shoulder: {ratio: 50}}
+  joints: {elbow: {ratio: -101, torque_sensor: false, motor: m2, torque_constant: 0.1}, shoulder: {ratio: 50}}
   smoothing_width: 0.002
   limit: .inf
   scaling: none
@@ -86,6 +86,7 @@ def test_every_key_arrives(tmp_path):
         ignore=("sign", "degrees"),
         flexible=FlexibleSettings(
             joints=(FlexibleJoint("elbow", -101.0, False), FlexibleJoint("shoulder", 50.0)),
+            motors={"elbow": "m2"},
             torque_constants={"elbow": 0.1},
             smoothing_width=0.002,
             limit=float("inf"),
@@ -162,6 +163,7 @@ WRONG = {
     "flexible: {joints: {a: {torque_sensor: true}}}": "flexible.joints.a: ratio must be given",
     "flexible: {joints: {a: {ratio: 0}}}": "flexible.joints: joint a: the gear ratio must be a number other than 0",
     "flexible: {joints: {a: {ratio: 1, torque_constant: 0}}}": "flexible.joints.a: torque_constant must be",
+    "flexible: {joints: {a: {ratio: 1, motor: b}, b: {ratio: 1}}}": "flexible.joints: two motors are called b",
     "flexible: {smoothing_width: 1}": "flexible: joints must be given",
     "flexible: {joints: {a: {ratio: 1}}, smoothing_width: -1}": "flexible.smoothing_width must be 0 or positive",
     "flexible: {joints: {a: {ratio: 1}}, limit: 0.5}": "flexible.limit must be 1 or more",

@@ -119,14 +119,20 @@ def _identified(
                          f"leave it out of flexible.joints")  # fmt: skip
     model = settings.model(robot)
     drives = configuration.drives
-    data, more = (read_experiments(group, model, drives, settings.drives) for group in (recorded, others))
+    data, more = (read_experiments(group, model, drives, settings) for group in (recorded, others))
     low_pass = LowPass(CUTOFF if configuration.cutoff is None else configuration.cutoff, configuration.filter_order)
     progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
     verdict = judge_flexible(model, found, held_out, configuration.thresholds)
     said = _unused(configuration, settings, [*arguments.data, *arguments.validate])
-    warnings = (*said, *unrecorded(robot, configuration), *strangers(links, robot), *data.warnings, *more.warnings)
+    warnings = (
+        *said,
+        *unrecorded(robot, configuration),
+        *strangers(links, robot, settings.motor_names),
+        *data.warnings,
+        *more.warnings,
+    )
     return StoredFlexible.of(
         model, found, held_out, verdict, low_pass, warnings=warnings, data_sources=data.sources,
         data_sha256=data.sha256, software_version=__version__,

@@ -20,7 +20,7 @@ class RecordedExperiment:
     Attributes:
         source: what a person calls it.
         links: positions and torques of the joints.
-        motors: angles and torques of motors, by the names of their joints; None where there are none.
+        motors: angles and torques of motors; None where there are none.
         static: whether every sample is a pose at rest, and stamps mean nothing.
         periodic: whether the first sample follows the last one.
         moving: joints that move; empty: all.
@@ -35,16 +35,22 @@ class RecordedExperiment:
 
 
 def open_experiment(
-    path: str | Path, topic: str | None = None, motor_topic: str | None = None, order: Sequence[str] = ()
+    path: str | Path,
+    topic: str | None = None,
+    motor_topic: str | None = None,
+    order: Sequence[str] = (),
+    beside: Sequence[str] = (),
 ) -> RecordedExperiment:
     """Open a bag, a `.npz` or a `.csv`.
+
+    Motors are on a topic of their own, in keys or columns that begin with `motor_`, or recorded like further joints.
 
     Args:
         path: folder or file.
         topic: the JointState topic of a bag with the joints; None: the only one, or the one called joint_states.
-        motor_topic: that with the motors, named like their joints; None: the bag has no motors' side. Other formats
-            have it in keys or columns that begin with `motor_`.
-        order: joints of the motors of a `.npz` that does not name them.
+        motor_topic: that with the motors; None: the bag has no motors' side of its own.
+        order: names of the motors in the columns of a `.npz` that does not name them.
+        beside: names of motors that may be recorded like further joints.
 
     Raises:
         InputError: nothing there, nothing known, nothing in it, or not readable.
@@ -53,18 +59,24 @@ def open_experiment(
     with reading(path):
         in_bag = path.is_dir() or is_storage(path)
         exists = path.exists()
+    static, periodic, moving = False, False, tuple[str, ...]()
+    motors: FileRecording | None = None
+    links: FileRecording
     if in_bag:
-        links = rosbag2.open_recording(path, topic)
-        motors = rosbag2.open_recording(path, motor_topic) if motor_topic is not None else None
-        if motors is not None and motors.topic == links.topic:
-            raise InputError(f"{path}: joints and motors cannot both be {links.topic}: give topic and motor_topic")
-        return RecordedExperiment(str(path), links, motors)
-    if exists and path.suffix == ".npz":
+        links = joints = rosbag2.open_recording(path, topic)
+        if motor_topic is not None:
+            motors = own = rosbag2.open_recording(path, motor_topic)
+            if own.topic == joints.topic:
+                raise InputError(f"{path}: joints and motors cannot both be {own.topic}: give topic and motor_topic")
+    elif exists and path.suffix == ".npz":
         stamped, periodic, moving = npz.open_flags(path)
-        own = npz.open_recording(path, need_time=False)
-        with_motors = npz.has_motors(path)
-        motor = npz.open_recording(path, MOTOR, need_time=False, order=order) if with_motors else None
-        return RecordedExperiment(str(path), own, motor, not stamped, periodic, moving)
-    recording = open_recording(path)
-    with_motors = path.suffix == ".csv" and csv.has_motors(path)
-    return RecordedExperiment(str(path), recording, csv.open_recording(path, MOTOR) if with_motors else None)
+        static, links = not stamped, npz.open_recording(path, need_time=False)
+        if npz.has_motors(path):
+            motors = npz.open_recording(path, MOTOR, need_time=False, order=order)
+    else:
+        links = open_recording(path)
+        if path.suffix == ".csv" and csv.has_motors(path):
+            motors = csv.open_recording(path, MOTOR)
+    if motors is None and not set(beside).isdisjoint(links.joint_names):
+        motors = links
+    return RecordedExperiment(str(path), links, motors, static, periodic, moving)
