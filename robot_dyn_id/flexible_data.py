@@ -125,7 +125,7 @@ def _told(one: RecordedExperiment, model: FlexibleModel, settings: FlexibleSetti
     if repairs.gaps:
         said.append(f"{repairs.gaps + 1} pieces, as its clock has gaps")
     if one.motors is not None and one.motors is not one.links:
-        used = [name for name in settings.motor_names if name in one.motors.joint_names]
+        used = list(_motor_names(one, settings).values())
         said += [f"motors: {note}" for note in one.motors.notes(used)]
         strange = [name for name in one.motors.joint_names if name not in used]
         said += [f"motors that are not of a flexible joint are not used: {', '.join(strange)}"] if strange else []
@@ -141,25 +141,26 @@ def _both_sides(
     sensed = [number for number, name in enumerate(joints) if name in model.sensed]
     tau = np.full(links.q.shape, np.nan)
     if sensed and (links.tau is not None or links.current is not None):
-        names = [joints[number] for number in sensed]
-        tau[:, sensed] = _efforts(links.joints(sensed), one.links, names, drives)
+        tau[:, sensed] = _efforts(links.joints(sensed), one.links, [joints[number] for number in sensed], drives)
     q, torque = (np.full((len(links), len(model.joints)), np.nan) for _ in range(2))
     covered = np.ones(len(links), dtype=bool)
     if one.motors is not None:
-        held = one.motors.joint_names
-        there = [place for place, name in enumerate(settings.motor_names) if name in held]
-        if not there:
-            raise InputError(f"{one.source}: its motors are {', '.join(held)}; none is one of a flexible joint, "
-                             f"{', '.join(settings.motor_names)}")  # fmt: skip
-        names = [settings.motor_names[place] for place in there]
-        side = Chunk.join(list(one.motors.chunks(names)))
+        names = _motor_names(one, settings)
+        if not names:
+            raise InputError(f"{one.source}: its motors are {', '.join(one.motors.joint_names)}; none is one of a "
+                             f"flexible joint, {', '.join(settings.motor_names)}")  # fmt: skip
+        there = list(names)
+        called = list(names.values())
+        side = Chunk.join(list(one.motors.chunks(called)))
         own = np.full(side.q.shape, np.nan)
         if side.tau is not None or side.current is not None:
-            lacking = [name for name in names if name not in settings.drives] if side.tau is None else []
+            of_joint = {name: settings.drives.get(model.joints[place].name) for place, name in names.items()}
+            known = {name: drive for name, drive in of_joint.items() if drive is not None}
+            lacking = [name for name in called if name not in known] if side.tau is None else []
             if lacking:
                 raise InputError(f"{one.source}: motor {lacking[0]} has only a current; give its joint's "
                                  f"torque_constant [N m/A]")  # fmt: skip
-            own = _efforts(side, one.motors, names, settings.drives)
+            own = _efforts(side, one.motors, called, known)
         stamps = side.t + (one.motors.epoch - one.links.epoch) / NANOSECONDS
         covered = (links.t >= np.nanmin(stamps)) & (links.t <= np.nanmax(stamps))
         if not covered.any():
@@ -169,6 +170,21 @@ def _both_sides(
         q[:, there], torque[:, there] = both[:, : len(there)], both[:, len(there) :]
     both_q, both_tau = np.concatenate([links.q, q], axis=1), np.concatenate([tau, torque], axis=1)
     return Chunk(t=links.t, q=both_q, tau=both_tau).take(covered)
+
+
+def _motor_names(one: RecordedExperiment, settings: FlexibleSettings) -> dict[int, str]:
+    """What a recording calls the motors that it holds, by their place among the flexible joints.
+
+    Where motors are apart from the joints they may also go by the names of their joints.
+    """
+    held = () if one.motors is None else one.motors.joint_names
+    apart = one.motors is not one.links
+    names = {}
+    for place, (joint, motor) in enumerate(zip(settings.joints, settings.motor_names, strict=True)):
+        called = [name for name in (motor, *([joint.name] if apart else [])) if name in held]
+        if called:
+            names[place] = called[0]
+    return names
 
 
 def _efforts(samples: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Array:

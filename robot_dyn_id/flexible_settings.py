@@ -88,8 +88,8 @@ class FlexibleSettings:
 
     @property
     def drives(self) -> dict[str, Drive]:
-        """Of the motors whose torque is recorded as a current, by what recordings call them."""
-        return {self.motors.get(name, name): Drive(constant) for name, constant in self.torque_constants.items()}
+        """Of the motors whose torque is recorded as a current, by the joint's name."""
+        return {name: Drive(constant) for name, constant in self.torque_constants.items()}
 
     def model(self, robot: RobotModel) -> FlexibleModel:
         """The arm.

@@ -234,8 +234,10 @@ def test_motors_recorded_like_further_joints(data, cli, tmp_path):
     code, out, _ = cli(*paths, "--json", config=configured(tmp_path, joints=joints))
     answer = json.loads(out)
     assert (code, answer["unidentified"], answer["warnings"]) == (0, {}, [])
-    there = json.loads(cli(data / "poses.npz", data / "both.npz", "--json", out=tmp_path / "other")[1])
-    assert answer["parameters"] == there["parameters"]
+    apart = data / "poses.npz", data / "both.npz", "--json"  # under the names of their joints: as good
+    for out, config in (("a", CONFIG), ("b", configured(tmp_path, joints=joints))):
+        there = json.loads(cli(*apart, out=tmp_path / out, config=config)[1])
+        assert answer["parameters"] == there["parameters"]
 
 
 @pytest.mark.parametrize("kind", [".csv", ""], ids=["csv", "bag"])
