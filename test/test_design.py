@@ -226,6 +226,12 @@ def test_what_a_motion_tells_already_counts():
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
 
 
+def test_little_noise_does_not_end_a_search_early():
+    """Standard deviations scale with the noise; variances of 1e-8 are no reason to be content with them."""
+    loud, quiet = (found(objective="a_optimal", noise=dict.fromkeys(PLANAR.joint_names, n)) for n in (1.0, 1e-3))
+    assert np.linalg.norm(quiet.standard_deviations) < 1.1e-3 * np.linalg.norm(loud.standard_deviations)
+
+
 # --- what cannot be had ------------------------------------------------------------------------------------------
 
 

@@ -32,10 +32,10 @@ DEFINITIONS = {
     "d_optimal": -np.linalg.slogdet(M)[1] / P,
     "condition": logarithm_of_the_condition(UNIT),
     "condition_raw": logarithm_of_the_condition(ROWS),
-    "a_optimal": np.trace(COVARIANCE),
-    "a_optimal of some": sum(COVARIANCE[i, i] / SCALE[i] ** 2 for i in (2, 5, 11)),
-    "weakest": np.linalg.eigvalsh(NORMED_COVARIANCE)[-1],
-    "weakest to scale": np.linalg.eigvalsh(COVARIANCE / np.outer(SCALE, SCALE))[-1],
+    "a_optimal": np.log(np.trace(COVARIANCE)),
+    "a_optimal of some": np.log(sum(COVARIANCE[i, i] / SCALE[i] ** 2 for i in (2, 5, 11))),
+    "weakest": np.log(np.linalg.eigvalsh(NORMED_COVARIANCE)[-1]),
+    "weakest to scale": np.log(np.linalg.eigvalsh(COVARIANCE / np.outer(SCALE, SCALE))[-1]),
 }
 
 
@@ -79,7 +79,15 @@ def test_the_best_figures_are_those_of_parameters_that_are_not_confused():
     known = np.diag(np.geomspace(1.0, 9.0, P))
     assert condition(known).value == pytest.approx(0.0, abs=1e-12)
     assert condition_raw(known).value == pytest.approx(np.log(3.0), rel=1e-12)
-    assert weakest(known).value == pytest.approx(1.0, rel=1e-12)
+    assert weakest(known).value == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", ["d_optimal", "a_optimal", "a_optimal of some", "weakest to scale"])
+def test_less_noise_moves_a_figure_and_leaves_its_differences(case):
+    """So that a search with an absolute tolerance ends at the same motion, whatever the size of the noise."""
+    louder = CASES[case](1e-6 * M)
+    assert louder.value - CASES[case](M).value == pytest.approx(np.log(1e6), abs=1e-9)
+    np.testing.assert_allclose(1e-6 * louder.slope(), CASES[case](M).slope(), rtol=1e-6, atol=1e-12)
 
 
 def broken():

@@ -4,7 +4,9 @@ All take M, shape (p, p): the information of a motion (`Information.matrix`) or 
 from earlier recordings added (the inverse of their covariance). They return the figure and its derivatives by the
 entries of M, a symmetric matrix that `Information.pull_back` continues with; these only when they are asked for: line
 searches want values, and eigenvalues alone cost less than half. Where M leaves a combination of parameters open, the
-figure is infinite, and the derivatives, which would show no way, are 0.
+figure is infinite, and the derivatives, which would show no way, are 0. All figures are logarithms: searches end where
+a figure changes by less than some number, and weigh it against what a motion is beyond its limits, whatever the sizes
+of the parameters and of the noise.
 
 References: Pukelsheim, Optimal Design of Experiments, 2006; Magnus, On differentiating eigenvalues and eigenvectors,
 1985.
@@ -53,7 +55,7 @@ def d_optimal(information: Array) -> Score:
 
 
 def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLike = 1.0) -> Score:
-    """Sum of the variances of the chosen parameters, each relative to its scale.
+    """Logarithm of the sum of the variances of the chosen parameters, each relative to its scale.
 
     Args:
         information: M.
@@ -72,7 +74,8 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
     if known is None:
         return _open(information)
     spread = known[0][members] / factors[:, None]
-    return Score(float(np.sum(spread[:, members].diagonal() / factors)), lambda: -spread.T @ spread)
+    total = float(np.sum(spread[:, members].diagonal() / factors))
+    return Score(float(np.log(total)), lambda: -spread.T @ spread / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,7 @@ condition_raw = Condition(1.0)
 
 
 def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
-    """Largest variance that a combination of the parameters, of unit length in their scales, has.
+    """Logarithm of the largest variance that a combination of the parameters, of unit length in their scales, has.
 
     The derivatives jump where two combinations are equally weak.
 
@@ -120,7 +123,7 @@ def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
         information: M.
         scale: what an error of a parameter is compared with, in its unit: one for each, shape (p,), or one for all. By
             default the standard deviation that it would have were all others known: then the figure tells how badly the
-            motion confuses parameters with one another, 1 at best, and not how large the motion is.
+            motion confuses parameters with one another, 0 at best, and not how large the motion is.
 
     Raises:
         UsageError: a scale that is not positive.
@@ -128,8 +131,8 @@ def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
     spectrum = _spectrum(information, None if scale is None else _positive(scale, len(information), "weakest"))
     if spectrum is None:
         return _open(information)
-    least = spectrum.values[0]
-    return Score(float(1.0 / least), lambda: -spectrum.slope(0) / least**2)
+    least = spectrum.mean(-np.inf)
+    return Score(-least.value, lambda: -least.slope())
 
 
 def softened(objective: Objective, sharpness: float) -> Objective:
