@@ -28,7 +28,14 @@ from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.closed_loop import Controller, encoded
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.estimators import Estimate, Estimator, Instrumental, OutputError, WeightedLeastSquares
+from robot_dyn_id.estimators import (
+    ClosedLoopOutputError,
+    Estimate,
+    Estimator,
+    Instrumental,
+    OutputError,
+    WeightedLeastSquares,
+)
 from robot_dyn_id.excitation import FourierSeries, random_fourier
 from robot_dyn_id.plant import Plant
 from robot_dyn_id.prior import nominal_prior
@@ -117,7 +124,7 @@ def estimators() -> tuple[Estimator, ...]:
     names = robot().regressor.model.joint_names
     proportional, derivative = (tuple(zip(names, g.tolist(), strict=True)) for g in (PROPORTIONAL, DERIVATIVE))
     loop = Controller("pd", proportional, derivative, RATE, (("all", RESOLUTION),), velocity_cutoff=VELOCITY_CUTOFF)
-    return WeightedLeastSquares(), Instrumental(loop), OutputError(loop)
+    return WeightedLeastSquares(), Instrumental(loop), OutputError(loop), ClosedLoopOutputError(loop)
 
 
 def estimate(recorded: ArrayRecording, estimator: Estimator, cutoff: float) -> Estimate:
@@ -152,14 +159,14 @@ def measured(runs: int) -> dict[str, dict[float, Figures]]:
             bias = float(np.sqrt(np.mean((errors.mean(axis=0) / truth) ** 2)))
             figures.setdefault(estimator.name, {})[cutoff] = Figures(bias, float(held), seconds)
             print(
-                f"{estimator.name:<13} {cutoff:>4g} Hz  bias {bias:.3%}  held {held:.2f}  {seconds:.2f} s", flush=True
+                f"{estimator.name:<24} {cutoff:>4g} Hz  bias {bias:.3%}  held {held:.2f}  {seconds:.2f} s", flush=True
             )
     return figures
 
 
 def goals(figures: dict[str, dict[float, Figures]]) -> list[Goal]:
     """What is asked."""
-    plain, instrumental, output = (figures[e.name] for e in estimators())
+    plain, instrumental, output, positions = (figures[e.name] for e in estimators())
     luckiest = min(plain.values(), key=lambda f: f.bias).bias
     asked = []
     for cutoff, most in ((10.0, 0.6), (50.0, 0.45)):
@@ -170,7 +177,8 @@ def goals(figures: dict[str, dict[float, Figures]]) -> list[Goal]:
         asked.append(at_most(f"output_error, {cutoff:g} Hz: bias over that of weighted", ratio, 0.25))
         ratio = output[cutoff].bias / luckiest
         asked.append(at_most(f"output_error, {cutoff:g} Hz: over weighted at its luckiest filter", ratio, 0.5))
-    for name, by_cutoff in (("instrumental", instrumental), ("output_error", output)):
+    simulating = {"instrumental": instrumental, "output_error": output, ClosedLoopOutputError.name: positions}
+    for name, by_cutoff in simulating.items():
         for cutoff in (10.0, 50.0):
             held = by_cutoff[cutoff].held
             asked.append(at_least(f"{name}, {cutoff:g} Hz: 95 % intervals that hold the truth", held, INTERVALS[0]))

@@ -9,9 +9,10 @@ those that no unbiased estimator falls below, where the law of the noise is know
     python benchmarks/uncertainty.py --runs 100 --processes 2
     python benchmarks/uncertainty.py --runs 100 --estimators robust map ridge separable
 
-Estimators that are drawn to a prior are judged against it: `map` on robots drawn from its own prior, one for each run;
-`ridge` as it is, biased: its figures have no goal. `separable` finds the smoothing widths as well. `essential` is
-`weighted` behind the elimination of what is not essential; intervals of the parameters that stay are counted.
+Estimators that are drawn to a prior are judged against it: `map` and `map_constants` on robots drawn from their own
+prior, one for each run; `ridge` as it is, biased: its figures have no goal. `separable` and `map_constants` find the
+smoothing widths as well. `essential` is `weighted` behind the elimination of what is not essential: parameters that
+stay have the intervals of the essential set, and those left out the ones that they are reported with.
 """
 
 from __future__ import annotations
@@ -41,7 +42,16 @@ from robot_dyn_id import __version__
 from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.closed_loop import Controller
 from robot_dyn_id.dataset import Array, ArrayRecording
-from robot_dyn_id.estimators import ESTIMATORS, Estimator, MaximumAPosteriori, Ridge, WeightedLeastSquares
+from robot_dyn_id.estimators import (
+    ESTIMATORS,
+    Estimate,
+    Estimator,
+    MaximumAPosteriori,
+    MaximumAPosterioriConstants,
+    Ridge,
+    WeightedLeastSquares,
+)
+from robot_dyn_id.estimators.constants import Constants
 from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import FourierSeries, random_fourier
@@ -69,7 +79,7 @@ STUDIED = ("weighted", "generalized", "ols")
 LOOP = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
 OPTIONS: dict[str, dict[str, Any]] = {name: {"controller": LOOP} for name in ("instrumental", "output_error")}
 """Of estimators that cannot do without."""
-WHITENED = ("generalized", "robust", "map")
+WHITENED = ("generalized", "robust", "map", "map_constants")
 """Those whose joint region is asked about as well."""
 NAIVE = "s^2 (W'W)^-1"
 ESSENTIAL = "essential"
@@ -116,13 +126,20 @@ class Study:
         return replace(streamed, tiles=tiles)
 
     def surprised(self, estimator: Estimator, problem: LinearProblem, seed: int) -> LinearProblem:
-        """For `map`, with a prior that is as far from this robot as it says."""
-        if not isinstance(estimator, MaximumAPosteriori):
+        """For those with a prior, one that is as far from this robot as it says."""
+        if not isinstance(estimator, (MaximumAPosteriori, MaximumAPosterioriConstants)):
             return problem
-        prior = nominal_prior(self.regressor.model, self.base.mapping)
-        draw = np.random.default_rng((seed, 1)).normal(size=len(self.parameters))
+        rng, prior = np.random.default_rng((seed, 1)), nominal_prior(self.regressor.model, self.base.mapping)
+        draw = rng.normal(size=len(self.parameters))
         far = estimator.spread * np.where(np.isfinite(prior.scales), prior.scales, 0.0) * draw
-        return replace(problem, prior=replace(prior, values=self.parameters + far))
+        prior = replace(prior, values=self.parameters + far)
+        if isinstance(estimator, MaximumAPosterioriConstants):
+            constants = Constants.of(problem, estimator.name)
+            away = estimator.spread * rng.normal(size=len(constants.places))
+            problem = constants.origin.problem_of(
+                constants.regressor(constants.logarithms + away), constants.origin.columns
+            )
+        return replace(problem, prior=prior)
 
 
 @cache
@@ -176,7 +193,7 @@ def sensors_of(kind: str) -> Sensors:
 
 
 class Run(NamedTuple):
-    """Errors of one recording's estimates by one estimator; standard deviations of what is left out are not numbers."""
+    """Errors of one recording's estimates by one estimator."""
 
     errors: Array
     sigmas: Array
@@ -193,15 +210,22 @@ def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
     found = {e.name: e.fit(known.surprised(e, problem, seed)) for e in estimators}
     runs = {name: _run(e.values, e.standard_deviations, e.covariance) for name, e in found.items()}
     if ESSENTIAL in names:
-        told = essential(WeightedLeastSquares().fit(problem), problem.names)
-        values, sigmas = np.zeros(len(known.truth)), np.full(len(known.truth), np.nan)
-        values[told.kept], sigmas[told.kept] = told.values, np.sqrt(np.diag(told.covariance))
-        runs[ESSENTIAL] = _run(values, sigmas, told.covariance)
+        runs[ESSENTIAL] = eliminated(WeightedLeastSquares().fit(problem), problem.names)
     factors = Factors.of(known.problem(recording, replace(known.plan, row_stride=1)))
     solution = factors.solve(np.ones(len(factors.counts)))
     freedom = factors.counts.sum() - len(known.truth)
     covariance = solution.inverse * factors.squared_residuals(solution.values).sum() / freedom
     return {**runs, NAIVE: _run(solution.values, np.sqrt(np.diag(covariance)), covariance)}
+
+
+def eliminated(estimate: Estimate, names: Sequence[str]) -> Run:
+    """Of the essential parameters: their torque, their joint region, and an interval for every parameter."""
+    found, values, sigmas = essential(estimate, names), estimate.values.copy(), estimate.standard_deviations.copy()
+    alone = np.zeros(len(values))
+    alone[found.kept] = values[found.kept] = found.values
+    sigmas[found.kept] = found.standard_deviations
+    kept = _run(alone, np.where(alone != 0.0, sigmas, np.nan), found.covariance)
+    return kept._replace(errors=values - study().truth, sigmas=sigmas)
 
 
 @cache
@@ -256,16 +280,15 @@ class Figures:
         """From all runs."""
         names = study().base.names
         errors, sigmas = np.array([run.errors for run in runs]), np.array([run.sigmas for run in runs])
-        told = ~np.isnan(sigmas)
-        holds = np.where(told, np.abs(errors) < NORMAL * sigmas, 0.0).sum(axis=0) / told.sum(axis=0)
+        holds = (np.abs(errors) < NORMAL * sigmas).mean(axis=0)
         spread = errors.std(axis=0, ddof=1)
         bias = np.abs(errors.mean(axis=0)) / spread
-        rare, biased = int(np.nanargmin(holds)), int(np.argmax(bias))
+        rare, biased = int(np.argmin(holds)), int(np.argmax(bias))
         nrmse = [run.nrmse for run in runs]
         return Figures(
-            held=float(np.nanmean(holds)),
+            held=float(np.mean(holds)),
             lowest=(float(holds[rare]), names[rare]),
-            ratio=float(np.nanmedian(spread / np.sqrt((sigmas**2).mean(axis=0)))),
+            ratio=float(np.median(spread / np.sqrt((sigmas**2).mean(axis=0)))),
             bias=(float(bias[biased]), names[biased]),
             region=float(np.mean([run.inside for run in runs])),
             nrmse=(float(np.mean(nrmse)), max(nrmse)),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from encoder_loop import IDEAL, loop_problem, recorded, robot
+from encoder_loop import IDEAL, LOOP, loop_problem, recorded, robot
 from simulated import COMPUTED_TORQUE
 
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
@@ -16,6 +16,13 @@ def test_exact_angles_give_the_parameters():
     estimate = ClosedLoopOutputError(IDEAL).fit(given)
     np.testing.assert_allclose(estimate.values, robot().base_values, rtol=1e-3, atol=1e-3)
     assert estimate.residual_rms.max() < 0.05  # of torques, though no torque was used
+
+
+def test_intervals_hold_the_truth_with_encoders_in_the_loop():
+    estimate = ClosedLoopOutputError(LOOP).fit(loop_problem(recorded(1, duration=8.0), 10.0))
+    errors = (estimate.values - robot().base_values) / estimate.standard_deviations
+    assert np.mean(np.abs(errors) < 1.96) > 0.8
+    assert np.abs(errors).max() < 5.0
 
 
 def test_a_law_under_which_all_robots_move_alike_is_refused():

@@ -46,7 +46,7 @@ def test_it_draws_for_estimators_of_constants_too():
 
 
 def test_elimination_is_least_squares_without_the_column():
-    """Values, standard deviations and F against the reduced problem solved afresh."""
+    """Values, second moments and F against the whole and the reduced problem solved afresh."""
     columns, torques = rows(noise=(1.0, 1.0))
     task = problem(columns, torques)
     estimate = WeightedLeastSquares(autoregressive_order=0).fit(task)
@@ -57,13 +57,37 @@ def test_elimination_is_least_squares_without_the_column():
         stack[400 * joint : 400 * (joint + 1), support] = columns[joint] / estimate.residual_rms[joint]
     tau = np.concatenate([t / s for t, s in zip(torques, estimate.residual_rms, strict=True)])
     fewer = np.delete(stack, 4, axis=1)
-    sigma = np.sqrt(np.diag(found.covariance))
-    assert np.all(np.abs(found.values - np.linalg.lstsq(fewer, tau, rcond=None)[0]) < 0.05 * sigma)
-    np.testing.assert_allclose(sigma, np.sqrt(np.diag(np.linalg.inv(fewer.T @ fewer))), rtol=0.05)
+    reduced, whole = (np.linalg.lstsq(w, tau, rcond=None)[0] for w in (fewer, stack))
+    sigma = np.sqrt(np.diag(np.linalg.inv(fewer.T @ fewer)))
+    assert np.all(np.abs(found.values - reduced) < 0.05 * sigma)
+    shift = reduced - np.delete(whole, 4)
+    moment = np.delete(np.delete(np.linalg.inv(stack.T @ stack), 4, 0), 4, 1) + np.outer(shift, shift)
+    np.testing.assert_allclose(found.standard_deviations, np.sqrt(np.diag(moment)), rtol=0.05)
+    np.testing.assert_allclose(np.diag(found.covariance), found.standard_deviations**2, rtol=1e-12)
     squares = [np.sum((tau - w @ np.linalg.lstsq(w, tau, rcond=None)[0]) ** 2) for w in (fewer, stack)]
     (step,) = found.left_out
+    assert (step.value, step.standard_deviation) == (estimate.values[4], estimate.standard_deviations[4])
     assert step.statistic == pytest.approx((squares[0] - squares[1]) / (squares[1] / 792), rel=0.1)
     assert step.residual_growth == pytest.approx(np.sqrt(squares[0] / squares[1]) - 1.0, rel=0.1)
+
+
+def test_intervals_hold_although_what_is_left_out_is_not_zero():
+    """100 draws in which p4 is as large as its standard deviation, and confused with p5."""
+    columns, _ = rows()
+    for w, support in zip(columns, SUPPORTS, strict=True):
+        p4, p5 = np.searchsorted(support, (4, 5))
+        w[:, p5] += 3.0 * w[:, p4]
+    truth, shares = np.where(np.arange(8) == 4, 0.1, TRUTH), []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        torques = [w @ truth[support] + rng.normal(size=400) for w, support in zip(columns, SUPPORTS, strict=True)]
+        task = problem(columns, torques)
+        found = essential(WeightedLeastSquares(autoregressive_order=0).fit(task), task.names)
+        held = np.abs(found.values - truth[found.kept]) < 1.96 * found.standard_deviations
+        if 4 not in found.kept:
+            shares.append((held[found.kept == 5].all(), held.mean()))
+    assert len(shares) > 50
+    assert np.all(np.mean(shares, axis=0) > 0.9)
 
 
 def test_what_the_data_need_is_kept_by_the_test():

@@ -40,10 +40,11 @@ def print_essential(result: Identification) -> None:
     """What a backward elimination has left out, if there was one."""
     if result.essential is None:
         return
-    print(f"essential parameters: {len(result.essential.kept)}; left out, with the relative standard deviation of "
-          f"each, the growth of the residual and the F-test of all so far:")  # fmt: skip
+    print(f"essential parameters: {len(result.essential.kept)}; left out, with the value and standard deviation of "
+          f"each, the relative one then, the growth of the residual and the F-test of all so far:")  # fmt: skip
     for step in result.essential.left_out:
-        print(f"  {step.name:<10} {step.relative_deviation:>9.1%} {step.residual_growth:>10.4%}   "
+        print(f"  {step.name:<10} {step.value:>10.3g} +- {step.standard_deviation:<9.2g} "
+              f"{step.relative_deviation:>9.1%} {step.residual_growth:>10.4%}   "
               f"F {step.statistic:.3g}, p {step.probability:.3g}")  # fmt: skip
     if result.essential.objected is not None:
         step = result.essential.objected

@@ -12,28 +12,33 @@ import numpy as np
 
 from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.cli import progress
-from robot_dyn_id.closed_loop import Controller
+from robot_dyn_id.closed_loop import Controller, Replay
 from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
+from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.prior import nominal_prior
-from robot_dyn_id.problem import raw_problem
+from robot_dyn_id.problem import Smooth, raw_problem
 from robot_dyn_id.regressor import Layout, Motion, Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.simulation import Sensors, simulated_recording
+from robot_dyn_id.simulation import Sensors, measured
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
 REPEATS = 5
 
 RATE, CUTOFF = 100.0, 10.0
-CONTROLLER = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
-"""Of the recording that estimators are timed on [Hz], and for those that simulate the robot."""
+"""Of the recording that estimators are timed on [Hz]."""
+
+BANDWIDTH, STIFFNESS = 20.0, 50.0
+"""Of the PD law that it was made under: critical damping of the joints one by one [rad/s], and what is added against
+their dry friction of 1 N m [N m/rad]."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,17 +59,17 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
     base, motion = base_parameters(regressor), random_fourier(model, 1)
     friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
+    parameters = np.append(1.1 * model.inertial_parameters, friction)
+    dynamics = Dynamics(regressor, np.arange(len(parameters)), parameters)
+    controller = _controller(dynamics, motion)
     plan = replace(SignalPlan.of(RATE, LowPass(CUTOFF), False), row_stride=1).periodic(motion.period)
-    sensors = Sensors(np.full(len(model.joint_names), 0.1), 1e-6, 1e-3)
     seconds: dict[str, float] = {}
     for samples in (min(count, 4000), count):
-        values = np.append(1.1 * model.inertial_parameters, friction)
-        recording = simulated_recording(regressor, values, motion, samples / RATE, RATE, sensors, 0)
-        walk = walker([recording], model.joint_names, {}, plan)
+        walk = walker([_recording(dynamics, controller, motion, samples)], model.joint_names, {}, plan)
         problem = linear_problem(regressor, base.independent, walk, plan, nominal_prior(model, base.mapping))
         for name, kind in ESTIMATORS.items():
             progress(f"{name}, {samples} samples")
-            told = {"controller": CONTROLLER} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
+            told = {"controller": controller} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
             start = time.process_time()
             try:
                 kind(**told).fit(problem)
@@ -77,6 +82,28 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         for name, value in seconds.items():
             print(f"{value:8.2f} s  {name}")
     return 0, {"goals": [], "samples": count, "seconds": seconds}
+
+
+def _controller(dynamics: Dynamics, motion: Trajectory) -> Controller:
+    """A PD law with gains by the inertia of each joint where the motion begins."""
+    inertia = np.diag(dynamics.mass_matrix(motion.evaluate(np.zeros(1))[0][:, 0]))
+    names = dynamics.regressor.model.joint_names
+    both = BANDWIDTH**2 * inertia + STIFFNESS, 2.0 * BANDWIDTH * inertia
+    proportional, derivative = (tuple(zip(names, gains.tolist(), strict=True)) for gains in both)
+    return Controller("pd", proportional, derivative)
+
+
+def _recording(dynamics: Dynamics, controller: Controller, motion: Trajectory, samples: int) -> ArrayRecording:
+    """The robot under its controller, with sensors, and what the controller was told."""
+    t, number = np.arange(samples) / RATE, np.arange(samples)
+    wanted = Motion(*motion.evaluate(t)[:3])
+    told = Smooth(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
+    (true,) = Replay(controller, dynamics)([told])
+    assert true.tau is not None
+    joints = dynamics.regressor.model.joint_names
+    sensors = Sensors(np.full(len(joints), 0.1), 1e-6, 1e-3)
+    shown = measured(joints, Chunk(true.t, true.motion.q.T, true.motion.dq.T, true.tau.T), sensors, 0)
+    return replace(shown, samples=replace(shown.samples, reference=wanted.q[:, : len(true.t)].T))
 
 
 def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:

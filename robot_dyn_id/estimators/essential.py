@@ -3,6 +3,10 @@
 The parameter with the greatest relative standard deviation is taken for zero, the others are estimated again, and so
 on, as long as one is that uncertain and an F-test does not object to what has been left out altogether. All of
 it from the estimate and its covariance, which is what least squares of the reduced problem would give.
+
+What is left out is not zero: the others take over its share. With x, C the estimate of all and its covariance, x_r that
+of the essential ones without the others and s = x_r - x their shift, their errors have the second moment C + s s' given
+the data, where nothing else is known: E (x_r - t)(x_r - t)' = E (x - t)(x - t)' + s s', since x - t has mean 0 then.
 """
 
 from __future__ import annotations
@@ -38,13 +42,16 @@ class Elimination:
 
     Attributes:
         name: of the parameter that is left out.
-        relative_deviation: its standard deviation as a share of its value, before.
+        value, standard_deviation: of it, where nothing is left out; the latter infinite where the data do not show it.
+        relative_deviation: its standard deviation as a share of its value, those before it taken for zero.
         residual_growth: norm of the residuals without all parameters left out so far, over that with them, less 1.
         statistic: of the F-test of all parameters left out so far.
         probability: that F is this large although they are zero.
     """
 
     name: str
+    value: float
+    standard_deviation: float
     relative_deviation: float
     residual_growth: float
     statistic: float
@@ -60,7 +67,8 @@ class Essential:
         left_out: the others, in order.
         objected: the step that the F-test did not allow, if one ended the elimination.
         values: of the essential parameters.
-        covariance: of them.
+        covariance: second moments of their errors, the others not taken for zero.
+        standard_deviations: one sigma; infinite for those with a share in a direction that the data do not show.
     """
 
     kept: Integers
@@ -68,12 +76,7 @@ class Essential:
     objected: Elimination | None
     values: Array
     covariance: Array
-
-
-TOO_SMALL = (
-    "the standard deviations of essential parameters take those that are left out for exactly zero: as errors of the "
-    "robot's own parameters they are too small"
-)
+    standard_deviations: Array
 
 
 def check_limit(limit: float) -> None:
@@ -101,11 +104,11 @@ def essential(estimate: Estimate, names: Sequence[str], limit: float = LIMIT, le
     if estimate.full is not None:
         raise UsageError("essential: an estimate of all standard parameters cannot be reduced: use weighted")
     check_limit(limit)
-    information = _information(estimate.covariance)
+    information, _ = _inverse(estimate.covariance)
     moment = information @ estimate.values
     explained, freedom = float(moment @ estimate.values), max(1, estimate.rows - len(names))
     kept = np.arange(len(names))
-    values, covariance, sigma = estimate.values, estimate.covariance, estimate.standard_deviations
+    values, sigma = estimate.values, estimate.standard_deviations
     steps: list[Elimination] = []
     objected = None
     while len(kept) > 1:
@@ -118,17 +121,22 @@ def essential(estimate: Estimate, names: Sequence[str], limit: float = LIMIT, le
         trial = inverse @ moment[fewer]
         lost = max(0.0, explained - float(moment[fewer] @ trial))
         count = len(names) - len(fewer)
+        number = int(kept[worst])
         step = Elimination(
-            names[kept[worst]], float(relative[worst]), float(np.sqrt(1.0 + lost / freedom) - 1.0), lost / count,
+            names[number], float(estimate.values[number]), float(estimate.standard_deviations[number]),
+            float(relative[worst]), float(np.sqrt(1.0 + lost / freedom) - 1.0), lost / count,
             float(f_distribution.sf(lost / count, count, freedom)),
         )  # fmt: skip
         if step.probability < level:
             objected = step
             break
         steps.append(step)
-        kept, values, covariance = fewer, trial, inverse
+        kept, values = fewer, trial
         sigma = np.where(unseen, np.inf, np.sqrt(np.maximum(np.diag(inverse), 0.0)))
-    return Essential(kept, tuple(steps), objected, values, covariance)
+    shift = values - estimate.values[kept]
+    covariance = estimate.covariance[np.ix_(kept, kept)] + np.outer(shift, shift)
+    deviations = np.where(np.isinf(sigma), np.inf, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+    return Essential(kept, tuple(steps), objected, values, covariance, deviations)
 
 
 def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple[BaseParameters, Estimate]:
@@ -142,22 +150,15 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         independent=base.independent[kept],
         mapping=base.mapping[kept],
     )
-    _, unseen = _inverse(_information(found.covariance))
-    sigma = np.where(unseen, np.inf, np.sqrt(np.maximum(np.diag(found.covariance), 0.0)))
-    names = set(fewer.names)
+    hidden = {name for name, sigma in zip(fewer.names, found.standard_deviations, strict=True) if np.isinf(sigma)}
     return fewer, replace(
         estimate,
         values=found.values,
         covariance=found.covariance,
-        standard_deviations=sigma,
-        unseen=tuple(name for name in estimate.unseen if name in names and sigma[fewer.names.index(name)] == np.inf),
+        standard_deviations=found.standard_deviations,
+        unseen=tuple(name for name in estimate.unseen if name in hidden),
         intervals=None,
-        notes=(*estimate.notes, TOO_SMALL) if found.left_out else estimate.notes,
     )
-
-
-def _information(covariance: Array) -> Array:
-    return _inverse(covariance)[0]
 
 
 def _inverse(matrix: Array) -> tuple[Array, np.ndarray]:

@@ -20,8 +20,8 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import conclude, factors_of, resized, sandwich
-from robot_dyn_id.estimators.long_run import long_run
+from robot_dyn_id.estimators.fitting import conclude, factors_of
+from robot_dyn_id.estimators.long_run import larger_sandwich
 from robot_dyn_id.estimators.replayed import Replayed
 from robot_dyn_id.estimators.settling import Simulating, replaying, settled, within
 from robot_dyn_id.problem import LinearProblem
@@ -56,13 +56,10 @@ class Instrumental(Simulating):
             self.name, problem, seen, self.controller, self.iterations, replaying(problem, self.controller),
             lambda replayed: replayed.measured, self._solve,
         )  # fmt: skip
-        noise, covariance = sandwich(
-            found.simulated.measured, found.values, found.bread, found.weights, self.autoregressive_order,
-            found.simulated.simulated,
+        noise, covariance = larger_sandwich(
+            found.simulated.measured, found.simulated.simulated, found.values, found.bread, found.weights,
+            self.autoregressive_order,
         )  # fmt: skip
-        scores = long_run(found.simulated.measured, found.simulated.simulated, found.values, found.weights)
-        sigma = np.sqrt(np.maximum(np.diag(covariance), np.einsum("ij,jk,ik->i", found.bread, scores, found.bread)))
-        covariance = resized(covariance, sigma)
         solution = replace(seen, values=found.values)
         return replace(conclude(problem, found.rows, seen, solution, covariance, noise), notes=found.notes)
 

@@ -12,11 +12,31 @@ from collections.abc import Iterator
 import numpy as np
 
 from robot_dyn_id.dataset import Array
+from robot_dyn_id.estimators.fitting import resized, sandwich
 from robot_dyn_id.problem import LinearProblem
 
 MEMORY = 1.0
 """Time after which noise is taken to have forgotten itself [s]: a period of 1 Hz, slower than the noise of encoders and
 faster than most motions; the weight of a product of scores falls to zero over it."""
+
+
+def larger_sandwich(
+    problem: LinearProblem, columns: LinearProblem, values: Array, bread: Array, weights: Array, order: int
+) -> tuple[Array, Array]:
+    """See `fitting.sandwich`, with the larger of its standard deviations and those of the long-run covariance.
+
+    Args:
+        problem: rows that leave the residuals.
+        columns: rows that these are multiplied with.
+        values: of the parameters, shape (p,).
+        bread: G of the estimate G sum w^2 Z' tau, shape (p, p).
+        weights: of the joints.
+        order: of the autoregressive model.
+    """
+    noise, covariance = sandwich(problem, values, bread, weights, order, columns)
+    scores = long_run(problem, columns, values, weights)
+    spread = np.einsum("ij,jk,ik->i", bread, scores, bread)
+    return noise, resized(covariance, np.sqrt(np.maximum(np.diag(covariance), spread)))
 
 
 def long_run(problem: LinearProblem, columns: LinearProblem, values: Array, weights: Array) -> Array:

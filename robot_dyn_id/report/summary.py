@@ -38,7 +38,8 @@ def _essential(identification: Identification) -> dict[str, Any] | None:
     found = identification.essential
     if found is None:
         return None
-    steps = [{**vars(e), "relative_deviation": _finite(e.relative_deviation)} for e in found.left_out]
+    uncertain = ("standard_deviation", "relative_deviation")
+    steps = [{**vars(e), **{key: _finite(getattr(e, key)) for key in uncertain}} for e in found.left_out]
     return {
         "count": len(found.kept),
         "left_out": steps,
