@@ -150,8 +150,7 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         independent=base.independent[kept],
         mapping=base.mapping[kept],
     )
-    lost = () if estimate.intervals is None else ("the bootstrap's intervals are of all parameters: none are told of the "
-                                                  "essential ones, whose standard deviations come from its draws",)  # fmt: skip
+    lost = "the bootstrap's intervals are of all parameters: of the essential ones only standard deviations are told"
     hidden = {name for name, sigma in zip(fewer.names, found.standard_deviations, strict=True) if np.isinf(sigma)}
     return fewer, replace(
         estimate,
@@ -160,7 +159,7 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         standard_deviations=found.standard_deviations,
         unseen=tuple(name for name in estimate.unseen if name in hidden),
         intervals=None,
-        notes=(*estimate.notes, *lost),
+        notes=(*estimate.notes, *([] if estimate.intervals is None else [lost])),
     )
 
 
