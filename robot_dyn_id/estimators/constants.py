@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,8 +39,8 @@ def costs(squares: Array, counts: Integers, weighted: bool) -> Array:
 
 
 @dataclass(frozen=True)
-class Slopes(Term):
-    """The derivatives of a term's columns by the logarithms of its free constants, as columns of a term of their own.
+class Derived(Term):
+    """Columns that are made of those of a term, and act where these do.
 
     Attributes:
         term: the term.
@@ -48,22 +48,32 @@ class Slopes(Term):
 
     term: Term
 
-    def __post_init__(self) -> None:
-        """Take over what a class of terms has in common: the columns of the first free constant, then of the next."""
-        symbols = tuple(f"{free.name}_{symbol}_" for free in self.term.free for symbol in self.term.symbols)
-        object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "powers", self.term.powers * len(self.term.free))
+    def describe(self, symbols: Sequence[str], powers: Sequence[tuple[int, int]]) -> None:
+        """Name the columns, and take over what a class of terms has in common; before the value is used."""
+        object.__setattr__(self, "symbols", tuple(symbols))
+        object.__setattr__(self, "powers", tuple(powers))
         object.__setattr__(self, "signal", self.term.signal)
+
+    def factor(self, weights: Array, signal: Array) -> Array:
+        """See `Term.factor`."""
+        return self.term.factor(weights, signal)
+
+
+@dataclass(frozen=True)
+class Slopes(Derived):
+    """The derivatives of a term's columns by the logarithms of its free constants, as columns of a term of their own."""
+
+    def __post_init__(self) -> None:
+        """Name the columns: those of the first free constant, then of the next."""
+        free = self.term.free
+        self.describe([f"{constant.name}_{symbol}_" for constant in free for symbol in self.term.symbols],
+                      self.term.powers * len(free))  # fmt: skip
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         values = np.array([self.term.constants[free.name] for free in self.term.free])
         slopes = values[:, None, None] * self.term.constant_slopes(y, dy, ddy)
         return np.asarray(slopes.reshape(-1, len(dy)))
-
-    def factor(self, weights: Array, signal: Array) -> Array:
-        """See `Term.factor`."""
-        return self.term.factor(weights, signal)
 
 
 @dataclass(frozen=True)

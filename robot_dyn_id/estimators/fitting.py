@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, Solution
+from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.problem import LinearProblem
 from robot_dyn_id.regressor import Integers
@@ -47,12 +47,21 @@ def factors_of(problem: LinearProblem, method: str = "qr") -> Factors:
         InputError: fewer rows than parameters.
     """
     factors = Factors.of(problem, method=method)
-    rows = int(factors.counts.sum())
-    if rows < len(problem.names):
-        raise InputError(
-            f"only {rows} rows for {len(problem.names)} parameters: record longer, or identify fewer joints or terms"
-        )
+    check_rows(factors.counts, len(problem.names))
     return factors
+
+
+def check_rows(counts: Integers, parameters: int) -> None:
+    """Refuse too few rows.
+
+    Raises:
+        InputError: fewer rows than parameters.
+    """
+    rows = int(counts.sum())
+    if rows < parameters:
+        raise InputError(
+            f"only {rows} rows for {parameters} parameters: record longer, or identify fewer joints or terms"
+        )
 
 
 def refined(problem: LinearProblem, solution: Solution, weights: Array, method: str) -> Solution:
@@ -96,12 +105,8 @@ def sandwich(
     autocovariance = residual * (lagged.counts / freedom(len(values), lagged.counts))[:, None]
     for _ in range(1 + CORRECTIONS):
         whitening = fit_whitening(autocovariance, lagged.counts)
-        coloured = Factors.of(problem, whitening.coloured_tiles(scores or problem))
-        middle = np.zeros_like(bread)
-        for joint, weight in enumerate(weights):
-            support, columns = coloured.supports[joint], coloured.triangles[joint][:, :-1]
-            scale = weight**4 * whitening.noise_rms[joint] ** 2
-            middle[np.ix_(support, support)] += scale * (columns.T @ columns)
+        coloured = Grams.of(problem, whitening.coloured_tiles(scores or problem))
+        middle = coloured.total(weights**2 * whitening.noise_rms)[:-1, :-1]
         covariance = bread @ middle @ bread.T
         autocovariance = residual + lagged.fitted(covariance)
     return whitening.noise_rms, covariance
@@ -119,7 +124,7 @@ def freedom(parameters: int, counts: Array | Integers) -> Array:
     return np.asarray(np.maximum(counts - parameters * counts / max(1.0, float(counts.sum())), 1.0))
 
 
-def inverse_rms(factors: Factors, values: Array) -> Array:
+def inverse_rms(factors: Factors | Grams, values: Array) -> Array:
     """Weights 1 / residual RMS, each joint's own share of the parameters taken off its rows."""
     rms = np.sqrt(factors.squared_residuals(values) / freedom(factors.parameters, factors.counts))
     largest = rms.max(initial=0.0)

@@ -37,7 +37,7 @@ class ImprovedStribeck(Stribeck):
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         square = dy * np.abs(dy) if self.signed_square else dy**2
-        return np.concatenate([super().columns(y, dy, ddy), [dy, square, dy**3]])
+        return np.concatenate([super().columns(y, dy, ddy), [dy, square, dy * dy * dy]])
 
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""
