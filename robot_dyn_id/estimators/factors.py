@@ -39,13 +39,13 @@ def kept(block: Array) -> NDArray[np.bool_]:
     return rows if rows.all() else rows | block.any(axis=0)
 
 
-def check_any(counts: Integers) -> None:
+def check_any(rows: int) -> None:
     """Refuse a walk without rows.
 
     Raises:
-        InputError: no joint has any.
+        InputError: there are none.
     """
-    if not counts.any():
+    if not rows:
         raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
 
 
@@ -78,7 +78,7 @@ class Grams:
         for tile in problem.tiles() if tiles is None else tiles:
             counts[tile.joint] += np.count_nonzero(kept(tile.block))
             sums[tile.joint] = blas.dsyrk(1.0, tile.block.T, beta=1.0, c=sums[tile.joint], trans=1, overwrite_c=1)
-        check_any(counts)
+        check_any(int(counts.sum()))
         matrices = tuple(np.triu(upper) + np.triu(upper, 1).T for upper in sums)
         return Grams(len(problem.names), problem.supports, matrices, counts)
 
@@ -135,7 +135,7 @@ class Factors:
             old = triangles[tile.joint]
             panel = min(PANEL, len(old))  # the block's transpose is in Fortran order: what LAPACK works on in place
             triangles[tile.joint] = lapack.dtpqrt(0, panel, old, tile.block.T, overwrite_a=1, overwrite_b=1)[0]
-        check_any(counts)
+        check_any(int(counts.sum()))
         return Factors(len(problem.names), problem.supports, tuple(np.triu(triangle) for triangle in triangles), counts)
 
     def keep(self, parameters: Integers) -> Factors:

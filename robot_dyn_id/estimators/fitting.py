@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution
+from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution, check_any, kept
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.problem import LinearProblem
 from robot_dyn_id.regressor import Integers
@@ -47,21 +47,31 @@ def factors_of(problem: LinearProblem, method: str = "qr") -> Factors:
         InputError: fewer rows than parameters.
     """
     factors = Factors.of(problem, method=method)
-    check_rows(factors.counts, len(problem.names))
+    rows = int(factors.counts.sum())
+    if rows < len(problem.names):
+        raise _too_few(rows, problem)
     return factors
 
 
-def check_rows(counts: Integers, parameters: int) -> None:
-    """Refuse too few rows.
+def check_rows(problem: LinearProblem) -> None:
+    """Walk until there are as many rows as parameters.
 
     Raises:
-        InputError: fewer rows than parameters.
+        InputError: there are not.
     """
-    rows = int(counts.sum())
-    if rows < parameters:
-        raise InputError(
-            f"only {rows} rows for {parameters} parameters: record longer, or identify fewer joints or terms"
-        )
+    rows = 0
+    for tile in problem.tiles():
+        rows += int(np.count_nonzero(kept(tile.block)))
+        if rows >= len(problem.names):
+            return
+    check_any(rows)
+    raise _too_few(rows, problem)
+
+
+def _too_few(rows: int, problem: LinearProblem) -> InputError:
+    return InputError(
+        f"only {rows} rows for {len(problem.names)} parameters: record longer, or identify fewer joints or terms"
+    )
 
 
 def refined(problem: LinearProblem, solution: Solution, weights: Array, method: str) -> Solution:
@@ -124,9 +134,14 @@ def freedom(parameters: int, counts: Array | Integers) -> Array:
     return np.asarray(np.maximum(counts - parameters * counts / max(1.0, float(counts.sum())), 1.0))
 
 
-def inverse_rms(factors: Factors | Grams, values: Array) -> Array:
+def inverse_rms(factors: Factors, values: Array) -> Array:
     """Weights 1 / residual RMS, each joint's own share of the parameters taken off its rows."""
-    rms = np.sqrt(factors.squared_residuals(values) / freedom(factors.parameters, factors.counts))
+    return weights_of(factors.squared_residuals(values), factors.parameters, factors.counts)
+
+
+def weights_of(squares: Array, parameters: int, counts: Integers) -> Array:
+    """The same from the sums of squared residuals of each joint, shape (n,)."""
+    rms = np.sqrt(squares / freedom(parameters, counts))
     largest = rms.max(initial=0.0)
     return np.asarray(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0))
 

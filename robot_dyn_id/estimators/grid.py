@@ -69,7 +69,9 @@ def _explained(gram: Array, torque: Array, others: Integers, own: Integers) -> A
     solved = least(gram[np.ix_(others, others)], np.column_stack([torque[others], gram[np.ix_(others, flat)]]))
     moment = (torque[flat] - gram[np.ix_(flat, others)] @ solved[:, 0]).reshape(own.shape)
     through = solved[:, 1:].reshape(len(others), *own.shape)
-    rest = gram[own[:, :, None], own[:, None, :]] - np.einsum("com,ocn->cmn", gram[own][:, :, others].swapaxes(1, 2), through)
+    rest = gram[own[:, :, None], own[:, None, :]] - np.einsum(
+        "com,ocn->cmn", gram[own][:, :, others].swapaxes(1, 2), through
+    )
     values, vectors = np.linalg.eigh(rest)
     along = np.einsum("cmn,cm->cn", vectors, moment) ** 2
     gain = np.divide(along, values, out=np.zeros_like(along), where=values > UNTOLD).sum(axis=1)

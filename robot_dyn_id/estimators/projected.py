@@ -16,12 +16,12 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators.chebyshev import differentiation, interpolation
 from robot_dyn_id.estimators.constants import END, STRIDE, Constants
 from robot_dyn_id.estimators.factors import Grams
-from robot_dyn_id.estimators.fitting import check_rows, inverse_rms
+from robot_dyn_id.estimators.fitting import weights_of
 from robot_dyn_id.estimators.sampled import SampledProblem, sampled_at_nodes
 from robot_dyn_id.regressor import Integers
 
-NODES = 48
-"""Of a constant alone in its term: exp(-(v / c)^2) is followed to 1e-4 of the column over a range of 1 to 5000."""
+NODES = 64
+"""Of a constant alone in its term: exp(-(v / c)^2) is followed to 3e-6 of the column over a range of 1 to 5000."""
 
 MOST = 144
 """Nodes of a term with several constants."""
@@ -34,6 +34,9 @@ UNTOLD = 1e-10
 
 FLAT = 1e-6
 """Curvature, as a share of the greatest, below which a step is not longer."""
+
+SHARES = 0.5 ** np.arange(10.0)
+"""Of a step, tried in turn until the cost falls."""
 
 STEPS = 50
 """Of Newton's method, at most: where it ends is only a start."""
@@ -70,14 +73,9 @@ class Projected:
 
     @staticmethod
     def of(constants: Constants) -> Projected:
-        """Walk the data once; all rows alike.
-
-        Raises:
-            InputError: fewer rows than parameters.
-        """
+        """Walk the data once; all rows alike."""
         nodes, seen = sampled_at_nodes(constants, constants.lower, constants.upper, NODES, MOST)
         grams = Grams.of(seen.problem)
-        check_rows(grams.counts, len(constants.parameters))
         return Projected(constants, nodes, seen, grams, np.ones(len(grams.counts)))
 
     def reweighted(self, logarithms: Array) -> Projected:
@@ -86,12 +84,17 @@ class Projected:
         _, values = self._solved(mixing)
         spread = mixing @ values
         fixed = self._left[1][:, -1] - self._left[1][:, :-1] @ spread
-        return replace(self, weights=inverse_rms(self.grams, np.concatenate([fixed, spread])))
+        squares = self.grams.squared_residuals(np.concatenate([fixed, spread]))
+        return replace(self, weights=weights_of(squares, len(self.constants.parameters), self.grams.counts))
+
+    @cached_property
+    def _total(self) -> Array:
+        return self.grams.total(self.weights)
 
     @cached_property
     def _left(self) -> tuple[Array, Array]:
         """Gram matrix of the columns at the nodes and the torque, less what the fixed columns explain, and how."""
-        total, f = self.grams.total(self.weights), len(self.seen.fixed)
+        total, f = self._total, len(self.seen.fixed)
         norms = np.sqrt(np.diag(total)[:f])
         scale = np.where(norms > 0.0, norms, 1.0)
         values, vectors = np.linalg.eigh(total[:f, :f] / np.outer(scale, scale))
@@ -150,8 +153,8 @@ class Projected:
     def norms(self, mixing: Array) -> Array:
         """Of combinations of columns as they are; 1 of those that are zero."""
         f = len(self.seen.fixed)
-        whole = self.grams.total(self.weights)[f:-1, f:-1]
-        norms = np.sqrt(np.maximum(np.einsum("ic,ic->c", mixing, whole @ mixing), 0.0))
+        squares = np.einsum("ic,ic->c", mixing, self._total[f:-1, f:-1] @ mixing)
+        norms = np.sqrt(np.maximum(squares, 0.0))
         return np.where(norms > 0.0, norms, 1.0)
 
     def _one(self, logarithms: Array) -> dict[int, Array]:
@@ -193,24 +196,31 @@ class Projected:
 
     def descended(self, start: Array) -> Array:
         """The logarithms of the least cost nearby, within their ranges, shape (k,): Newton's method."""
-        at, lower, upper = start, self.constants.lower, self.constants.upper
+        at: Array = start
         for _ in range(STEPS):
             here = self.curvature(at)
-            free = ~(((at - lower <= END) & (here.gradient > 0.0)) | ((upper - at <= END) & (here.gradient < 0.0)))
-            step = np.zeros(len(at))
-            step[free] = _downhill(here.gradient[free], here.hessian[np.ix_(free, free)])
-            step *= min(1.0, STRIDE / max(np.abs(step).max(), 1e-300))
-            for share in 0.5 ** np.arange(10.0):
-                trial = np.clip(at + share * step, lower, upper)
-                decrease = here.cost - self.cost(trial)
-                if decrease > 0.0:
-                    break
-            else:
+            found = self._lower(at, here)
+            if found is None:
                 return at
-            at = trial
-            if decrease <= SETTLED * here.cost:
+            at, cost = found
+            if here.cost - cost <= SETTLED * here.cost:
                 return at
         return at
+
+    def _lower(self, at: Array, here: Curvature) -> tuple[Array, float] | None:
+        """Logarithms of less cost, a step away, and the cost; None if halves of the step do not lower it."""
+        lower, upper = self.constants.lower, self.constants.upper
+        free = ~(((at - lower <= END) & (here.gradient > 0.0)) | ((upper - at <= END) & (here.gradient < 0.0)))
+        step = np.zeros(len(at))
+        step[free] = _downhill(here.gradient[free], here.hessian[np.ix_(free, free)])
+        longest = np.abs(step).max()
+        step *= STRIDE / longest if longest > STRIDE else 1.0
+        for share in SHARES:
+            trial = np.clip(at + share * step, lower, upper)
+            cost = self.cost(trial)
+            if cost < here.cost:
+                return trial, cost
+        return None
 
 
 def least(gram: Array, torque: Array) -> Array:

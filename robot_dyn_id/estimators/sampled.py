@@ -9,7 +9,8 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators.chebyshev import chebyshev_nodes
-from robot_dyn_id.estimators.constants import Constants, Derived
+from robot_dyn_id.estimators.constants import Constants
+from robot_dyn_id.estimators.derived import Derived
 from robot_dyn_id.problem import LinearProblem
 from robot_dyn_id.regressor import Integers, Regressor
 from robot_dyn_id.terms import Term
@@ -105,7 +106,9 @@ def sampled_at_nodes(
     numbers = constants.numbers
     counts = {i: one if len(own) == 1 else int(several ** (1 / len(own))) for own in numbers.values() for i in own}
     nodes = tuple(chebyshev_nodes(lower[i], upper[i], counts[i]) for i in range(len(lower)))
-    return nodes, sampled(constants, {n: np.array(list(product(*(nodes[i] for i in own)))) for n, own in numbers.items()})
+    return nodes, sampled(
+        constants, {n: np.array(list(product(*(nodes[i] for i in own)))) for n, own in numbers.items()}
+    )
 
 
 def _varying(term: Term) -> list[int]:

@@ -15,7 +15,7 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.constants import WEIGHINGS, Constants, Linearised
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options
+from robot_dyn_id.estimators.fitting import check_options, check_rows
 from robot_dyn_id.estimators.grid import best_of_grid
 from robot_dyn_id.estimators.linearised import concluded
 from robot_dyn_id.estimators.projected import Projected
@@ -70,6 +70,7 @@ class Separable:
             UsageError: no term has a free constant.
             InputError: fewer rows than parameters.
         """
+        check_rows(problem)
         constants = Constants.of(problem, self.name)
         found, course = self._descend(constants, self._start(constants))
         return concluded(found, self.autoregressive_order, course)
@@ -97,9 +98,10 @@ class Separable:
         course = [at.cost]
         for _ in range(self.iterations):
             for damping in DAMPING:
-                trial = np.clip(at.logarithms + at.step(damping), constants.lower, constants.upper)
-                if np.abs(trial - at.logarithms).max(initial=0.0) < 1e-9:
+                step, promised = at.step(damping)
+                if promised <= SETTLED * at.scale:
                     return at, np.array(course)
+                trial = np.clip(at.logarithms + step, constants.lower, constants.upper)
                 then = constants.linearised(trial, self.weighted)
                 if then.cost < at.cost:
                     break

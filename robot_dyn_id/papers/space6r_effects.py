@@ -9,7 +9,7 @@ import numpy as np
 from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.estimators.constants import Slopes
+from robot_dyn_id.estimators.derived import Slopes
 from robot_dyn_id.estimators.factors import Solution
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r_trials import (
