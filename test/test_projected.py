@@ -102,3 +102,13 @@ def test_it_does_not_matter_how_fine_the_grid_is():
     task = arm_problem(noisy(1))
     coarse, fine = Separable(grid=5).fit(task), Separable(grid=30).fit(task)
     assert np.all(np.abs(coarse.values - fine.values) < 1e-3 * fine.standard_deviations)
+
+
+def test_constants_of_columns_that_are_not_asked_for_are_named():
+    """Without Coulomb friction among the parameters its width moves nothing."""
+    origin = arm_problem(noisy(1)).origin
+    names = np.array(origin.regressor.names)[origin.columns]
+    others = origin.columns[[not name.startswith("fc") for name in names]]
+    estimate = Separable().fit(origin.problem_of(origin.regressor, others))
+    assert len(estimate.values) == len(others) < len(names)
+    assert any("these data do not tell smoothing_width of" in note for note in estimate.notes)

@@ -140,7 +140,7 @@ class Projected:
             shares = self._shares(number, own).T
             for column in range(count):
                 block[nodes[:, column], :, column] = shares
-            blocks.append(block.reshape(len(block), -1))
+            blocks.append(block.reshape(len(block), len(own) * count))
             places[number] = at + np.arange(len(own) * count).reshape(len(own), count)
             at += len(own) * count
         return np.concatenate(blocks, axis=1), places
