@@ -139,7 +139,8 @@ class Constants:
                         parent.append(position[first + symbol])
                     at += 1
         wide = self.origin.problem_of(Regressor(here.model, (*here.terms, *added)), np.array(columns))
-        return Linearised(self, logarithms, weighted, wide, np.array(constant), np.array(parent))
+        slopes = np.array([constant, parent], dtype=np.int64)
+        return Linearised(self, logarithms, weighted, wide, *slopes)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Separable least squares: constants of terms beside their linear parameters (Golub and Pereyra 1973; Kaufman 1975).
 
 For given constants the best linear parameters are known, so only the constants are searched, by their logarithms: first
-on a grid from many starts and by Newton's method, on polynomials, without looking at the data again; then by Gauss-Newton
-steps, one walk over the data each, which mostly find that there is nothing left to do.
+on a grid from many starts and by Newton's method, on polynomials, without looking at the data again; then by
+Gauss-Newton steps, one walk over the data each, which mostly find that there is nothing left to do.
 """
 
 from __future__ import annotations
