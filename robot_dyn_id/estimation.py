@@ -32,5 +32,5 @@ def known_before(settings: Settings, regressor: Regressor, base: BaseParameters)
     """The earlier parameter set if one is given, else the URDF if it has masses."""
     model = regressor.model
     if settings.prior is not None:
-        return earlier_prior(settings.prior, model, regressor.names, base.mapping)
+        return earlier_prior(settings.prior, regressor, base.mapping)
     return nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None

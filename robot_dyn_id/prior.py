@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +10,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.robot import RobotModel
 
 FLOOR = 0.1
@@ -84,33 +84,51 @@ def nominal_prior(model: RobotModel, mapping: Array) -> Prior:
     )
 
 
-def earlier_prior(parameters: ParameterSet, model: RobotModel, names: Sequence[str], mapping: Array) -> Prior:
+def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array) -> Prior:
     """An earlier parameter set; its terms are as uncertain as they are large, all of one kind at least `FLOOR` of it.
 
     Args:
         parameters: the set.
-        model: the robot, whose masses and lengths give the scales: those of the set may be no body's own.
-        names: of the c columns, which must be those of the set.
+        regressor: whose c columns must be those of the set, and whose robot's masses and lengths give the scales: those
+            of the set may be no body's own.
         mapping: base = mapping @ full, shape (p, c).
 
     Raises:
         InputError: other columns, or a URDF without masses.
     """
-    if tuple(names) != parameters.column_names:
+    if regressor.names != parameters.column_names:
         raise InputError(
             f"prior: the parameter set of {parameters.robot_name} has other joints or terms than are to be identified: "
             f"give one with the same, or use the URDF as prior"
         )
-    sizes = np.abs(parameters.term_values)
-    kinds = np.array([name.rstrip("0123456789") for name in names[len(model.inertial_parameters) :]])
+    sizes = term_scales(regressor, parameters.term_values)
+    kinds = np.array([name.rstrip("0123456789") for name in regressor.names[len(parameters.standard_parameters) :]])
     least = [FLOOR * sizes[kinds == kind].mean() for kind in kinds]
     sizes = np.maximum(sizes, least)
     return Prior(
         source=f"parameter set of {parameters.robot_name}",
         values=np.append(parameters.standard_parameters, parameters.term_values),
-        scales=np.append(inertial_scales(model), np.where(sizes > 0.0, sizes, np.inf)),
+        scales=np.append(inertial_scales(regressor.model), np.where(sizes > 0.0, sizes, np.inf)),
         mapping=mapping,
     )
+
+
+def term_scales(regressor: Regressor, values: Array) -> Array:
+    """Sizes of the parameters of terms, shape (t,).
+
+    A difference, which may be small by chance, is as uncertain as the two numbers that it is between.
+
+    Args:
+        regressor: with the terms.
+        values: of their parameters, shape (t,).
+    """
+    sizes, first = np.abs(values), 0
+    for _, term in regressor.terms:
+        for symbol, other in term.differences.items():
+            difference, base = (first + term.symbols.index(name) for name in (symbol, other))
+            sizes[difference] = np.hypot(values[base], values[base] + values[difference])
+        first += len(term.symbols)
+    return sizes
 
 
 def inertial_scales(model: RobotModel) -> Array:

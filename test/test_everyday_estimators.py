@@ -168,8 +168,9 @@ def test_what_an_estimator_needs_and_has_not():
 def test_what_does_not_settle_is_not_given():
     with pytest.raises(ConvergenceError, match="robust: the parameters still move after 1 iterations"):
         Robust(iterations=1).fit(arm_problem(noisy(1)))
+    both = Simulated(terms=(Viscous(), Stribeck(0.3, 0.02), Offset()))  # few nodes of each: the start is not the end
     with pytest.raises(ConvergenceError, match=r"separable: the constants .*smoothing_width of elbow.* after 1 steps"):
-        Separable(iterations=1).fit(arm_problem(noisy(1)))
+        Separable(iterations=1).fit(arm_problem(stribeck()[2], both, SLOW))
 
 
 # --- Exact data, intervals ---------------------------------------------------------------------------------------

@@ -1,13 +1,20 @@
 """MAP over constants of terms: against a direct minimisation, and at the two ends of what the data can tell."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from test_everyday_estimators import arm_problem, noisy
+from test_everyday_estimators import arm, arm_problem, noisy
 
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators import MaximumAPosterioriConstants, Separable
 from robot_dyn_id.estimators.constants import Constants
 from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.pipeline import identify
+from robot_dyn_id.prior import FLOOR, earlier_prior
+from robot_dyn_id.regressor import regressor_of
+from robot_dyn_id.settings import Settings
+from robot_dyn_id.terms import ImprovedStribeck, Stribeck
 
 
 def test_it_is_at_the_least_of_the_posterior():
@@ -58,3 +65,19 @@ def test_options_that_make_no_sense_are_refused(options, words):
 def test_steps_that_are_too_few_are_told():
     with pytest.raises(ConvergenceError, match=r"map_constants: the constants .* still move after 1 steps"):
         MaximumAPosterioriConstants(iterations=1).fit(arm_problem(noisy(1)))
+
+
+@pytest.mark.parametrize("kind", [Stribeck, ImprovedStribeck])
+def test_breakaway_is_as_uncertain_as_the_friction_that_it_is_a_part_of(kind):
+    """fb - fc, which may be small by chance, has the size of fc and fb; every other term its own."""
+    robot, _ = arm()
+    earlier = identify([noisy(1)], [noisy(2)], robot.model, Settings(terms=(kind(0.1),)), "0").parameters
+    sliding, rise = np.array([5.0, 3.0, 1.0]), np.array([0.01, -1.0, 0.0])
+    friction = np.array([sliding, rise, *np.full((len(kind.symbols) - 2, 3), 0.2)])
+    regressor = regressor_of(earlier)
+    given = replace(earlier, term_values=friction.T.ravel())
+    prior = earlier_prior(given, regressor, np.eye(len(regressor.names)))
+    sizes = prior.scales[-friction.size :].reshape(3, -1)
+    np.testing.assert_allclose(sizes[:, 1], np.hypot(sliding, sliding + rise))
+    np.testing.assert_allclose(sizes[:, 0], np.maximum(sliding, FLOOR * sliding.mean()))
+    np.testing.assert_allclose(sizes[:, 2:], 0.2)

@@ -8,11 +8,11 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.papers import space6r
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r_effects import ALPHA, WEIGHTLESS, Heat, Weightless, ranks, velocity_deviations
+from robot_dyn_id.papers.space6r_network import trained, why_not
 from robot_dyn_id.papers.space6r_shown import drawings, notes
 from robot_dyn_id.papers.space6r_trials import (
     RATE,
     TABLE_1,
-    Outcome,
     Trial,
     Trials,
     cost,
@@ -75,16 +75,39 @@ def test_with_little_noise_the_truth_is_found(quiet):
         away = np.abs(outcome.estimate.values - base) / outcome.estimate.standard_deviations
         assert np.mean(away < 3.0) > 0.95
         assert outcome.misfit.max() < space6r.ASKED["misfit"] and outcome.correlation.min() > 0.999
-    assert quiet.ratio("truth", "map_constants", error, np.max) == 0.0
+    noise = quiet.outcomes["truth"][0].misfit  # of 1250 samples: give or take 2 %
+    np.testing.assert_allclose(noise, 1.0, atol=0.08)
 
 
 def test_what_does_not_converge_counts_in_no_median(quiet):
     trial = quiet.trials[0]
     lost = trial.judged(np.full_like(trial.clean, np.nan), None, np.nan, 1.0)
-    assert isinstance(lost, Outcome)
     both = Trials(1.0, (trial, trial), {"a": (lost, quiet.outcomes["map_constants"][0]), "b": (lost, lost)})
     assert both.median("a", error) == quiet.median("map_constants", error)
     assert np.isnan(both.median("b", cost)) and np.isnan(both.ratio("a", "b", error, np.median))
+
+
+@pytest.mark.parametrize(("seeds", "verdict"), [(4, "shown"), (5, "does not hold")])
+def test_a_median_is_judged_by_five_robots_at_least(quiet, seeds, verdict):
+    """With the same outcome for all methods the prior has gained nothing."""
+    names = ("pso_lm", "separable", "separable, weighted", "map_constants", "map_constants, prior by size")
+    outcomes = {name: quiet.outcomes["map_constants"] * seeds for name in names}
+    (figure,) = (
+        figure
+        for figure in space6r._of_goals(Trials(1.0, quiet.trials * seeds, outcomes))
+        if figure.name.endswith("error of map_constants over pso_lm, median")
+    )
+    assert figure.ours == 1.0 and figure.verdict == verdict and ("too few" in figure.why) == (seeds < 5)
+
+
+def test_a_network_follows_what_it_was_trained_on_and_little_else(quiet):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    assert why_not(False) and not why_not(True)
+    trial = quiet.trials[0]
+    outcome = trained(trial, 1e-4)
+    size = np.sqrt(np.mean(trial.torque**2))
+    assert np.sqrt(2.0 * outcome.cost / trial.torque.size) < 0.2 * size < outcome.error
+    assert outcome.error == pytest.approx(np.sqrt(np.mean((outcome.predicted - trial.clean) ** 2)))
 
 
 def test_notes_and_drawings(quiet):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.derived import Slopes
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import inverse_rms
 from robot_dyn_id.problem import LinearProblem, Origin, Tile
@@ -36,34 +37,6 @@ def costs(squares: Array, counts: Integers, weighted: bool) -> Array:
         weighted: which of the two.
     """
     return np.asarray(0.5 * (np.log(np.maximum(squares, 1e-300)) @ counts if weighted else squares.sum(axis=-1)))
-
-
-@dataclass(frozen=True)
-class Slopes(Term):
-    """The derivatives of a term's columns by the logarithms of its free constants, as columns of a term of their own.
-
-    Attributes:
-        term: the term.
-    """
-
-    term: Term
-
-    def __post_init__(self) -> None:
-        """Take over what a class of terms has in common: the columns of the first free constant, then of the next."""
-        symbols = tuple(f"{free.name}_{symbol}_" for free in self.term.free for symbol in self.term.symbols)
-        object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "powers", self.term.powers * len(self.term.free))
-        object.__setattr__(self, "signal", self.term.signal)
-
-    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
-        """See `Term.columns`."""
-        values = np.array([self.term.constants[free.name] for free in self.term.free])
-        slopes = values[:, None, None] * self.term.constant_slopes(y, dy, ddy)
-        return np.asarray(slopes.reshape(-1, len(dy)))
-
-    def factor(self, weights: Array, signal: Array) -> Array:
-        """See `Term.factor`."""
-        return self.term.factor(weights, signal)
 
 
 @dataclass(frozen=True)
@@ -123,7 +96,7 @@ class Constants:
         """For messages."""
         return tuple(f"{name.partition('.')[2]} of {joint}" for name, joint in self.names)
 
-    @property
+    @cached_property
     def numbers(self) -> dict[int, list[int]]:
         """The constants of each term that has some, by its number."""
         found: dict[int, list[int]] = {}
@@ -166,7 +139,8 @@ class Constants:
                         parent.append(position[first + symbol])
                     at += 1
         wide = self.origin.problem_of(Regressor(here.model, (*here.terms, *added)), np.array(columns))
-        return Linearised(self, logarithms, weighted, wide, np.array(constant), np.array(parent))
+        slopes = np.array([constant, parent], dtype=np.int64)
+        return Linearised(self, logarithms, weighted, wide, *slopes)
 
 
 @dataclass(frozen=True)
@@ -226,23 +200,25 @@ class Linearised:
         low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
         return (low > END) & (high > END)
 
-    def step(self, damping: float) -> Array:
+    def step(self, damping: float) -> tuple[Array, float]:
         """The Gauss-Newton step of the logarithms, those that would leave their range held, shape (k,).
+
+        Beside it the decrease of the cost that it promises.
 
         Args:
             damping: as a share of each constant's own information.
         """
         low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
         free = np.ones(len(low), dtype=bool)
-        for _ in range(len(free)):
-            step = self._step(damping, free)
+        for _ in range(1 + len(free)):
+            step, promised = self._step(damping, free)
             blocked = free & (((low <= END) & (step < 0.0)) | ((high <= END) & (step > 0.0)))
             if not blocked.any():
                 break
             free &= ~blocked
-        return np.clip(step, -STRIDE, STRIDE)
+        return np.clip(step, -STRIDE, STRIDE), promised
 
-    def _step(self, damping: float, free: NDArray[np.bool_]) -> Array:
+    def _step(self, damping: float, free: NDArray[np.bool_]) -> tuple[Array, float]:
         """Jointly with the parameters, which is Kaufman's step once they are the best for these constants."""
         p = len(self.constants.parameters)
         stack = self.factors.stack(self._solved[1])
@@ -250,9 +226,12 @@ class Linearised:
         norms = np.linalg.norm(stack[:, p:-1], axis=0)
         below = np.zeros((len(norms), stack.shape[1]))
         below[:, p:-1] = np.diag(np.sqrt(damping) * norms)
+        solved = Solution.of(np.concatenate([stack, below])).values
+        before = stack[:, -1] - stack[:, :p] @ self.values
+        after = stack[:, -1] - stack[:, :-1] @ solved
         step = np.zeros(len(free))
-        step[free] = Solution.of(np.concatenate([stack, below])).values[p:]
-        return step
+        step[free] = solved[p:]
+        return step, 0.5 * float(before @ before - after @ after)
 
     def mixing(self, values: Array) -> Array:
         """The slopes of the torque by the constants, at some parameters, from those of the columns, shape (e, k)."""

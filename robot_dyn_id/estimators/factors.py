@@ -39,6 +39,63 @@ def kept(block: Array) -> NDArray[np.bool_]:
     return rows if rows.all() else rows | block.any(axis=0)
 
 
+def check_any(rows: int) -> None:
+    """Refuse a walk without rows.
+
+    Raises:
+        InputError: there are none.
+    """
+    if not rows:
+        raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
+
+
+@dataclass(frozen=True)
+class Grams:
+    """The sums of products of the rows [W tau] of each joint: what `Factors` squares to, in half of the time.
+
+    Attributes:
+        parameters: number of parameters p.
+        supports: for each joint the parameters in its rows.
+        matrices: for each joint [W tau]' [W tau], shape (support + 1, support + 1).
+        counts: rows of each joint, those of zeros left aside.
+    """
+
+    parameters: int
+    supports: tuple[Integers, ...]
+    matrices: tuple[Array, ...]
+    counts: Integers
+
+    @staticmethod
+    def of(problem: LinearProblem, tiles: Iterable[Tile] | None = None) -> Grams:
+        """Walk the problem's tiles (or tiles made from them).
+
+        Raises:
+            InputError: no rows at all.
+        """
+        sizes = [len(support) + 1 for support in problem.supports]
+        sums = [np.zeros((size, size), order="F") for size in sizes]
+        counts = np.zeros(len(sizes), dtype=np.int64)
+        for tile in problem.tiles() if tiles is None else tiles:
+            counts[tile.joint] += np.count_nonzero(kept(tile.block))
+            sums[tile.joint] = blas.dsyrk(1.0, tile.block.T, beta=1.0, c=sums[tile.joint], trans=1, overwrite_c=1)
+        check_any(int(counts.sum()))
+        matrices = tuple(np.triu(upper) + np.triu(upper, 1).T for upper in sums)
+        return Grams(len(problem.names), problem.supports, matrices, counts)
+
+    def total(self, weights: Sequence[float] | Array) -> Array:
+        """Those of all joints, with one weight per joint, shape (p + 1, p + 1)."""
+        total = np.zeros((self.parameters + 1, self.parameters + 1))
+        for support, matrix, weight in zip(self.supports, self.matrices, weights, strict=True):
+            places = np.append(support, self.parameters)
+            total[np.ix_(places, places)] += weight**2 * matrix
+        return total
+
+    def squared_residuals(self, values: Array) -> Array:
+        """Sum of squared residuals of each joint, to half of the digits, shape (n,)."""
+        signed = [np.append(-values[support], 1.0) for support in self.supports]
+        return np.array([max(0.0, v @ matrix @ v) for v, matrix in zip(signed, self.matrices, strict=True)])
+
+
 @dataclass(frozen=True)
 class Factors:
     """Compressed rows of a linear problem.
@@ -67,24 +124,19 @@ class Factors:
         """
         if method not in METHODS:
             raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
+        if method == "gram":
+            grams = Grams.of(problem, tiles)
+            return Factors(len(problem.names), problem.supports, tuple(map(_root, grams.matrices)), grams.counts)
         sizes = [len(support) + 1 for support in problem.supports]
         triangles = [np.zeros((size, size), order="F") for size in sizes]
         counts = np.zeros(len(sizes), dtype=np.int64)
         for tile in problem.tiles() if tiles is None else tiles:
-            rows = tile.block.T  # Fortran order: what LAPACK works on in place
             counts[tile.joint] += np.count_nonzero(kept(tile.block))
             old = triangles[tile.joint]
-            if method == "gram":
-                triangles[tile.joint] = blas.dsyrk(1.0, rows, beta=1.0, c=old, trans=1, overwrite_c=1)
-            else:
-                panel = min(PANEL, len(old))
-                triangles[tile.joint] = lapack.dtpqrt(0, panel, old, rows, overwrite_a=1, overwrite_b=1)[0]
-        if not counts.any():
-            raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
-        if method == "gram":
-            triangles = [_root(np.triu(gram) + np.triu(gram, 1).T) for gram in triangles]
-        triangles = [np.triu(triangle) for triangle in triangles]
-        return Factors(len(problem.names), problem.supports, tuple(triangles), counts)
+            panel = min(PANEL, len(old))  # the block's transpose is in Fortran order: what LAPACK works on in place
+            triangles[tile.joint] = lapack.dtpqrt(0, panel, old, tile.block.T, overwrite_a=1, overwrite_b=1)[0]
+        check_any(int(counts.sum()))
+        return Factors(len(problem.names), problem.supports, tuple(np.triu(triangle) for triangle in triangles), counts)
 
     def keep(self, parameters: Integers) -> Factors:
         """The factors of the same rows with only some of the parameters, given ascending."""

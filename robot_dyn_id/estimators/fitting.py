@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, Solution
+from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution, check_any, kept
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.problem import LinearProblem
 from robot_dyn_id.regressor import Integers
@@ -49,10 +49,29 @@ def factors_of(problem: LinearProblem, method: str = "qr") -> Factors:
     factors = Factors.of(problem, method=method)
     rows = int(factors.counts.sum())
     if rows < len(problem.names):
-        raise InputError(
-            f"only {rows} rows for {len(problem.names)} parameters: record longer, or identify fewer joints or terms"
-        )
+        raise _too_few(rows, problem)
     return factors
+
+
+def check_rows(problem: LinearProblem) -> None:
+    """Walk until there are as many rows as parameters.
+
+    Raises:
+        InputError: there are not.
+    """
+    rows = 0
+    for tile in problem.tiles():
+        rows += int(np.count_nonzero(kept(tile.block)))
+        if rows >= len(problem.names):
+            return
+    check_any(rows)
+    raise _too_few(rows, problem)
+
+
+def _too_few(rows: int, problem: LinearProblem) -> InputError:
+    return InputError(
+        f"only {rows} rows for {len(problem.names)} parameters: record longer, or identify fewer joints or terms"
+    )
 
 
 def refined(problem: LinearProblem, solution: Solution, weights: Array, method: str) -> Solution:
@@ -96,12 +115,8 @@ def sandwich(
     autocovariance = residual * (lagged.counts / freedom(len(values), lagged.counts))[:, None]
     for _ in range(1 + CORRECTIONS):
         whitening = fit_whitening(autocovariance, lagged.counts)
-        coloured = Factors.of(problem, whitening.coloured_tiles(scores or problem))
-        middle = np.zeros_like(bread)
-        for joint, weight in enumerate(weights):
-            support, columns = coloured.supports[joint], coloured.triangles[joint][:, :-1]
-            scale = weight**4 * whitening.noise_rms[joint] ** 2
-            middle[np.ix_(support, support)] += scale * (columns.T @ columns)
+        coloured = Grams.of(problem, whitening.coloured_tiles(scores or problem))
+        middle = coloured.total(weights**2 * whitening.noise_rms)[:-1, :-1]
         covariance = bread @ middle @ bread.T
         autocovariance = residual + lagged.fitted(covariance)
     return whitening.noise_rms, covariance
@@ -121,7 +136,12 @@ def freedom(parameters: int, counts: Array | Integers) -> Array:
 
 def inverse_rms(factors: Factors, values: Array) -> Array:
     """Weights 1 / residual RMS, each joint's own share of the parameters taken off its rows."""
-    rms = np.sqrt(factors.squared_residuals(values) / freedom(factors.parameters, factors.counts))
+    return weights_of(factors.squared_residuals(values), factors.parameters, factors.counts)
+
+
+def weights_of(squares: Array, parameters: int, counts: Integers) -> Array:
+    """The same from the sums of squared residuals of each joint, shape (n,)."""
+    rms = np.sqrt(squares / freedom(parameters, counts))
     largest = rms.max(initial=0.0)
     return np.asarray(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0))
 

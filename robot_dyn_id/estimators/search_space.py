@@ -1,25 +1,25 @@
 """Linear parameters and constants searched together in a box, as populations do, without looking at the data again.
 
 The columns of a term are smooth functions of the logarithms of its constants, so polynomials through their values at
-Chebyshev nodes give them anywhere in the box (Trefethen, Approximation Theory and Approximation Practice, 2013). The
-columns of all nodes are compressed in one walk; after that a cost takes a product with small triangular matrices.
+Chebyshev nodes give them anywhere in the box. The columns of all nodes are compressed in one walk; after that a cost
+takes a product with small triangular matrices.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.chebyshev import interpolation
 from robot_dyn_id.estimators.constants import Constants, costs
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.fitting import factors_of, reweighted
-from robot_dyn_id.estimators.grid import Compressed, compressed
 from robot_dyn_id.estimators.linearised import concluded
+from robot_dyn_id.estimators.sampled import SampledProblem, sampled_at_nodes
 from robot_dyn_id.problem import LinearProblem
 
 NODES = 24
@@ -41,7 +41,8 @@ class SearchSpace:
         weighted: see `costs`.
         center, lower, upper: of the box, shape (p + k,).
         nodes: of each constant, shape (k, any).
-        seen: the compressed rows.
+        seen: the columns at the nodes.
+        factors: their compressed rows.
     """
 
     constants: Constants
@@ -50,7 +51,8 @@ class SearchSpace:
     lower: Array
     upper: Array
     nodes: tuple[Array, ...]
-    seen: Compressed
+    seen: SampledProblem
+    factors: Factors
 
     @staticmethod
     def of(problem: LinearProblem, estimator: str, box: float, ratio: float, weighted: bool) -> SearchSpace:
@@ -73,24 +75,21 @@ class SearchSpace:
         center, half = _linear_box(problem, plain, box)
         middle, reach = constants.logarithms, np.log(ratio)
         low, high = np.maximum(middle - reach, constants.lower), np.minimum(middle + reach, constants.upper)
-        numbers = constants.numbers
-        counts = {i: NODES if len(own) == 1 else int(MOST ** (1 / len(own))) for own in numbers.values() for i in own}
-        nodes = tuple(_chebyshev(low[i], high[i], counts[i]) for i in range(len(middle)))
-        candidates = {number: np.array(list(product(*(nodes[i] for i in own)))) for number, own in numbers.items()}
+        nodes, seen = sampled_at_nodes(constants, low, high, NODES, MOST)
         return SearchSpace(
             constants, weighted, np.append(center, middle), np.append(center - half, low),
-            np.append(center + half, high), nodes, compressed(constants, candidates),
+            np.append(center + half, high), nodes, seen, Factors.of(seen.problem),
         )  # fmt: skip
 
     def costs(self, points: Array) -> Array:
         """Of points of the box, shape (m, p + k); shape (m,)."""
-        factors, p = self.seen.factors, len(self.constants.parameters)
+        factors, p = self.factors, len(self.constants.parameters)
         values = np.zeros((len(points), factors.parameters))
         values[:, self.seen.fixed] = points[:, self.seen.fixed_parameters]
         for number, own in self.constants.numbers.items():
             shares = np.ones((len(points), 1))
             for i in own:
-                one = _interpolation(self.nodes[i], points[:, p + i])
+                one = interpolation(self.nodes[i], points[:, p + i])
                 shares = (shares[:, :, None] * one[:, None, :]).reshape(len(points), -1)
             own_values = points[:, self.seen.parents[number]]
             for place, share in zip(self.seen.places[number], shares.T, strict=True):
@@ -136,21 +135,3 @@ def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Arr
         size = np.sqrt(((mapping[:, known] * problem.prior.scales[known]) ** 2).sum(axis=1))
         center[told], half[told] = problem.prior.center[told], box * size[told]
     return center, half
-
-
-def _chebyshev(low: float, high: float, count: int) -> Array:
-    angle = np.pi * (np.arange(count) + 0.5) / count
-    return np.asarray(0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle))
-
-
-def _interpolation(nodes: Array, at: Array) -> Array:
-    """What the values at Chebyshev nodes of the first kind count at other places, shape (m, nodes): barycentric."""
-    count = len(nodes)
-    weights = (-1.0) ** np.arange(count) * np.sin(np.pi * (np.arange(count) + 0.5) / count)
-    distance = at[:, None] - nodes
-    exact = np.abs(distance) < 1e-14
-    terms = weights / np.where(exact, 1.0, distance)
-    shares = terms / terms.sum(axis=1, keepdims=True)
-    hit = exact.any(axis=1)
-    shares[hit] = exact[hit]
-    return np.asarray(shares)

@@ -1,7 +1,8 @@
 """Separable least squares: constants of terms beside their linear parameters (Golub and Pereyra 1973; Kaufman 1975).
 
 For given constants the best linear parameters are known, so only the constants are searched, by their logarithms: first
-on a grid from many starts, without looking at the data again, then by Gauss-Newton steps, one walk over the data each.
+on a grid from many starts and by Newton's method, on polynomials, without looking at the data again; then by
+Gauss-Newton steps, one walk over the data each, which mostly find that there is nothing left to do.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ConvergenceError, UsageError
-from robot_dyn_id.estimators.constants import Constants, Linearised
+from robot_dyn_id.estimators.constants import WEIGHINGS, Constants, Linearised
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options, factors_of
+from robot_dyn_id.estimators.fitting import check_options, check_rows
 from robot_dyn_id.estimators.grid import best_of_grid
 from robot_dyn_id.estimators.linearised import concluded
+from robot_dyn_id.estimators.projected import Projected
 from robot_dyn_id.problem import LinearProblem
 
 SETTLED = 1e-10
 """Relative decrease of the cost that is none."""
+
+STEADY = 1e-3
+"""Relative change of weights that is none."""
 
 DAMPING = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
 """Tried in turn until the cost falls, as shares of the constants' own information (Levenberg 1944)."""
@@ -64,12 +69,25 @@ class Separable:
 
         Raises:
             UsageError: no term has a free constant.
+            InputError: fewer rows than parameters.
         """
-        factors_of(problem)  # refuses too few rows before anything is searched
+        check_rows(problem)
         constants = Constants.of(problem, self.name)
-        start = best_of_grid(constants, self.grid, self.weighted)
-        found, course = self._descend(constants, start)
+        found, course = self._descend(constants, self._start(constants))
         return concluded(found, self.autoregressive_order, course)
+
+    def _start(self, constants: Constants) -> Array:
+        """The best logarithms by polynomials through nodes, weights and constants in turn; shape (k,)."""
+        at = Projected.of(constants)
+        if self.weighted:
+            at = at.reweighted(0.5 * (constants.lower + constants.upper))
+        found = at.descended(best_of_grid(at, self.grid))
+        for _ in range(WEIGHINGS if self.weighted else 0):
+            before, at = at.weights, at.reweighted(found)
+            found = at.descended(found)
+            if np.abs(at.weights / before - 1.0).max() < STEADY:
+                break
+        return found
 
     def _descend(self, constants: Constants, start: Array) -> tuple[Linearised, Array]:
         """Gauss-Newton with damping on the logarithms, kept within their ranges; the costs on the way.
@@ -81,9 +99,10 @@ class Separable:
         course = [at.cost]
         for _ in range(self.iterations):
             for damping in DAMPING:
-                trial = np.clip(at.logarithms + at.step(damping), constants.lower, constants.upper)
-                if np.abs(trial - at.logarithms).max(initial=0.0) < 1e-9:
+                step, promised = at.step(damping)
+                if promised <= SETTLED * at.scale:
                     return at, np.array(course)
+                trial = np.clip(at.logarithms + step, constants.lower, constants.upper)
                 then = constants.linearised(trial, self.weighted)
                 if then.cost < at.cost:
                     break

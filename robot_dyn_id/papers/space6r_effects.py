@@ -9,7 +9,7 @@ import numpy as np
 from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.estimators.constants import Slopes
+from robot_dyn_id.estimators.derived import Slopes
 from robot_dyn_id.estimators.factors import Solution
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r_trials import (
@@ -40,6 +40,10 @@ STAY, TEMPERATURE_NOISE = 5.0, 3.9
 """At each temperature [s]; of the torque [N m]."""
 
 
+LEAST_BREAKAWAY = 1.2
+"""Least fb / fc of the bound on Stribeck velocities: the 1.02 of joint 2 in the table tells next to nothing of vb."""
+
+
 def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
     """Identifiable parameters of the bodies, then with rotors, springs, linear friction, and fb and vb besides."""
     model = model_of("space6r", gravity)
@@ -55,6 +59,8 @@ def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
 def velocity_deviations(velocity: float, motion: Motion) -> Array:
     """Cramer-Rao bound of the standard deviation of log(vb), joint by joint, rigid parameters known, shape (6,).
 
+    Of the friction of Table 1, fb at least `LEAST_BREAKAWAY` fc.
+
     Args:
         velocity: of all joints [rad/s].
         motion: that is recorded.
@@ -63,7 +69,7 @@ def velocity_deviations(velocity: float, motion: Motion) -> Array:
     for joint, dq in enumerate(motion.dq):
         still = np.zeros_like(dq)
         fc = TABLE_1["fc"][joint]
-        rise = max(TABLE_1["fb"][joint], 1.2 * fc) - fc
+        rise = max(TABLE_1["fb"][joint], LEAST_BREAKAWAY * fc) - fc
         slope = rise * Slopes(term).columns(still, dq, still)[1]
         bound = Solution.of(np.column_stack([*term.columns(still, dq, still), slope, still]) / NOISE[joint])
         found.append(np.inf if bound.unseen[-1] else float(np.sqrt(bound.inverse[-1, -1])))

@@ -27,7 +27,7 @@ from robot_dyn_id.estimators import (
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.papers.figures import Extent, Progress
 from robot_dyn_id.papers.inputs import model_of
-from robot_dyn_id.prior import Prior, inertial_scales
+from robot_dyn_id.prior import Prior, inertial_scales, term_scales
 from robot_dyn_id.problem import LinearProblem, raw_problem
 from robot_dyn_id.regressor import Layout, Motion, Regressor, joint_coordinates
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
@@ -122,6 +122,8 @@ class Trial:
         truth: of all of its columns, shape (c,).
         problem: with the Stribeck velocities that are known before.
         base: its base parameters.
+        motion: that is recorded.
+        torque: along it, with noise [N m], shape (6, N).
         other: motion that the torque is predicted along.
         clean: torque along it [N m], shape (6, N).
         measured: the same with noise.
@@ -132,6 +134,8 @@ class Trial:
     truth: Array
     problem: LinearProblem
     base: BaseParameters
+    motion: Motion
+    torque: Array
     other: Motion
     clean: Array
     measured: Array
@@ -157,7 +161,7 @@ class Trial:
             start, Layout.of(start, base.independent), motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
-        return Trial(regressor, truth, problem, base, other, clean, measured, noise)
+        return Trial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
 
     def judged(self, predicted: Array, estimate: Estimate | None, cost: float, seconds: float) -> Outcome:
         """What a prediction along the other motion is worth."""
@@ -200,13 +204,11 @@ def prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
             known of a robot by its URDF, instead of as large as its own value, which is how the true ones are drawn.
     """
     nominal, _ = parameters(model)
-    inertial, terms = np.split(np.abs(nominal), [len(model.inertial_parameters)])
+    inertial, terms = np.split(nominal, [len(model.inertial_parameters)])
     sizes = inertial_scales(model)
-    # fb - fc is a difference of two numbers, and as uncertain as they are
-    terms[-5 * len(VELOCITIES) + 1 :: 5] = np.hypot(TABLE_1["fc"], TABLE_1["fb"])
-    return Prior(
-        "nominal robot", nominal, np.append(sizes if by_size else np.maximum(inertial, ZERO * sizes), terms), mapping
-    )
+    own = sizes if by_size else np.maximum(np.abs(inertial), ZERO * sizes)
+    friction = term_scales(regressor_of(model, np.array(VELOCITIES)), terms)
+    return Prior("nominal robot", nominal, np.append(own, friction), mapping)
 
 
 def contenders(full: bool) -> dict[str, Estimator]:

@@ -48,6 +48,7 @@ class Term:
         powers: per column the powers (a, b) of its unit (rad or m)^a s^-b: (1, 1) for a velocity, (1, 2) for an
             acceleration, (3, 3) for the cube of a velocity.
         not_negative: symbols of the parameters that are friction or inertia, which no real joint has below zero.
+        differences: symbols of parameters that are differences, and of what they are to be added to: fb - fc, to fc.
         includes: names of terms whose columns it has too, all or nearly: beside it they could not be told apart.
         signal: what the columns are multiplied by `factor` of, beside the motion: `load`, the torque of the URDF's own
             rigid bodies without acceleration, or `temperature` of the joints; empty: nothing.
@@ -57,6 +58,7 @@ class Term:
     symbols: ClassVar[tuple[str, ...]]
     powers: ClassVar[tuple[tuple[int, int], ...]]
     not_negative: ClassVar[tuple[str, ...]] = ()
+    differences: ClassVar[Mapping[str, str]] = {}
     includes: ClassVar[frozenset[str]] = frozenset()
     signal: ClassVar[str] = ""
 

@@ -6,6 +6,7 @@ exponential alone, Coulomb friction would drive the joint backward.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,12 +33,13 @@ class ImprovedStribeck(Stribeck):
     symbols: ClassVar[tuple[str, ...]] = ("fci", "dfi", "kva", "kvb", "kvc")
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (2, 2), (3, 3))
     not_negative: ClassVar[tuple[str, ...]] = ("fci",)
+    differences: ClassVar[Mapping[str, str]] = {"dfi": "fci"}
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "stribeck"))
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         square = dy * np.abs(dy) if self.signed_square else dy**2
-        return np.concatenate([super().columns(y, dy, ddy), [dy, square, dy**3]])
+        return np.concatenate([super().columns(y, dy, ddy), [dy, square, dy * dy * dy]])
 
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""

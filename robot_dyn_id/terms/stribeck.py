@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,6 +34,7 @@ class Stribeck(Term):
     symbols: ClassVar[tuple[str, ...]] = ("fcs", "dfs")
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0))
     not_negative: ClassVar[tuple[str, ...]] = ("fcs",)
+    differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
 
     def __post_init__(self) -> None:
