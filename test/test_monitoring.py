@@ -189,3 +189,11 @@ def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
     assert not monitor.add(1.0, rest, rest, rest), "a gap"
     assert [monitor.add(1.0 + k * 0.01, rest, rest, rest) for k in range(1, 50)][-1]
     assert not monitor.add(0.0, rest, rest, rest), "set back"
+
+
+def test_motion_outside_the_trained_one_is_told_with_joint_and_quantity(arm, parameters):
+    slower = replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0])
+    assert watch(arm, parameters)[0].outside == ()
+    monitor, _ = watch(arm, slower)
+    assert [what for what, _ in monitor.outside] == ["elbow speed"]
+    assert 0.05 < monitor.outside[0][1] < 0.95

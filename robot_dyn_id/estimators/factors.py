@@ -25,6 +25,10 @@ from robot_dyn_id.regressor import Integers
 UNSEEN = 1e-7
 """Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
 
+ROUNDING = 1e-12
+"""Columns of a joint below this share of its largest are rounding: a joint that stands still makes such ones of the
+inertias that it carries, and scaled to unit norm they would look like data."""
+
 PANEL = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
 
 METHODS = ("qr", "gram")
@@ -83,7 +87,7 @@ class Factors:
             raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
         if method == "gram":
             triangles = [_root(np.triu(gram) + np.triu(gram, 1).T) for gram in triangles]
-        triangles = [np.triu(triangle) for triangle in triangles]
+        triangles = [without_rounding(np.triu(triangle)) for triangle in triangles]
         return Factors(len(problem.names), problem.supports, tuple(triangles), counts)
 
     def keep(self, parameters: Integers) -> Factors:
@@ -124,6 +128,13 @@ class Factors:
                 for support, triangle in zip(self.supports, self.triangles, strict=True)
             ]
         )
+
+
+def without_rounding(rows: Array) -> Array:
+    """Rows [W tau] of a joint, shape (any, columns + 1), with zeros for columns that are rounding; changed in place."""
+    norms = np.linalg.norm(rows[:, :-1], axis=0)
+    rows[:, :-1] *= norms > ROUNDING * norms.max(initial=0.0)
+    return rows
 
 
 def _root(gram: Array) -> Array:
