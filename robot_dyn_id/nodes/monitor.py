@@ -187,11 +187,9 @@ class Monitor(RobotNode):
             return WARN, f"the robot is not the identified one any more: {watch.named}{beyond}"
         if worse:
             return WARN, f"the model does not fit any more: {', '.join(worse)}{beyond}"
-        if far:
-            return WARN, f"the model is a guess far outside the trained motion: {far}"
         if still:
             return OK, f"too little motion to judge: {', '.join(still)}"
-        return OK, "the model fits; changes are not looked for yet" if watch.learning else "the model fits"
+        return OK, f"the model fits{beyond}" + "; changes are not looked for yet" * bool(watch.learning)
 
     def _publish_tracked(self) -> None:
         tracked = None if self._monitor is None else self._monitor.tracked
