@@ -102,11 +102,14 @@ def _status(values: Array, sigma: Array, unseen: NDArray[np.bool_]) -> tuple[str
     return tuple(np.where(unseen | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
 
 
-def retold(parameters: ParameterSet, values: Array, covariance: Array, estimator: str) -> ParameterSet:
-    """A parameter set with other base values, shape (p,), and their covariance, (p, p).
+NOT_VALIDATED = "tracked while the robot works, loads included: not validated on held-out data"
 
-    The representative moves in the independent columns; what the recordings told beside (ranges, held-out errors,
-    verdict) is left as it was.
+
+def tracked(parameters: ParameterSet, values: Array, covariance: Array) -> ParameterSet:
+    """A parameter set with the base values, shape (p,), and the covariance, (p, p), that recent motion tells.
+
+    The representative moves in the independent columns; ranges and held-out errors are those of the identified set.
+    Nobody takes it for that: `estimator` and `reasons` say what it is, and its verdict is at best `suspect`.
     """
     independent = parameters.independent_columns.astype(np.int64)
     inertial = len(parameters.standard_parameters)
@@ -124,5 +127,7 @@ def retold(parameters: ParameterSet, values: Array, covariance: Array, estimator
         physically_consistent=is_consistent(full[:inertial]),
         term_values=full[inertial:],
         term_standard_deviations=spread[inertial:],
-        estimator=estimator,
+        estimator=f"{parameters.estimator}, tracked",
+        verdict="bad" if parameters.verdict == "bad" else "suspect",
+        reasons=(NOT_VALIDATED, *parameters.reasons),
     )

@@ -19,7 +19,7 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.stillness import spoken, stillness
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.trained import Ranges
+from robot_dyn_id.trained import Ranges, extrapolation
 from robot_dyn_id.validation import HeldOut, Verdict, compare, judge
 
 AT_REST = 0.5
@@ -100,11 +100,13 @@ def evaluate(
         held_out, settings.thresholds, check.passed, condition_number, dropped_share,
         bool(regressor.model.inertial_parameters.any()), warnings,
     )  # fmt: skip
+    told = held_out.outside > settings.thresholds.outside_share  # by the verdict
+    more = at_rest if told else (*at_rest, *extrapolation(held_out.outside_of))
     return Evaluation(
         held_out=held_out,
         cross_check=check,
         verdict=verdict,
-        warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons, *at_rest))),
+        warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons, *more))),
         trace=_trace(regressor, columns, values, walk, plan, held_out.samples),
         survey=seen,
         plan=plan,

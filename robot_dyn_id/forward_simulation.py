@@ -15,10 +15,12 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.plant import Plant, steps
 from robot_dyn_id.problem import Smooth
+from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
 from robot_dyn_id.simulated_robot import FASTEST, SimulatedRobot, follow
+from robot_dyn_id.trained import Ranges, extrapolation, outside, strays
 
 LAGGING = 0.01
 """Distance from the trajectory that is told of [rad or m]."""
@@ -46,6 +48,16 @@ class SimulatedMotion:
     tau: Array
     distance: Array
     warnings: tuple[str, ...]
+
+
+def beyond_training(simulated: SimulatedMotion, parameters: ParameterSet) -> tuple[str, ...]:
+    """A warning if a simulated motion leads far away from the one that its model was trained on, else none.
+
+    Accelerations are differences of velocities; they are wrong where a simulation begins again from a recorded state.
+    """
+    motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
+    shares = outside(motion, Ranges.of_model(parameters)).mean(axis=2)
+    return extrapolation(strays(parameters.joint_names, shares))
 
 
 def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> SimulatedMotion:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dyn_id.assembly import retold
+from robot_dyn_id import assembly
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import Motion, Regressor, regressor_of
 from robot_dyn_id.terms import Term
+from robot_dyn_id.trained import Ranges, Strays, outside, strays
 
 MOVING = 0.05
 """A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to
@@ -137,14 +138,14 @@ class Columns:
             rough[group.numbers] = group.columns(q, dq, motion.ddq, signals) * group.weights  # (symbols, g, n)
         self._values, self._slopes = self.filter.add(t, rows)
 
-    def read(self) -> tuple[Array, Array, Array]:
-        """Velocities and torques, shape (n,), and columns, shape (c, n), all low-passed."""
+    def read(self) -> tuple[Motion, Array, Array]:
+        """Motion, torques, shape (n,), and columns, shape (c, n), all low-passed."""
         q, dq, tau = self._values[:3]
         columns = np.empty(self._shape)
         motion = Motion(q[:, None], dq[:, None], self._slopes[1, :, None])
         columns[self._smooth_rows] = self._smooth.dense(motion)[:, :, 0]
         columns[self._rough_rows] = self._values[3:]
-        return dq, tau, columns
+        return motion, tau, columns
 
 
 class ResidualMonitor:
@@ -174,13 +175,13 @@ class ResidualMonitor:
         self.parameters, self.longest_gap = parameters, longest_gap
         regressor = regressor_of(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
-        self._columns = Columns(regressor, cutoff)
+        self._columns, self._trained = Columns(regressor, cutoff), Ranges.of_model(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
         self._last, self._evaluated = -np.inf, -np.inf
         self._moved, self._joints = np.zeros(joints), np.arange(joints)
         self._time = np.zeros((round(max(window / PART, 1.0)), joints))
-        self._integrals = np.zeros((2, *self._time.shape))  # of residual^2 and torque^2 in each part
+        self._integrals = np.zeros((5, *self._time.shape))  # of residual^2, torque^2, and `outside`, in each part
 
     def add(self, t: float, q: Array, dq: Array, tau: Array) -> bool:
         """Take up a joint state, shape (n,) each; states that are not later than the one before are left out.
@@ -202,19 +203,20 @@ class ResidualMonitor:
 
     def residual(self) -> Residual:
         """The residual at the state that was added last; it is taken up in the judgement."""
-        dq, tau, columns = self._columns.read()
+        motion, tau, columns = self._columns.read()
         columns = columns[self._independent]  # (p, n)
-        residual = Residual(tau, self.parameters.values @ columns, self._deviation(columns), dq)
+        residual = Residual(tau, self.parameters.values @ columns, self._deviation(columns), motion.dq[:, 0])
         passed = min(self._last - self._evaluated, self.longest_gap)
         self._evaluated = self._last
-        moving = np.abs(dq) > MOVING * self.parameters.dq_max
-        self._count(np.where(moving, passed, 0.0), np.array((residual.difference, tau)) ** 2)
+        moving = np.abs(residual.velocity) > MOVING * self._trained.dq_max
+        squares = np.array((residual.difference, tau)) ** 2
+        self._count(np.where(moving, passed, 0.0), np.concatenate([squares, outside(motion, self._trained)[:, :, 0]]))
         if self.watch.due(self._last):
             self.watch.add(self._last, columns, tau, residual.difference, moving)
         return residual
 
-    def _count(self, passed: Array, squares: Array) -> None:
-        """Add squares, shape (2, n), that lasted for `passed` [s], shape (n,), to the part of the moment of each joint.
+    def _count(self, passed: Array, values: Array) -> None:
+        """Add values, shape (5, n), that lasted for `passed` [s], shape (n,), to the part of the moment of each joint.
 
         The parts are a ring: where a joint begins a new one, its oldest is forgotten.
         """
@@ -224,7 +226,7 @@ class ResidualMonitor:
         begun = self._joints[after > before]
         self._time[part[begun], begun] = self._integrals[:, part[begun], begun] = 0.0
         self._time[part, self._joints] += passed
-        self._integrals[:, part, self._joints] += passed * squares
+        self._integrals[:, part, self._joints] += passed * values
 
     @property
     def _squares(self) -> Array:
@@ -234,7 +236,7 @@ class ResidualMonitor:
         filled = np.count_nonzero(self._time, axis=0)
         left_out = np.clip(np.ceil(LEFT_OUT * filled), 0, np.maximum(filled - 1, 0))
         kept = np.arange(len(time))[:, None] < len(time) - left_out
-        every = np.array((self._time, *self._integrals))
+        every = np.array((self._time, *self._integrals[:2]))
         total, *squares = np.sum(np.take_along_axis(every, order[None], axis=1), axis=1, where=kept)
         return np.asarray(np.array(squares) / np.maximum(total, 1e-300))
 
@@ -260,25 +262,33 @@ class ResidualMonitor:
         return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
 
     @property
+    def outside(self) -> Strays:
+        """Joints and quantities that are far outside the trained motion, and for which share of the motion judged."""
+        shares = np.sum(self._integrals[2:], axis=1) / np.maximum(np.sum(self._time, axis=0), 1e-300)
+        return strays(self.parameters.joint_names, np.where(self.judged, shares, 0.0))
+
+    @property
     def tracked(self) -> ParameterSet | None:
         """The set with base parameters, standard deviations and covariance as recent motion tells them.
 
-        All else is the identified set's. None while the noise is not known.
+        All else is the identified set's, but for what says that it is tracked. None while the noise is not known.
         """
         found = self.watch.tracked
-        if found is None:
-            return None
-        return retold(self.parameters, *found, f"{self.parameters.estimator}, tracked")
+        return None if found is None else assembly.tracked(self.parameters, *found)
 
     @cached_property
     def _unknown(self) -> NDArray[np.bool_]:
         """Parameters without a finite variance."""
         return np.asarray(~np.isfinite(np.diag(self.parameters.covariance)))
 
+    @cached_property
+    def _covariance(self) -> Array:
+        """Of the parameters, zero for those without a finite variance."""
+        known = ~self._unknown
+        return np.asarray(np.where(known & known[:, None], self.parameters.covariance, 0.0))
+
     def _deviation(self, columns: Array) -> Array:
         """Standard deviation of the predicted torque, shape (n,)."""
-        known = ~self._unknown
-        covariance = self.parameters.covariance[np.ix_(known, known)]
-        variance = np.einsum("pn,pq,qn->n", columns[known], covariance, columns[known], optimize=True)
+        variance = np.sum(columns * (self._covariance @ columns), axis=0)
         unsure = np.any(columns[self._unknown] != 0.0, axis=0)
         return np.where(unsure, np.inf, np.sqrt(np.maximum(variance, 0.0)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.assembly import assemble
-from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.consistency import negative_terms
 from robot_dyn_id.dataset import Excerpt, Recording, Span
 from robot_dyn_id.errors import InputError, UsageError
@@ -19,11 +19,12 @@ from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.evaluation import Evaluation, evaluate
 from robot_dyn_id.identifiability import Identifiability, identifiability
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.prior import Prior
 from robot_dyn_id.regressor import Integers, Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
+from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, too_little_motion
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.stillness import Stillness, left_out, spoken, stillness
@@ -181,6 +182,8 @@ def identify(
     whole = base
     base, estimate, reduction = estimated(problem, whole, settings, progress)
     regressor = estimate.regressor or regressor
+    if estimate.condition_number > settings.thresholds.condition_number:
+        warnings += too_little_motion(seen, len(base.names))
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
     warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
     warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
@@ -201,7 +204,7 @@ def identify(
         estimate.unseen,
         estimate.covariance,
     )
-    told = (*left_out([*training, *held_out]), *evaluation.warnings)
+    told = (*left_out([*training, *held_out]), *evaluation.warnings, *_unlike(prior, base, estimate))
     evaluation = replace(evaluation, warnings=told)
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
@@ -211,6 +214,13 @@ def identify(
     told_of = identifiability(regressor, whole, parameters.names, parameters.status)
     rows = estimate.rows, dropped
     return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
+
+
+def _unlike(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[str, ...]:
+    """See `Prior.unlike`; the base may have been reduced meanwhile."""
+    if prior is None:
+        return ()
+    return replace(prior, mapping=base.mapping).unlike(base.names, estimate.values, estimate.standard_deviations)
 
 
 def _without_bounds(
@@ -272,7 +282,7 @@ def validate(
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")
-    trained = Ranges(parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max)
+    trained = Ranges.of_model(parameters)
     return evaluate(
         recordings,
         regressor,

@@ -9,6 +9,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import regressor_of
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.walk import plan_signals, require_signals, walker
+from robot_dyn_id.trained import Ranges, extrapolation, outside, strays
 
 
 def predict_recording(
@@ -26,16 +27,19 @@ def predict_recording(
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []
+    trained, far = Ranges.of_model(parameters), np.zeros((3, len(joints)))
     for piece in walker([recording], joints, {}, plan, need_effort=False, keep_edges=True)():
+        motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
-        torques.append(regressor.torque(piece.motion.take(piece.own), parameters.values, columns))
+        torques.append(regressor.torque(motion, parameters.values, columns))
+        far += outside(motion, trained).sum(axis=2)
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
     out = _interpolated(t, grid, tau, segment, 1.0 / plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
     warnings = (f"{lost} of {len(t)} samples could not be predicted: their motion is missing",) if lost else ()
-    return t, out, warnings
+    return t, out, (*warnings, *extrapolation(strays(joints, far / max(1, len(grid)))))
 
 
 def _interpolated(t: Array, grid: Array, tau: Array, segment: np.ndarray, step: float) -> Array:

@@ -56,6 +56,32 @@ class Prior:
         known = np.isfinite(self.scales)
         return np.column_stack([root, root @ self.mapping[:, known] @ self.values[known]])
 
+    def unlike(self, names: Sequence[str], values: Array, standard_deviations: Array) -> tuple[str, ...]:
+        """A warning about base parameters that are another robot's, if there are any.
+
+        Those are further from the prior, beyond three standard deviations, than they are large on this robot. A URDF of
+        other axes or lengths makes such ones while the torque may still be predicted, and so does one whose masses are
+        less than half of the robot's.
+
+        Args:
+            names: of the p parameters.
+            values: of them, shape (p,).
+            standard_deviations: likewise; infinite ones are not judged.
+        """
+        known = np.isfinite(self.scales)
+        size = np.linalg.norm(self.mapping[:, known] * self.scales[known], axis=1)
+        judged = (size > 0.0) & ~self.mapping[:, ~known].any(axis=1) & np.isfinite(standard_deviations)
+        away = np.abs(values - self.center)
+        far = np.where(judged, away - 3.0 * standard_deviations, 0.0) / np.where(size > 0.0, size, 1.0)
+        worst = [place for place in np.argsort(-far)[:3] if far[place] > 1.0]
+        if not worst:
+            return ()
+        told = ", ".join(f"{names[place]} {values[place]:.3g} ({self.center[place]:.3g})" for place in worst)
+        return (
+            f"{np.count_nonzero(far > 1.0)} of {len(names)} parameters are unlike those of the {self.source}: {told}; "
+            f"is it this very robot's (axes, lengths, tool), and are its masses more than placeholders?",
+        )
+
     @cached_property
     def _determined(self) -> tuple[Array, Array]:
         """Combinations without free columns, shape (k, p), and their covariance at a spread of 1, shape (k, k)."""

@@ -231,9 +231,6 @@ def _from_pinocchio(
     gravity: Array,
 ) -> RobotModel:
     bodies = list(model.names)[1:]
-    for name, inertia in zip(bodies, list(model.inertias)[1:], strict=True):
-        if inertia.mass < 0.0:  # Pinocchio's lumped inertia is then far from the URDF's
-            raise ModelError(f"{label}: joint {name} carries a negative mass ({inertia.mass:g} kg)")
     subspaces = np.array([_motion_subspace(model.joints[i + 1], label, name) for i, name in enumerate(bodies)])
     prismatic = np.linalg.norm(subspaces[:, :3], axis=1) > 0.5
     axis = np.where(prismatic[:, None], subspaces[:, :3], subspaces[:, 3:])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.problem import Smooth
 from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
 
@@ -21,6 +23,11 @@ class Ranges:
     q_max: Array
     dq_max: Array
     ddq_max: Array
+
+    @staticmethod
+    def of_model(parameters: ParameterSet) -> Ranges:
+        """The ranges that a parameter set tells."""
+        return Ranges(parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max)
 
     @staticmethod
     def of(walk: Iterable[Smooth]) -> Ranges:
@@ -56,13 +63,44 @@ leaves its range a little: by a tenth in up to a tenth of the samples, and the m
 QUANTITIES = ("position", "speed", "acceleration")
 
 
-def outside(motion: Motion, trained: Ranges) -> Array:
-    """Number of samples of each joint far outside its positions, speeds, accelerations, or any, shape (4, n)."""
+def outside(motion: Motion, trained: Ranges) -> NDArray[np.bool_]:
+    """Which samples of each joint are far outside its positions, speeds, accelerations, shape (3, n, N)."""
     margin = FAR * np.maximum(trained.q_max - trained.q_min, 1e-3)[:, None]
     place = (motion.q < trained.q_min[:, None] - margin) | (motion.q > trained.q_max[:, None] + margin)
     speed = np.abs(motion.dq) > (1 + FAR) * trained.dq_max[:, None] + 1e-3
     acceleration = np.abs(motion.ddq) > (1 + FAR) * trained.ddq_max[:, None] + 1e-2
-    return np.asarray(np.sum([place, speed, acceleration, place | speed | acceleration], axis=2))
+    return np.array([place, speed, acceleration])
+
+
+OUTSIDE = 0.05
+"""Share of a joint's samples far outside its trained motion from which on it is told."""
+
+
+Strays = tuple[tuple[str, float], ...]
+"""Joints and quantities, and for which share of the samples they are far outside."""
+
+
+def strays(joint_names: Sequence[str], shares: Array) -> Strays:
+    """What is far outside for more than `OUTSIDE`, by shares of positions, speeds, accelerations, shape (3, n)."""
+    return tuple(
+        (f"{name} {quantity}", share)
+        for name, of_joint in zip(joint_names, shares.T.tolist(), strict=True)
+        for quantity, share in zip(QUANTITIES, of_joint, strict=True)
+        if share > OUTSIDE
+    )
+
+
+def spoken(found: Strays) -> str:
+    """`elbow speed 12%, wrist position 7%`."""
+    return ", ".join(f"{what} {share:.0%}" for what, share in found)
+
+
+def extrapolation(found: Strays) -> tuple[str, ...]:
+    """A warning about motion that leads far away from the one that a model was trained on, if any does."""
+    if not found:
+        return ()
+    return (f"far outside the trained motion, where the model is a guess, in these shares of the samples: "
+            f"{spoken(found)}; train on such motion",)  # fmt: skip
 
 
 def uncertainty(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:

@@ -52,7 +52,7 @@ def checked_tree(text: str, label: str) -> ElementTree.Element:
     """Parse the XML and refuse what Pinocchio would silently accept or report on several lines.
 
     Raises:
-        ModelError: broken XML, no URDF, floating or planar joint, closed loop, missing link.
+        ModelError: broken XML, no URDF, floating or planar joint, closed loop, missing link, negative mass.
     """
     try:
         root = ElementTree.fromstring(text)
@@ -62,6 +62,7 @@ def checked_tree(text: str, label: str) -> ElementTree.Element:
         raise ModelError(f"{label}: not a URDF: its root element is <{root.tag}>, expected <robot>")
     parents: dict[str, tuple[str, str]] = {}  # of each link: its joint and the link above
     links = {link.get("name") for link in root.findall("link")}
+    _refuse_negative_masses(root, label)
     for joint in root.findall("joint"):
         name, kind = joint.get("name", "?"), joint.get("type")
         ends = [joint.find(end) for end in ("parent", "child")]
@@ -80,6 +81,18 @@ def checked_tree(text: str, label: str) -> ElementTree.Element:
         if top in parents:
             raise ModelError(f"{label}: closed loop: link {top} is carried by itself")
     return root
+
+
+def _refuse_negative_masses(root: ElementTree.Element, label: str) -> None:
+    """Of links behind fixed joints too: lumped into another body they would not show."""
+    for link in root.findall("link"):
+        for mass in link.findall("inertial/mass"):
+            try:
+                value = float(mass.get("value", ""))
+            except ValueError:
+                continue  # Pinocchio says so
+            if value < 0.0:
+                raise ModelError(f"{label}: link {link.get('name')} has a negative mass ({value:g} kg)")
 
 
 def mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float, float]]:

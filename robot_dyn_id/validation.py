@@ -11,7 +11,7 @@ from robot_dyn_id.dataset import Array
 from robot_dyn_id.problem import Smooth
 from robot_dyn_id.regressor import Integers, Regressor
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.trained import QUANTITIES, Ranges, outside, uncertainty
+from robot_dyn_id.trained import Ranges, Strays, outside, spoken, strays, uncertainty
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class HeldOut:
         nominal_all_joints_nrmse: the same for the URDF's own parameters.
         samples: time samples compared.
         outside: share of all joints' samples far outside their trained ranges (by more than half), 0 where unknown.
-        outside_of: joint and quantity that lie outside most often, and the share of samples.
+        outside_of: joints and quantities that lie there for more than `OUTSIDE` of the samples, and for how many.
         slow: joints that are never faster than `SLOW` of the trained speed, and that share.
     """
 
@@ -70,7 +70,7 @@ class HeldOut:
     samples: int
     outside: float
     slow: tuple[tuple[str, float], ...] = ()
-    outside_of: tuple[str, float] = ("", 0.0)
+    outside_of: Strays = ()
 
 
 @dataclass
@@ -128,20 +128,20 @@ def compare(
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
-            sums.outside = sums.outside + outside(motion, trained)
+            beyond = outside(motion, trained)
+            sums.outside = sums.outside + np.sum([*beyond, beyond.any(axis=0)], axis=2)
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
     held_out = _conclude(regressor, sums)
     if trained is None:
         return held_out
-    beyond = np.asarray(sums.outside) / sums.samples
-    kind, joint = np.unravel_index(int(np.argmax(beyond[:3])), beyond[:3].shape)
+    shares = np.asarray(sums.outside) / sums.samples
     return replace(
         held_out,
         slow=_slow(regressor, sums, trained),
-        outside=float(beyond[3].mean()),
-        outside_of=(f"{regressor.model.joint_names[joint]} {QUANTITIES[kind]}", float(beyond[kind, joint])),
+        outside=float(shares[3].mean()),
+        outside_of=strays(regressor.model.joint_names, shares[:3]),
     )
 
 
@@ -264,8 +264,8 @@ def judge(
     if dropped_share > limit.dropped_share:
         suspect.append(f"{dropped_share:.1%} of the rows were dropped")
     if held_out.outside > limit.outside_share:
-        suspect.append(f"{held_out.outside:.0%} of the held-out samples lie far outside the trained motion "
-                       f"({held_out.outside_of[0]}: {held_out.outside_of[1]:.0%})")  # fmt: skip
+        which = f" ({spoken(held_out.outside_of)})" if held_out.outside_of else ""
+        suspect.append(f"{held_out.outside:.0%} of the held-out samples lie far outside the trained motion{which}")
     unsure = [(j.name, j.own_nrmse) for j in held_out.joints if j.own_nrmse > limit.own_nrmse]
     if unsure:
         told = ", ".join(f"{name} {share:.0%}" for name, share in unsure)

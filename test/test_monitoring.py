@@ -117,8 +117,15 @@ def test_another_load_is_seen(arm, parameters, window):
     assert monitor.worse(3.0, 0.1) == parameters.joint_names
 
 
+PULSE = 100.0
+"""What one sample of the efforts shows of a setpoint that jumped [N m]; the motion does not show it."""
+
+
 def stopped(arm, stop, late):
-    """A motion that is braked at `stop`, `late` after the state from which the braking begins; seen at 200 Hz."""
+    """A motion that is braked at `stop`, `late` after the state from which the braking begins; seen at 200 Hz.
+
+    The simulated robot joins the braking smoothly; a controller that does not gives a pulse.
+    """
     truth = Dynamics(arm.regressor, np.arange(len(arm.parameters)), arm.parameters)
     motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
     robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, limit_effort=False)
@@ -133,7 +140,8 @@ def stopped(arm, stop, late):
             robot.tracker.follow(Waypoints(t, q.T, dq.T), robot.time, robot.time)
         q_now, dq_now, tau = robot.tick()
         if k % 5 == 0:
-            yield 1e-3 * k, q_now, dq_now, tau
+            pulse = PULSE if late and 0 <= k - round((stop + late) * 1000) < 5 else 0.0
+            yield 1e-3 * k, q_now, dq_now, tau + pulse
 
 
 @pytest.mark.parametrize(("stop", "late"), [(3.0, 0.0), (3.0, 0.01), (5.3, 0.01), (8.1, 0.01)])
@@ -189,3 +197,12 @@ def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
     assert not monitor.add(1.0, rest, rest, rest), "a gap"
     assert [monitor.add(1.0 + k * 0.01, rest, rest, rest) for k in range(1, 50)][-1]
     assert not monitor.add(0.0, rest, rest, rest), "set back"
+
+
+def test_motion_outside_the_trained_one_is_told_with_joint_and_quantity(arm, parameters):
+    """Another random motion, of which the elbow's speed is outside once the training was slower."""
+    before = dict(watch(arm, parameters)[0].outside)
+    after = dict(watch(arm, replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0]))[0].outside)
+    assert "elbow speed" not in before
+    assert 0.05 < after["elbow speed"] < 1.0
+    assert {what for what in after if "elbow" not in what} == {what for what in before if "elbow" not in what}

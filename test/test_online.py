@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, gumbel_r
 from simulated import ARM, TERMS, Simulated
 
 from robot_dyn_id.dynamics import Dynamics
@@ -10,7 +11,7 @@ from robot_dyn_id.estimators.whitening import fit_whitening
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.monitoring import ResidualMonitor
 from robot_dyn_id.online import ModelWatch, RecursiveLeastSquares, information_root
-from robot_dyn_id.online.changes import PAYLOAD, Thresholds
+from robot_dyn_id.online.changes import PAYLOAD, Thresholds, gumbel_law
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
 from robot_dyn_id.pipeline import identify
 from robot_dyn_id.regressor import Motion, regressor_of
@@ -114,18 +115,37 @@ def test_a_stream_is_whitened_as_the_whole_would_be():
     assert not stream.add(noise[:, :1], np.ones(2, dtype=bool)).any(), "nothing before it is known"
 
 
-def test_thresholds_of_exponential_values_are_passed_as_rarely_as_told():
-    """Blocks of 20 values with tail exp(-x): once in T seconds is log(20 T)."""
-    truth, rng = np.log(20 * 1e4), np.random.default_rng(4)
+def test_the_most_likely_gumbel_law_is_found():
+    values = gumbel_r.rvs(3.0, 2.0, size=(200, 5), random_state=6)
+    ours = np.transpose(gumbel_law(values))
+    np.testing.assert_allclose(ours, [gumbel_r.fit(column) for column in values.T], rtol=1e-3)
 
-    def learned(blocks):
-        thresholds = Thresholds(400)
-        for values in rng.exponential(size=(blocks * 20, 400)):
+
+@pytest.mark.parametrize("freedom", [2, 3, 4, 6])
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_thresholds_of_sums_of_squares_are_passed_as_rarely_as_told(freedom, scale):
+    """Blocks of 20 values: once in T seconds is one of 20 T. A noise that was taken for white and is not has a scale."""
+    truth, rng = scale * chi2.isf(1.0 / (20 * 1e4), freedom), np.random.default_rng(4)
+
+    def learned(blocks, count):
+        thresholds = Thresholds(np.full(count, float(freedom)))
+        for values in scale * rng.chisquare(freedom, size=(blocks * 20, count)):
             thresholds.add(values, 0.05)
         return thresholds.fit(1e4)
 
-    assert 0.85 <= np.mean(learned(30) >= truth) <= 0.99
-    assert np.allclose(learned(3000).mean(), truth, rtol=0.05)
+    assert np.mean(learned(30, 1000) >= truth) >= 0.85
+    many = learned(3000, 20).mean()
+    print(freedom, scale, many / truth)
+    assert truth < 1.02 * many < 1.17 * truth
+
+
+def test_what_has_taught_nothing_has_the_threshold_of_white_noise():
+    silent = Thresholds(np.array([2.0, 4.0]))
+    floor = silent.fit(1e4)
+    np.testing.assert_allclose(floor, chi2.isf(1e-4, [2, 4]), rtol=1e-6)
+    for _ in range(100):
+        silent.add(np.zeros(2), 0.5)
+    np.testing.assert_allclose(silent.fit(1e4), floor)
 
 
 @pytest.fixture(scope="module")
@@ -241,3 +261,37 @@ def test_an_arm_that_stands_still_teaches_nothing(arm, parameters):
             monitor.residual()
     assert monitor.watch.learning == 5.0
     assert monitor.tracked is None
+
+
+def test_a_bag_that_begins_anew_is_watched_again(arm, parameters):
+    """What was detected lies in the future of the new stamps; a second change is seen all the same."""
+    motion, count = random_fourier(arm.model, 5), round(75.0 * RATE)
+    passed = np.arange(count) / RATE
+    t = np.where(passed < 45.0, passed, passed - 45.0)
+    q, dq, ddq, _ = motion.evaluate(passed % motion.period)
+    states = Motion(q, dq, ddq)
+    tau = arm.regressor.torque(states, arm.parameters)
+    tau += coloured_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
+    for time in (40.0, 60.0):
+        tau[:, passed >= time] += arm.regressor.torque(states.take(passed >= time), more(arm, **LOAD))
+    monitor, seen = ResidualMonitor(parameters, 10.0, 10.0, quiet=QUIET), set()
+    for k in range(count):
+        if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
+            monitor.residual()
+            seen.add(round(monitor.watch.detected, 1))
+    assert any(40.0 <= time < 41.0 for time in seen)
+    assert 15.0 < monitor.watch.detected < 16.0
+
+
+def test_a_joint_that_did_not_move_while_its_noise_was_learned_is_named(arm, parameters):
+    monitor = ResidualMonitor(parameters, 10.0, 10.0, quiet=6.0)
+    assert monitor.watch.unwatched == ()
+    motion, t = random_fourier(arm.model, 5), np.arange(round(8.0 * RATE)) / RATE
+    q, dq, ddq = (values * [[1.0], [0.0], [1.0]] for values in motion.evaluate(t)[:3])
+    tau = arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
+    tau += NOISE * np.random.default_rng(5).normal(size=tau.shape)
+    for k in range(len(t)):
+        if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]):
+            monitor.residual()
+    assert monitor.watch.unwatched == ("elbow",)
+    assert not monitor.watch.changed

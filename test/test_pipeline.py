@@ -181,7 +181,7 @@ def test_a_parameter_set_predicts_by_itself(name, tmp_path):
     write_parameters(tmp_path / "p.yaml", run(robot, robot.record(duration=40.0)).parameters)
     other = robot.record(seed=9)
     t, tau, warnings = predict_recording(other, read_parameters(tmp_path / "p.yaml"))
-    assert warnings == ()
+    assert all(warning.startswith("far outside the trained motion") for warning in warnings)  # a random one is
     np.testing.assert_array_equal(t, other.samples.t)
     inside = slice(100, -100)
     error = np.linalg.norm((tau - other.samples.tau)[inside])
@@ -284,7 +284,7 @@ def test_a_prediction_never_reads_the_effort(robot, identified):
     reference = predict_recording(recording, identified.parameters)
     for other in (without, wild):
         t, tau, warnings = predict_recording(other, identified.parameters)
-        assert (t.tobytes(), tau.tobytes(), warnings) == (reference[0].tobytes(), reference[1].tobytes(), ())
+        assert (t.tobytes(), tau.tobytes(), warnings) == (reference[0].tobytes(), reference[1].tobytes(), reference[2])
     assert reference[1].shape == samples.q.shape
 
 

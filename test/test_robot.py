@@ -267,6 +267,8 @@ def refusal(*arguments, **options):
 
 
 LOOP = joint("c", "l2", "l1")
+LIGHT = """<link name="tool"><inertial><mass value="-0.1"/>
+<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>"""
 MIMICKED = joint("b", "l1", "l2", mimic='joint="ghost"')
 
 BROKEN = {
@@ -286,7 +288,11 @@ BROKEN = {
     "two joints of one name": (ARM.replace('name="b"', 'name="a"'), "'a' is not unique"),
     "axis of length zero": (ARM.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'), "joint b", "0 0 0"),
     "mass not a number": (ARM.replace('<mass value="', '<mass value="nan" was="', 1), "[l1]", "inertial"),
-    "negative mass": (ARM.replace('<mass value="', '<mass value="-', 1), "joint a", "negative mass"),
+    "negative mass": (ARM.replace('<mass value="', '<mass value="-', 1), "link l1 has a negative mass (-"),
+    "negative mass behind a fixed joint": (
+        ARM.replace("</robot>", f"{joint('f', 'l2', 'tool', kind='fixed')}{LIGHT}</robot>"),
+        "link tool has a negative mass (-0.1 kg)",
+    ),
     "mimic of nothing": (urdf(joint("a", "base", "l1"), MIMICKED, links=2), "joint b mimics 'ghost'"),
     "mimic of itself": (urdf(joint("a", "base", "l1", mimic='joint="a"'), links=1), "joint a mimics itself"),
     "mimic factor no number": (ARM.replace("</joint>", '<mimic joint="b" multiplier="x"/></joint>', 1), "(x)"),

@@ -17,7 +17,7 @@ from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.controllers import usable_dynamics
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.forward_simulation import SimulatedMotion, simulate_efforts, simulate_trajectory
+from robot_dyn_id.forward_simulation import SimulatedMotion, beyond_training, simulate_efforts, simulate_trajectory
 from robot_dyn_id.offline import notes, open_all, output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.recordings import write_npz
@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         )
         told = notes([recording], parameters.joint_names)
         simulated, epoch = replace(simulated, warnings=(*told, *simulated.warnings)), recording.epoch
+    simulated = replace(simulated, warnings=(*simulated.warnings, *beyond_training(simulated, parameters)))
     _write(out, parameters.joint_names, simulated, epoch)
     for warning in simulated.warnings:
         print(f"  ! {warning}", file=sys.stderr)

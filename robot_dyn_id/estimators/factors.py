@@ -25,6 +25,10 @@ from robot_dyn_id.regressor import Integers
 UNSEEN = 1e-7
 """Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
 
+ROUNDING = 1e-12
+"""Columns of a joint below this share of its largest are rounding: a joint that stands still makes such ones of the
+inertias that it carries, and scaled to unit norm they would look like data."""
+
 PANEL = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
 
 METHODS = ("qr", "gram")
@@ -126,7 +130,8 @@ class Factors:
             raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
         if method == "gram":
             grams = Grams.of(problem, tiles)
-            return Factors(len(problem.names), problem.supports, tuple(map(_root, grams.matrices)), grams.counts)
+            roots = tuple(without_rounding(_root(matrix)) for matrix in grams.matrices)
+            return Factors(len(problem.names), problem.supports, roots, grams.counts)
         sizes = [len(support) + 1 for support in problem.supports]
         triangles = [np.zeros((size, size), order="F") for size in sizes]
         counts = np.zeros(len(sizes), dtype=np.int64)
@@ -136,7 +141,8 @@ class Factors:
             panel = min(PANEL, len(old))  # the block's transpose is in Fortran order: what LAPACK works on in place
             triangles[tile.joint] = lapack.dtpqrt(0, panel, old, tile.block.T, overwrite_a=1, overwrite_b=1)[0]
         check_any(int(counts.sum()))
-        return Factors(len(problem.names), problem.supports, tuple(np.triu(triangle) for triangle in triangles), counts)
+        found = tuple(without_rounding(np.triu(triangle)) for triangle in triangles)
+        return Factors(len(problem.names), problem.supports, found, counts)
 
     def keep(self, parameters: Integers) -> Factors:
         """The factors of the same rows with only some of the parameters, given ascending."""
@@ -176,6 +182,13 @@ class Factors:
                 for support, triangle in zip(self.supports, self.triangles, strict=True)
             ]
         )
+
+
+def without_rounding(rows: Array) -> Array:
+    """Rows [W tau] of a joint, shape (any, columns + 1), with zeros for columns that are rounding; changed in place."""
+    norms = np.linalg.norm(rows[:, :-1], axis=0)
+    rows[:, :-1] *= norms > ROUNDING * norms.max(initial=0.0)
+    return rows
 
 
 def _root(gram: Array) -> Array:

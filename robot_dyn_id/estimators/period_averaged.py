@@ -12,7 +12,7 @@ from scipy.stats import norm, t
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Solution, kept
+from robot_dyn_id.estimators.factors import Solution, kept, without_rounding
 from robot_dyn_id.estimators.fitting import conclude, factors_of, resized
 from robot_dyn_id.problem import LinearProblem
 
@@ -129,6 +129,8 @@ class Averages:
             present[segment][joint, phase[~kept(block)]] = False
         for segment, seen in present.items():
             rows[segment][~seen] = 0.0
+            for of_joint in rows[segment]:
+                without_rounding(of_joint)
         return Averages(length, p, counts, rows, present)
 
     @property

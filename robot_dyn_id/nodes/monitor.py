@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.monitoring import ResidualMonitor
@@ -18,6 +19,7 @@ from robot_dyn_id.nodes.contract import (
     OK,
     PUBLISHES,
     SENSOR,
+    SERVES,
     STALE,
     STREAM,
     SUBSCRIBES,
@@ -30,7 +32,9 @@ from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.plant import warm_up
+from robot_dyn_id.trained import spoken
 
 LOOK = 0.2
 """Time between two looks at the state of things [s]."""
@@ -69,11 +73,13 @@ class Monitor(RobotNode):
             PUBLISHES,
             "~/tracked_parameters",
             ParameterSetMsg,
-            "Values and covariance that recent motion tells, loads included; all else is the identified model's",
+            "Values and covariance that recent motion tells, loads included; `estimator` and `reasons` say that it is "
+            "tracked, all else is the identified model's",
             LATCHED,
         ),
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", STREAM),
         Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
+        Interface(SERVES, "~/reset", Trigger, "Learn anew what is normal: what has changed is to stay"),
     )
 
     def begin(self) -> None:
@@ -86,28 +92,44 @@ class Monitor(RobotNode):
         warm_up()
         self.subscription("identified_parameters", self._take_parameters)
         self.subscription("joint_states", self._take_state)
+        self.service("~/reset", self._reset)
         self.create_timer(LOOK, self._look, clock=self.steady)
         self.create_timer(TRACKED, self._publish_tracked, clock=self.steady)
         self._look()
 
     def _take_parameters(self, message: Any) -> None:
         try:
-            parameters, settings = parameter_set(message), self.settings
-            self._monitor = ResidualMonitor(
-                parameters,
-                settings.cutoff,
-                settings.window,
-                quiet=settings.quiet,
-                between=3600.0 * settings.false_alarms,
-                memory=settings.memory,
-                body=settings.payload_body,
-            )
+            self._monitor = self._begun(parameter_set(message))
         except InputError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return
+        parameters = self._monitor.parameters
         self._order = JointOrder(parameters.joint_names)
         self._message = TorqueResidual(joint_names=list(parameters.joint_names))
         self.get_logger().info(f"{parameters.robot_name}: a model with {len(parameters.names)} base parameters")
+
+    def _begun(self, parameters: ParameterSet) -> ResidualMonitor:
+        settings = self.settings
+        return ResidualMonitor(
+            parameters,
+            settings.cutoff,
+            settings.window,
+            quiet=settings.quiet,
+            between=3600.0 * settings.false_alarms,
+            memory=settings.memory,
+            body=settings.payload_body,
+        )
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        """Forget what was learned and seen, as if the model had just come."""
+        if self._monitor is None:
+            response.message = "there is no model yet: waiting for identified_parameters"
+            return response
+        self._monitor, self._published = self._begun(self._monitor.parameters), -np.inf
+        response.success = True
+        response.message = f"learning anew from {self.settings.quiet:g} s of motion"
+        self._look()
+        return response
 
     def _take_state(self, message: Any) -> None:
         if self._monitor is None or not self._order.concerns(message):
@@ -143,22 +165,31 @@ class Monitor(RobotNode):
         values |= {f"{name}: NRMSE (held-out)": f"{now:.2%} ({then:.2%})" for name, now, then in pairs}
         watch = monitor.watch
         values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
-        worse = monitor.worse(settings.warn_factor, settings.warn_floor)
-        still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
+        values["not watched: did not move in the learning"] = ", ".join(watch.unwatched) or "none"
+        values["far outside the trained motion"] = spoken(monitor.outside) or "none"
         age = self._seconds() - self._heard
         if age > settings.timeout:
             what = f"joint states are older than {settings.timeout:g} s" if np.isfinite(age) else "no joint states"
             values["age of joint states [s]"] = f"{age:.3f}"
             publishers = self.count_publishers("joint_states")
             self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
-        elif watch.changed:
-            self._condition.report(WARN, f"the robot is not the identified one any more: {watch.named}", values)
-        elif worse:
-            self._condition.report(WARN, f"the model does not fit any more: {', '.join(worse)}", values)
-        elif still:
-            self._condition.report(OK, f"too little motion to judge: {', '.join(still)}", values)
         else:
-            self._condition.report(OK, "the model fits", values)
+            self._condition.report(*self._judgement(monitor), values)
+
+    def _judgement(self, monitor: ResidualMonitor) -> tuple[bytes, str]:
+        """Level and message; no figures in it, as every other message is logged."""
+        watch, names = monitor.watch, monitor.parameters.joint_names
+        worse = monitor.worse(self.settings.warn_factor, self.settings.warn_floor)
+        still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
+        far = ", ".join(what for what, _ in monitor.outside)
+        beyond = f"; far outside the trained motion: {far}" if far else ""
+        if watch.changed:
+            return WARN, f"the robot is not the identified one any more: {watch.named}{beyond}"
+        if worse:
+            return WARN, f"the model does not fit any more: {', '.join(worse)}{beyond}"
+        if still:
+            return OK, f"too little motion to judge: {', '.join(still)}"
+        return OK, f"the model fits{beyond}" + "; changes are not looked for yet" * bool(watch.learning)
 
     def _publish_tracked(self) -> None:
         tracked = None if self._monitor is None else self._monitor.tracked

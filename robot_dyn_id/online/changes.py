@@ -1,8 +1,8 @@
 """What may have changed on a robot since it was identified, and how surprised one must be by its motion.
 
 A change is a part of the robot (a body at the flange, the friction of a joint) and the directions of the base
-parameters in which it moves them. Each is watched by an information filter with a short memory; what its estimate would
-explain of the residual is compared with what it explained while nothing had changed.
+parameters in which it moves them. What an estimate of it from the latest moments would explain of the residual is
+compared with what it explained while nothing had changed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PAYLOAD = "payload"
 MOMENTS = 4
 """Parameters of a payload that show within a moment: mass and first moments."""
 
-MEMORIES = (0.1, 1.0)
-"""Of the watching filters [s]: a heavy load shows at once, a light one must be looked at for longer."""
+WINDOWS = (0.2, 1.0)
+"""Latest motion that is looked at [s]: a heavy load shows at once, a light one must be looked at for longer."""
 
 BLOCK = 1.0
 """Time over which a largest statistic is taken [s]."""
 
 CONFIDENT = 1.645
-"""Standard errors added to a learned threshold: 19 of 20 are passed no more often than told (30 blocks: 9 of 10)."""
+"""Standard errors added to a learned threshold: 19 of 20 are passed no more often than told (40 blocks: 92 of 100)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Part:
         symbols: its parameters, k.
         units: theirs.
         directions: what a change of each does to the base parameters, shape (p, k).
-        shown: how many of the first ones the watching filter looks for.
+        shown: how many of the first ones are watched.
     """
 
     name: str
@@ -119,30 +119,39 @@ def _part(name: str, parameters: ParameterSet, regressor: Regressor, columns: In
 
 
 class Watchers:
-    """Information filters of short memory, one for each part and memory.
+    """Estimates from the rows of the latest moments, one for each part and window.
+
+    The generalised likelihood ratio of a change that began as long ago as a window (Willsky and Jones 1976), for a few
+    windows (Lai 1995). A filter that forgets exponentially would mix rows from before the change into it: at an age of
+    its memory the ratio has grown to two fifths of that of the rows since the change.
 
     Attributes:
-        numbers: of the part that each watches.
+        freedom: how many parameters each estimates, shape (parts times windows,).
     """
 
-    def __init__(self, parts: tuple[Part, ...], limits: tuple[Array, ...]) -> None:
-        """Make them; `limits` are standard deviations of the parts' parameters before anything is seen."""
-        watched = [(number, memory) for number in range(len(parts)) for memory in MEMORIES]
+    def __init__(self, parts: tuple[Part, ...], limits: tuple[Array, ...], spacing: float) -> None:
+        """Make them.
+
+        Args:
+            parts: that can change.
+            limits: standard deviations of the parts' parameters before anything is seen.
+            spacing: least time between rows [s].
+        """
         width = max(part.shown for part in parts)
-        base = len(parts[0].directions)
-        self.numbers = np.array([number for number, _ in watched])
-        self._memory = np.array([memory for _, memory in watched])
-        self._directions = np.zeros((len(watched), base, width))
-        self._floor = np.tile(np.eye(width), (len(watched), 1, 1))  # what a part has not stays at zero
-        for place, (number, _) in enumerate(watched):
-            shown = parts[number].shown
-            self._directions[place, :, :shown] = parts[number].directions[:, :shown]
-            self._floor[place, range(shown), range(shown)] = limits[number][:shown] ** -2.0
+        self.freedom = np.repeat([float(part.shown) for part in parts], len(WINDOWS))
+        self._directions = np.zeros((len(parts), len(parts[0].directions), width))
+        self._floor = np.tile(np.eye(width), (len(parts), 1, 1))  # what a part has not stays at zero
+        for place, (part, limit) in enumerate(zip(parts, limits, strict=True)):
+            self._directions[place, :, : part.shown] = part.directions[:, : part.shown]
+            self._floor[place, range(part.shown), range(part.shown)] = limit[: part.shown] ** -2.0
+        self._windows = np.array(WINDOWS)[:, None]
+        self._ages = np.empty(math.ceil(1.01 * max(WINDOWS) / spacing))
+        self._products = np.zeros((len(self._ages), len(parts), width, width + 1))
         self.restart()
 
     def restart(self) -> None:
         """Forget all."""
-        self._information, self._vector = np.zeros_like(self._floor), np.zeros((len(self._floor), len(self._floor[0])))
+        self._ages[:], self._next = math.inf, 0
 
     def add(self, rows: Array, residual: Array, step: float) -> Array:
         """Take up whitened rows, shape (n, p), and residuals, (n,), `step` [s] after those before.
@@ -150,12 +159,17 @@ class Watchers:
         Returns:
             By how much each part would explain the residual better than nothing: the drop of the sum of squares.
         """
-        columns = rows @ self._directions  # (watchers, n, width)
-        keep = np.exp(-step / self._memory)
-        self._information = keep[:, None, None] * self._information + columns.transpose(0, 2, 1) @ columns
-        self._vector = keep[:, None] * self._vector + residual @ columns
-        estimate = np.linalg.solve(self._information + self._floor, self._vector[:, :, None])[:, :, 0]
-        return np.asarray(np.sum(self._vector * estimate, axis=1))
+        columns = rows @ self._directions  # (parts, n, width)
+        both = np.concatenate([columns, np.broadcast_to(residual[:, None], (*columns.shape[:2], 1))], axis=2)
+        self._ages += step
+        self._ages[self._next] = 0.0
+        self._products[self._next] = columns.transpose(0, 2, 1) @ both
+        self._next = (self._next + 1) % len(self._ages)
+        latest = (self._ages < 0.99 * self._windows).astype(np.float64)
+        sums = np.tensordot(latest, self._products, 1)  # (windows, parts, width, width + 1)
+        vector = sums[..., -1:]
+        estimate = np.linalg.solve(sums[..., :-1] + self._floor, vector)
+        return np.asarray(np.sum(vector * estimate, axis=(2, 3)).T.ravel())
 
 
 class Thresholds:
@@ -163,31 +177,59 @@ class Thresholds:
 
     Largest values of blocks of time follow Gumbel's law when single values have exponential tails, as sums of squares
     have, whatever their scale and however they follow one another (Coles, An Introduction to Statistical Modeling of
-    Extreme Values, 2001, chapter 3): chi-square thresholds hold for white noise only.
+    Extreme Values, 2001, chapter 3): chi-square thresholds hold for white noise only. The tail of d squares is
+    exponential but for a power, exp(-x / 2) (1 + x / 2)^(d / 2 - 1) to leading order, which is taken out before: over
+    a few dozen blocks it would pass for a wider law.
     """
 
-    def __init__(self, count: int) -> None:
-        """Begin, for so many statistics."""
-        self._largest, self._time = np.zeros(count), 0.0
-        self._sums, self._blocks = np.zeros((2, count)), 0
+    def __init__(self, freedom: Array) -> None:
+        """Begin, with the number of squares that each statistic is a sum of, shape (k,)."""
+        self._power = freedom - 2.0
+        self._largest, self._time = np.zeros(len(freedom)), 0.0
+        self._blocks: list[Array] = []
 
     def add(self, statistics: Array, step: float) -> None:
         """Take up statistics that held for `step` [s]."""
         self._largest, self._time = np.maximum(self._largest, statistics), self._time + step
         if self._time >= BLOCK:
-            self._sums += self._largest, self._largest**2
-            self._blocks += 1
+            self._blocks.append(self._largest)
             self._largest, self._time = np.zeros_like(self._largest), 0.0
 
     def fit(self, between: float) -> Array:
-        """Thresholds that are passed by chance once in `between` [s] at most, by the moments of Gumbel's law.
+        """Thresholds that are passed by chance once in `between` [s] at most, by the most likely Gumbel law.
 
         A minute tells its quantiles roughly: the one-sided limit of their sampling error (Kite, Frequency and Risk
-        Analyses in Hydrology, 1977) is added.
+        Analyses in Hydrology, 1977) is added. No threshold is lower than that of white noise, whose law is known: what
+        hardly moved has taught nothing.
         """
-        count = max(self._blocks, 2)
-        mean = self._sums[0] / count
-        deviation = np.sqrt(np.maximum(self._sums[1] / count - mean**2, 0.0) * count / (count - 1))
-        factor = (math.log(between / BLOCK) - np.euler_gamma) * math.sqrt(6.0) / math.pi
-        unsure = math.sqrt((1.0 + 1.1396 * factor + 1.1 * factor**2) / count)
-        return np.asarray(mean + deviation * (factor + CONFIDENT * unsure))
+        reduced = max(math.log(between / BLOCK), 0.0)
+        level = np.full(len(self._power), 2.0 * reduced)
+        if self._blocks:
+            values = np.array(self._blocks)
+            values -= self._power * np.log1p(0.5 * values)
+            mode, scale = gumbel_law(values)
+            scale *= len(values) / max(len(values) - 1.0, 1.0)  # the most likely one is too small by so much
+            unsure = math.sqrt((1.109 + 0.514 * reduced + 0.608 * reduced**2) / len(values))
+            level = np.maximum(level, mode + scale * (reduced + CONFIDENT * unsure))
+        found = level
+        for _ in range(50):  # contracts: the logarithm changes slowly where thresholds are
+            found = level + self._power * np.log1p(0.5 * found)
+        return found
+
+
+def gumbel_law(values: Array) -> tuple[Array, Array]:
+    """Mode and scale of the most likely Gumbel law of each column, shape (blocks, k) -> (k,) each.
+
+    The scale is the zero of an increasing function, scale - mean + mean weighted with exp(-value / scale).
+    """
+    away = values - values.min(axis=0)
+    mean = away.mean(axis=0)
+    scale = np.maximum(away.std(axis=0), 1e-9) * math.sqrt(6.0) / math.pi
+    for _ in range(20):
+        weights = np.exp(-away / scale)
+        weights /= weights.sum(axis=0)
+        weighted = np.sum(weights * away, axis=0)
+        variance = np.sum(weights * (away - weighted) ** 2, axis=0)
+        change = (scale - mean + weighted) / (1.0 + variance / scale**2)
+        scale = np.maximum(scale - change, 0.1 * scale)
+    return values.min(axis=0) - scale * np.log(np.mean(np.exp(-away / scale), axis=0)), scale

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.online.changes import MEMORIES, Change, Thresholds, Watchers, parts_of
+from robot_dyn_id.estimators.whitening import Whitening
+from robot_dyn_id.online.changes import WINDOWS, Change, Thresholds, Watchers, parts_of
 from robot_dyn_id.online.explanation import Explanation, decided
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
 from robot_dyn_id.online.recursion import RecursiveLeastSquares, information_root
@@ -78,6 +79,7 @@ class ModelWatch:
         joints = len(parameters.joint_names)
         self._colour = Autocovariance(joints, ORDER)
         self._gram, self._torque = np.zeros((len(parameters.names),) * 2), 0.0
+        self._whitening: Whitening | None = None
         self._white: RowWhitening | None = None
         self._thresholds: Array | None = None
         self._explanations: tuple[Explanation, ...] = ()
@@ -85,11 +87,18 @@ class ModelWatch:
         self._kept: list[tuple[float, RecursiveLeastSquares]] = []  # the tracker at times before
         self._motion = np.full(joints, -math.inf)  # when each joint moved last
         self._last, self._moved, self.detected = -math.inf, 0.0, math.nan
+        self._blind = -math.inf  # until then the low-pass still holds what was before the detection
 
     @property
     def learning(self) -> float:
         """Motion that is still needed to learn from [s]."""
         return max(self._quiet - self._moved, 0.0)
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """Joints that did not move while their noise was learned: nothing is told by them. None before it is known."""
+        noise = np.ones(len(self._motion)) if self._whitening is None else self._whitening.noise_rms
+        return tuple(name for name, rms in zip(self._parameters.joint_names, noise, strict=True) if not rms > 0.0)
 
     def due(self, t: float) -> bool:
         """Whether a row is wanted from the time `t` [s]."""
@@ -108,14 +117,17 @@ class ModelWatch:
         """
         step = t - self._last
         self._last = t
+        if step < 0.0:  # time has been set back: a bag begins anew
+            self._motion[:], self._blind = -math.inf, -math.inf
+            self._kept = [(t, tracker) for _, tracker in self._kept]
         self._motion[moving] = t
         if not 0.0 < step <= self._gap:
             self._colour.restart()
             if self._white is not None:
                 self._white.restart()
             return
-        recent = np.asarray(t - self._motion <= max(MEMORIES), dtype=np.bool_)
-        counts = np.zeros_like(recent) if t < self.detected + self._transient else recent
+        recent = np.asarray(t - self._motion <= max(WINDOWS), dtype=np.bool_)
+        counts = np.zeros_like(recent) if t < self._blind else recent
         self._moved += step if counts.any() else 0.0
         if self._white is None:
             self._learn_noise(columns, measured, residual, counts)
@@ -126,7 +138,7 @@ class ModelWatch:
 
     def _follow(self, t: float, step: float, rows: Array, error: Array) -> None:
         """Track, explain and watch by whitened rows, shape (n, p), and residuals, (n,)."""
-        if t - self._kept[-1][0] >= max(MEMORIES):  # from before any change that is about to be detected
+        if t - self._kept[-1][0] >= max(WINDOWS):  # from before any change that is about to be detected
             self._kept = [self._kept[-1], (t, copy.deepcopy(self._tracker))]
         self._tracker.update(rows, error, math.exp(-step / self._memory))
         for explanation in self._explanations:
@@ -150,10 +162,11 @@ class ModelWatch:
         self._torque += float(measured @ measured)
         if self._moved < COLOUR * self._quiet:
             return
-        self._white = RowWhitening(self._colour.fit())
+        self._whitening = self._colour.fit()
+        self._white = RowWhitening(self._whitening)
         self._limits = tuple(self._scales(part.directions) for part in self.parts)
-        self._watchers = Watchers(self.parts, self._limits)
-        self._chance = Thresholds(len(self._watchers.numbers))
+        self._watchers = Watchers(self.parts, self._limits, self._spacing)
+        self._chance = Thresholds(self._watchers.freedom)
         base = self._scales(np.eye(len(self._gram)))
         root = information_root(self._parameters.covariance, base)
         self._tracker = RecursiveLeastSquares(np.zeros(len(base)), base, root)
@@ -172,7 +185,7 @@ class ModelWatch:
         known = self._kept[0][1] if not before else self._explanations[0].model
         self._explanations = tuple(Explanation(n, self.parts, self._limits, known) for n in choices)
         self._since = {number: self._since[number] if number in before else t for number in range(len(self.parts))}
-        self.detected = t
+        self.detected, self._blind = t, t + self._transient
         self._watchers.restart()
 
     @property

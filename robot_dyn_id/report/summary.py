@@ -117,7 +117,7 @@ def _summary(
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
             "outside": held_out.outside,
-            "outside_of": list(held_out.outside_of),
+            "outside_of": dict(held_out.outside_of),
             "slow": dict(held_out.slow),
             "samples": held_out.samples,
             "joints": joints,

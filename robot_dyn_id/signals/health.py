@@ -199,3 +199,19 @@ def compare_with_nominal(
             )
         )
     return tuple(findings)
+
+
+def too_little_motion(survey: Survey, parameters: int) -> tuple[str, ...]:
+    """A warning if the motion is shorter than what as many numbers as there are parameters could describe, else none.
+
+    Motion of a joint that changes no faster than its bandwidth B is 2 B numbers per second (Shannon). Many more samples
+    of it, and rows of them, only repeat these.
+    """
+    seconds, pace = sum(survey.durations), 2.0 * float(np.sum(survey.bandwidth))
+    if pace == 0.0 or pace * seconds >= parameters:
+        return ()
+    return (
+        f"too little motion: {seconds:.1f} s of it, of bandwidths up to {survey.bandwidth.max():.2g} Hz, are some "
+        f"{pace * seconds:.0f} independent positions for {parameters} parameters: record longer, whole periods of an "
+        f"excitation",
+    )
