@@ -8,11 +8,10 @@ show each body by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, UsageError
@@ -21,7 +20,7 @@ from robot_dyn_id.excitation.kinematics import Kinematics, Placement
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from robot_dyn_id.problem import LinearProblem, Tile
 from robot_dyn_id.regressor import Motion
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.wrench import CHANNELS, FrameMotion, cross, frame_motion, wrench_regressor
 
 ALL = tuple(range(10))
@@ -33,50 +32,6 @@ EXCITED = 10.0
 
 SHARE = 1e-3
 """Least share of an entry in an unexcited direction that counts."""
-
-
-def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
-    """Rotation, angular velocity and angular acceleration of a body from its quaternion L (scalar first).
-
-    w = 2 R*(L) dL and dw = 2 R*(L) ddL along the axes of the body; L turns them into the world's.
-
-    Args:
-        quaternion: of unit length, shape (4, N).
-        first: its derivative [1/s], shape (4, N).
-        second: its second derivative [1/s^2], shape (4, N).
-
-    Returns:
-        Rotation body to world (3, 3, N), angular velocity (3, N) [rad/s], angular acceleration (3, N) [rad/s^2].
-    """
-    l0, l1, l2, l3 = quaternion
-    inner = _inner(quaternion)
-    outer = np.array([[-l1, l0, -l3, l2], [-l2, l3, l0, -l1], [-l3, -l2, l1, l0]])
-    rotation = np.einsum("ikn,jkn->ijn", outer, inner)
-    return rotation, *(2.0 * np.einsum("ikn,kn->in", inner, rate) for rate in (first, second))
-
-
-def rate_quaternions(rotation: Array, rate: Array, rate_change: Array) -> tuple[Array, Array, Array]:
-    """Quaternion of a body and its two derivatives, the inverse of `quaternion_rates`; no posture is singular.
-
-    dL = R*(L)^T w / 2 and ddL = R*(L)^T dw / 2 - |w|^2 L / 4.
-
-    Args:
-        rotation: body to world, shape (3, 3, N).
-        rate: angular velocity along the axes of the body [rad/s], shape (3, N).
-        rate_change: angular acceleration along them [rad/s^2], shape (3, N).
-
-    Returns:
-        The quaternion, scalar first and not negative, and its derivatives [1/s, 1/s^2], shape (4, N) each.
-    """
-    quaternion = Rotation.from_matrix(np.moveaxis(rotation, -1, 0)).as_quat(canonical=True).T[[3, 0, 1, 2]]
-    first, half = (0.5 * np.einsum("ikn,in->kn", _inner(quaternion), x) for x in (rate, rate_change))
-    return quaternion, first, half - 0.25 * (rate**2).sum(axis=0) * quaternion
-
-
-def _inner(quaternion: Array) -> Array:
-    """R*(L), shape (3, 4, N)."""
-    l0, l1, l2, l3 = quaternion
-    return np.array([[-l1, l0, l3, -l2], [-l2, -l3, l0, l1], [-l3, l2, -l1, l0]])
 
 
 @dataclass(frozen=True)
@@ -101,6 +56,24 @@ class ChainBody:
     rate_change: Array
     hinge: Array
     wrench: Array
+
+    def __post_init__(self) -> None:
+        """Check the samples.
+
+        Raises:
+            InputError: a field of another shape, or with values that are not finite.
+        """
+        samples = self.wrench.shape[-1]
+        for item in fields(self):
+            values = getattr(self, item.name)
+            shape = {"rotation": (3, 3), "wrench": (6,)}.get(item.name, (3,))
+            if values.shape != (*shape, samples):
+                raise InputError(f"{item.name} of a body: its shape is {values.shape}, not {(*shape, samples)}")
+            if not (finite := np.isfinite(values.reshape(-1, samples)).all(axis=0)).all():
+                raise InputError(
+                    f"{item.name} of a body: not finite at sample {int(np.argmin(finite)) + 1} of {samples}; leave "
+                    "such samples out of all bodies"
+                )
 
     def motion(self, gravity: Sequence[float]) -> FrameMotion:
         """The motion of its frame."""
@@ -180,7 +153,7 @@ class ChainEstimate:
 def identify_chain(
     bodies: Sequence[ChainBody],
     rate: float,
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    gravity: Sequence[float] = STANDARD_GRAVITY,
     columns: Sequence[int] = CENTROIDAL,
     noise: Array | None = None,
     precision: float = 1e-6,
@@ -201,18 +174,11 @@ def identify_chain(
             `EXCITED` times this share of what the best excited direction does are not told: NaN.
 
     Raises:
-        InputError: no bodies, wrenches that are not finite or without any size, nothing excited, too few samples.
+        InputError: no bodies, bodies of different numbers of samples, hinges that show nothing (without `noise`),
+            nothing excited, too few samples.
         UsageError: noise that is not positive.
     """
-    if not bodies:
-        raise InputError("a chain without bodies: give one ChainBody per hinge, the base's first")
-    wrenches = np.array([body.wrench for body in bodies])
-    if not np.isfinite(wrenches).all():
-        raise InputError(f"hinge {int(np.argwhere(~np.isfinite(wrenches))[0][0]) + 1}: its wrench is not finite")
-    sizes = np.sqrt((wrenches.reshape(len(bodies), 2, 3, -1) ** 2).sum(axis=2).mean(axis=2))
-    sigma = np.where(sizes > 0.0, sizes, sizes.max(axis=0)) if noise is None else np.asarray(noise, dtype=np.float64)
-    if sigma.shape != (len(bodies), 2) or not np.all(sigma > 0.0):
-        raise UsageError("noise must be positive, a moment's and a force's for every hinge")
+    sigma = _noise(bodies, noise)
     own = [wrench_regressor(body.motion(gravity))[:, columns] for body in bodies]
     shown = [_shown(rows, columns, EXCITED * precision) for rows in own]
     rows = [part.transpose(0, 2, 1) @ directions for part, (directions, _) in zip(own, shown, strict=True)]
@@ -227,6 +193,29 @@ def identify_chain(
     names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(bodies))])
     units = tuple(INERTIAL_UNITS[column] for column in columns)
     return ChainEstimate(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
+
+
+def _noise(bodies: Sequence[ChainBody], given: Array | None) -> Array:
+    """Standard deviations of each hinge's moment and force, shape (n, 2): those given, or in proportion to them."""
+    if not bodies:
+        raise InputError("a chain without bodies: give one ChainBody per hinge, the base's first")
+    samples = [body.wrench.shape[1] for body in bodies]
+    for number, count in enumerate(samples, 1):
+        if count != samples[0]:
+            raise InputError(f"hinge {number}: {count} samples, but {samples[0]} of hinge 1; give the same ones of all")
+    if given is not None:
+        sigma = np.asarray(given, dtype=np.float64)
+        if sigma.shape != (len(bodies), 2) or not np.all(sigma > 0.0):
+            raise UsageError("noise must be positive, a moment's and a force's for every hinge")
+        return sigma
+    sizes = np.array([np.sqrt((body.wrench.reshape(2, 3, -1) ** 2).sum(axis=1).mean(axis=1)) for body in bodies])
+    for number, size in enumerate(sizes, 1):
+        if not size.any():
+            raise InputError(f"hinge {number}: its wrench is 0 throughout; connect its sensor, or give `noise`")
+    for what, size in zip(("moment", "force"), sizes.max(axis=0), strict=True):
+        if not size:
+            raise InputError(f"hinges 1 to {len(bodies)}: every {what} is 0 throughout; give `noise`")
+    return np.where(sizes > 0.0, sizes, sizes.max(axis=0))
 
 
 def _shown(rows: Array, columns: Sequence[int], share: float) -> tuple[Array, NDArray[np.bool_]]:

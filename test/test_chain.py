@@ -1,6 +1,6 @@
 """Inertias of the bodies of a chain from the wrenches of its hinges: against Pinocchio, exact, and with noise."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pinocchio
@@ -11,14 +11,14 @@ from scipy.spatial.transform import Rotation
 from robot_dyn_id.chain import (
     ALL,
     CENTROIDAL,
+    ChainBody,
     centroidal_frames,
     identify_chain,
-    quaternion_rates,
-    rate_quaternions,
     simulated_chain,
 )
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.papers.quaternion_arm import Arm, accelerated
+from robot_dyn_id.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.wrench import wrench_regressor
@@ -150,11 +150,28 @@ def test_all_ten_parameters_in_the_frames_of_the_joints():
 
 def test_bad_chains_are_named():
     bodies = chain(accelerated(np.linspace(0.3, 1.5, 5)))
-    bodies[2].wrench[0, 0] = np.nan
-    with pytest.raises(InputError, match="hinge 3"):
-        identify_chain(bodies, 1.0, GRAVITY)
-    with pytest.raises(InputError, match="without bodies"):
-        identify_chain([], 1.0)
+    silent, forces = np.zeros((6, 5)), np.repeat([[0.0], [1.0]], 3, axis=0) * np.ones(5)
+    for words, wrong in {
+        "hinge 3: its wrench is 0 throughout": [*bodies[:2], replace(bodies[2], wrench=silent), *bodies[3:]],
+        "every moment is 0 throughout": [replace(body, wrench=forces) for body in bodies],
+        "hinge 2: 3 samples, but 5 of hinge 1": [bodies[0], *chain(accelerated(np.linspace(0.3, 1.5, 3)))[1:]],
+        "without bodies": [],
+    }.items():
+        with pytest.raises(InputError, match=words):
+            identify_chain(wrong, 1.0, GRAVITY)
+    with pytest.raises(UsageError, match="noise must be positive"):
+        identify_chain(bodies, 1.0, GRAVITY, noise=np.zeros((6, 2)))
+
+
+@pytest.mark.parametrize("field", [item.name for item in fields(ChainBody)])
+def test_bad_samples_are_named_when_a_body_is_made(field):
+    body = chain(accelerated(np.linspace(0.3, 1.5, 5)))[2]
+    values = getattr(body, field).copy()
+    values[..., 3] = np.nan
+    with pytest.raises(InputError, match=f"{field} of a body: not finite at sample 4 of 5"):
+        replace(body, **{field: values})
+    with pytest.raises(InputError, match="of a body: its shape is"):
+        replace(body, **{field: values[..., :2]})
 
 
 def test_robots_that_are_no_chain_are_named():

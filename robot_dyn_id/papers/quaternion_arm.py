@@ -14,13 +14,12 @@ from robot_dyn_id.chain import (
     ChainEstimate,
     centroidal_frames,
     identify_chain,
-    quaternion_rates,
-    rate_quaternions,
     simulated_chain,
 )
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.excitation.kinematics import Placement
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.wrench import cross, wrench_regressor
