@@ -24,6 +24,8 @@ LAYERS = (
         "simulated_robot",
         "wrench",
         "chain",
+        "chain_estimate",
+        "chain_likelihood",
         "payload",
         "drive_gains",
         "flexible",

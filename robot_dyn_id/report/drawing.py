@@ -68,7 +68,11 @@ class Drawing:
 
 
 def write_drawing(drawing: Drawing, folder: Path) -> Path:
-    """Write a drawing as SVG into an existing folder, and return its file."""
+    """Write a drawing as SVG into an existing folder, and return its file.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
     figure, places = axes(7.2, 0.6 + 2.3 * len(drawing.panels), len(drawing.panels))
     figure.set_layout_engine("constrained")
     figure.suptitle(drawing.title, fontsize=10)
