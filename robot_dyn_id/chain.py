@@ -1,4 +1,4 @@
-"""Inertias of all bodies of a chain from the wrenches of its hinges.
+"""Chains of bodies: how they move, and what their hinges bear.
 
 In a frame in the centre of mass along the principal axes a body has only m, Ixx, Iyy, Izz: the form in quaternions of
 multibody programs, whose Euler equation S diag(J) = M is the moment of `wrench`. Unlike joint torques, hinge wrenches

@@ -3,9 +3,9 @@
 `identify_chain` takes the motion of each body as it is measured. Here positions, velocities and accelerations of the
 joints are unknown at every sample beside the inertias; the motions of all bodies tell them, which the chain holds
 together, and so do the wrenches. Gauss-Newton steps eliminate them sample by sample, which leaves the information on
-the inertias (a Schur complement). Its inverse is too small a covariance: with unknowns at every sample, products of
-errors do not vanish however many samples there are (Neyman and Scott 1948). The scatter of the samples' scores tells
-what they add.
+the inertias (a Schur complement). The covariance is that of the samples' scores between two of its inverses, so that
+it holds for noise of another size than was given. What products of errors add it does not see, and with unknowns at
+every sample that does not vanish however many samples there are (Neyman and Scott 1948): the noise must be small.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from robot_dyn_id.chain import CENTROIDAL, ChainBody, simulated_chain
 from robot_dyn_id.chain_estimate import ChainEstimate, Shown, chain_problem, excited
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares
 from robot_dyn_id.excitation.kinematics import Placement
 from robot_dyn_id.problem import LinearProblem
@@ -30,6 +30,10 @@ STEPS = 3
 
 DIFFERENCE = 1e-6
 """Of joint positions, velocities and accelerations, for slopes [rad, rad/s, rad/s^2, or m]."""
+
+
+BLIND = 1e13
+"""Condition number of what is told of a state from which on part of it is rounding."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def identify_moving_chain(
         precision: see `identify_chain`.
 
     Raises:
-        RobotDynIdError: see `identify_chain`, `simulated_chain`.
+        InputError: the motion of a joint is not told at some sample; see also `identify_chain`, `simulated_chain`.
     """
     noise = np.array([reading.noise for reading in readings])
     motion, state, gravity = start, np.concatenate([start.q, start.dq, start.ddq]), tuple(model.gravity)
@@ -98,6 +102,8 @@ def identify_moving_chain(
         wrenches = slopes[-len(rows) :]
         both = np.einsum("ksn,kpn->nsp", wrenches, rows)
         right = np.einsum("ksn,kn->ns", slopes, error)
+        if np.linalg.cond(told).max() > BLIND:
+            raise InputError("the signals do not tell the motion of all joints: measure more, or see `identify_chain`")
         solved = np.linalg.solve(told, np.concatenate([both, right[:, :, None]], axis=2))
         information = np.einsum("kpn,kqn->pq", rows, rows) - np.einsum("nsp,nsq->pq", both, solved[:, :, :-1])
         scores = np.einsum("kpn,kn->np", rows, error[-len(rows) :]) - np.einsum("nsp,ns->np", both, solved[:, :, -1])

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.chain import ALL, CENTROIDAL, ChainBody, centroidal_frames, joint_motion, simulated_chain
 from robot_dyn_id.chain_estimate import identify_chain, least_deviations
-from robot_dyn_id.chain_likelihood import Reading
+from robot_dyn_id.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.papers.quaternion_arm import NOISE, Arm, accelerated, swinging, with_noise
 from robot_dyn_id.quaternions import quaternion_rates, rate_quaternions
@@ -172,6 +172,13 @@ def test_the_motion_of_a_chain_is_found_with_its_inertias():
     assert np.nanmean(np.square(errors)) < 0.7 * np.nanmean(np.square(others))
     with pytest.raises(UsageError, match="must be positive"):
         Reading(np.zeros((3, 5)), np.zeros(3), np.zeros((6, 5)), np.ones(2))
+
+
+def test_a_motion_that_nothing_tells_is_refused():
+    rest = Motion(*np.zeros((3, 6, 5)))
+    readings = [Reading(body.rate, np.full(3, np.inf), body.wrench, np.ones(2)) for body in chain(rest)]
+    with pytest.raises(InputError, match="do not tell the motion of all joints"):
+        identify_moving_chain(ROBOT.model, ROBOT.frames, readings, lambda number, body: body.rate, rest)
 
 
 def test_all_ten_parameters_of_every_body():
