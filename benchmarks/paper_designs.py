@@ -17,21 +17,9 @@ import numpy as np
 import pinocchio
 
 from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.excitation.design import Design, design
-from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design import Design
 from robot_dyn_id.papers import flexible2r, logistic2r, planar3r, space6r
-from robot_dyn_id.papers.inputs import settings_of
-from robot_dyn_id.planning import Plan
-
-PLANAR = {"joint3": 35.5, "joint2": 39.0, "joint1": 43.0}
-LOGISTIC, SPACE = 161.3, 130.0
-FRICTION, FRICTION_ERROR = 3.2882, 0.0005
-NORMALISED = {"link 1": 2.78, "link 2": 2.52, "both": 2.86}
-
-
-def found(paper: str, plan: Plan, effort: Effort | None = None, seed: int = 1) -> Design:
-    """A design with the effort of its file."""
-    return design(plan.problem, OPTIMISERS["gradient"], seed, effort or settings_of(paper).effort)
+from robot_dyn_id.papers.inputs import designed, settings_of
 
 
 def rigid(paper: str, gravity: float, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
@@ -77,7 +65,7 @@ def beyond(motion: tuple[np.ndarray, ...], limits: tuple[np.ndarray, ...]) -> fl
 
 def sines(joint: str, **given: object) -> tuple[float, int, Design]:
     """Condition number of one period of a designed sine at 1 kHz, raw, number of its columns, and the design."""
-    result = found("planar3r", planar3r.plan(joint, **given))
+    result = designed("planar3r", planar3r.plan(joint), **given)
     motion, number = result.excitation, int(joint[-1]) - 1
     w = 2.0 * np.pi / motion.period
     t = np.arange(0.0, motion.period, 1e-3)
@@ -96,7 +84,7 @@ def sines(joint: str, **given: object) -> tuple[float, int, Design]:
 def strokes(joint: str, window: float | None = None) -> tuple[float, float, Design]:
     """Condition number of designed logistic strokes at 100 Hz, how far they are beyond the limits, and the design."""
     width = window or settings_of("logistic2r").demand.window
-    result = found("logistic2r", logistic2r.plan(joint, window=width))
+    result = designed("logistic2r", logistic2r.plan(joint, window=width))
     span, w = float(result.excitation.span[0]), float(result.excitation.steepness[0])
     period, step = 40.0 / w, 0.01
     half = round(width / 2.0 / step)
@@ -126,7 +114,7 @@ def polynomials(case: str, raw: bool, degree: int) -> tuple[float, float, list[i
         it counts as the rounding error that it is, with a sign. With 0 there, degree 8 has 3.3061 for 3.2882.
     """
     plan = flexible2r.plan(case, raw=raw, degree=degree)
-    motion = flexible2r.from_the_start(found("flexible2r", plan).excitation)
+    motion = flexible2r.from_the_start(designed("flexible2r", plan).excitation)
     s = np.polynomial.Polynomial([0.0, 1.0 / 5.0])
     shapes = [_choose(degree, m) * s**m * (1.0 - s) ** (degree - m) for m in range(degree + 1)]
     curves = [sum(c * shape for c, shape in zip(row, shapes, strict=True)) for row in motion.coefficients]
@@ -150,11 +138,11 @@ def _choose(n: int, k: int) -> float:
     return float(np.prod([(n - i) / (i + 1) for i in range(k)]))
 
 
-def series(effort: Effort | None = None) -> tuple[float, float, float, int]:
+def series() -> tuple[float, float, float, int]:
     """Of the designed Fourier series, 10 s at 100 Hz: condition number raw and of unit-norm columns, how far it is
     beyond the limits, and the number of columns."""
     plan = space6r.plan()
-    motion = found("space6r", plan, effort).excitation
+    motion = designed("space6r", plan).excitation
     k = np.arange(1, 6)[:, None]
     a, b = motion.coefficients[:, :5], motion.coefficients[:, 5:]
 
@@ -177,7 +165,7 @@ def series(effort: Effort | None = None) -> tuple[float, float, float, int]:
 def of_planar3r() -> list[Goal]:
     """Sines with posture and frequency free; the paper has no limits."""
     goals = []
-    for joint, goal in PLANAR.items():
+    for joint, goal in planar3r.ASKED["condition numbers"].items():
         figure, columns, result = sines(joint)
         w = 2.0 * np.pi / result.excitation.period
         goals.append(at_most(f"planar3r, {joint}: condition number, raw", figure, goal,
@@ -189,18 +177,19 @@ def of_planar3r() -> list[Goal]:
 def of_logistic2r() -> list[Goal]:
     """Sum of both joints' condition numbers."""
     (first, one, _), (second, two, _) = strokes("joint2"), strokes("joint1")
-    return [at_most("logistic2r: sum of the condition numbers, raw", first + second, LOGISTIC,
-                    figure=f"{first + second:.3f}", published=logistic2r.PUBLISHED["condition"],
+    return [at_most("logistic2r: sum of the condition numbers, raw", first + second,
+                    logistic2r.ASKED["condition"], figure=f"{first + second:.3f}",
                     beyond_limits=max(one, two))]  # fmt: skip
 
 
 def of_flexible2r() -> list[Goal]:
     """Friction of the links: the paper's own form and figure, and more degrees of freedom."""
     goals = []
-    for case, goal in NORMALISED.items():
+    best, width = flexible2r.ASKED["optimum"], flexible2r.OPTIMUM_ERROR
+    for case, goal in flexible2r.ASKED["degree 10"].items():
         figure, out, zeros = polynomials(case, True, 8)
-        goals.append(at_most(f"flexible2r, {case}, degree 8: raw condition number less {FRICTION}, absolute",
-                             abs(figure - FRICTION), FRICTION_ERROR, figure=f"{figure:.5f}",
+        goals.append(at_most(f"flexible2r, {case}, degree 8: raw condition number less {best}, absolute",
+                             abs(figure - best), width, figure=f"{figure:.5f}",
                              published=flexible2r.PUBLISHED["friction"][case],
                              beyond_limits=out, zeros=zeros))  # fmt: skip
         figure, out, zeros = polynomials(case, False, 10)
@@ -212,8 +201,8 @@ def of_flexible2r() -> list[Goal]:
 def of_space6r() -> list[Goal]:
     """Fourier series with the limits of the design file."""
     raw, scaled, out, columns = series()
-    return [at_most("space6r: condition number, raw", raw, SPACE, columns=columns, unit_norm=scaled,
-                    beyond_limits=out)]  # fmt: skip
+    return [at_most("space6r: condition number, raw", raw, space6r.ASKED["condition"], columns=columns,
+                    unit_norm=scaled, beyond_limits=out)]  # fmt: skip
 
 
 PARTS = {"planar3r": of_planar3r, "logistic2r": of_logistic2r, "flexible2r": of_flexible2r, "space6r": of_space6r}

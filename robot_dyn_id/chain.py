@@ -1,4 +1,4 @@
-"""Inertias of all bodies of a chain from the wrenches of its hinges.
+"""Chains of bodies: how they move, and what their hinges bear.
 
 In a frame in the centre of mass along the principal axes a body has only m, Ixx, Iyy, Izz: the form in quaternions of
 multibody programs, whose Euler equation S diag(J) = M is the moment of `wrench`. Unlike joint torques, hinge wrenches
@@ -7,76 +7,21 @@ show each body by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.excitation.kinematics import Kinematics, Placement
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
-from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.excitation.kinematics import Kinematics, Placement, Poses
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.wrench import CHANNELS, FrameMotion, cross, frame_motion, wrench_regressor
+from robot_dyn_id.wrench import FrameMotion, cross, frame_motion, wrench_regressor
 
 ALL = tuple(range(10))
 CENTROIDAL = (0, 4, 6, 9)
 """The parameters that a body has in a frame along its principal axes in its centre of mass: m, Ixx, Iyy, Izz."""
-
-EXCITED = 10.0
-"""A direction of parameters is excited if it moves the wrench by more than so many times the motion's precision."""
-
-SHARE = 1e-3
-"""Least share of an entry in an unexcited direction that counts."""
-
-
-def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
-    """Rotation, angular velocity and angular acceleration of a body from its quaternion L (scalar first).
-
-    w = 2 R*(L) dL and dw = 2 R*(L) ddL along the axes of the body; L turns them into the world's.
-
-    Args:
-        quaternion: of unit length, shape (4, N).
-        first: its derivative [1/s], shape (4, N).
-        second: its second derivative [1/s^2], shape (4, N).
-
-    Returns:
-        Rotation body to world (3, 3, N), angular velocity (3, N) [rad/s], angular acceleration (3, N) [rad/s^2].
-    """
-    l0, l1, l2, l3 = quaternion
-    inner = _inner(quaternion)
-    outer = np.array([[-l1, l0, -l3, l2], [-l2, l3, l0, -l1], [-l3, -l2, l1, l0]])
-    rotation = np.einsum("ikn,jkn->ijn", outer, inner)
-    return rotation, *(2.0 * np.einsum("ikn,kn->in", inner, rate) for rate in (first, second))
-
-
-def rate_quaternions(rotation: Array, rate: Array, rate_change: Array) -> tuple[Array, Array, Array]:
-    """Quaternion of a body and its two derivatives, the inverse of `quaternion_rates`; no posture is singular.
-
-    dL = R*(L)^T w / 2 and ddL = R*(L)^T dw / 2 - |w|^2 L / 4.
-
-    Args:
-        rotation: body to world, shape (3, 3, N).
-        rate: angular velocity along the axes of the body [rad/s], shape (3, N).
-        rate_change: angular acceleration along them [rad/s^2], shape (3, N).
-
-    Returns:
-        The quaternion, scalar first and not negative, and its derivatives [1/s, 1/s^2], shape (4, N) each.
-    """
-    quaternion = Rotation.from_matrix(np.moveaxis(rotation, -1, 0)).as_quat(canonical=True).T[[3, 0, 1, 2]]
-    first, half = (0.5 * np.einsum("ikn,in->kn", _inner(quaternion), x) for x in (rate, rate_change))
-    return quaternion, first, half - 0.25 * (rate**2).sum(axis=0) * quaternion
-
-
-def _inner(quaternion: Array) -> Array:
-    """R*(L), shape (3, 4, N)."""
-    l0, l1, l2, l3 = quaternion
-    return np.array([[-l1, l0, l3, -l2], [-l2, -l3, l0, l1], [-l3, l2, -l1, l0]])
 
 
 @dataclass(frozen=True)
@@ -102,6 +47,24 @@ class ChainBody:
     hinge: Array
     wrench: Array
 
+    def __post_init__(self) -> None:
+        """Check the samples.
+
+        Raises:
+            InputError: a field of another shape, or with values that are not finite.
+        """
+        samples = self.wrench.shape[-1]
+        for item in fields(self):
+            values = getattr(self, item.name)
+            shape = {"rotation": (3, 3), "wrench": (6,)}.get(item.name, (3,))
+            if values.shape != (*shape, samples):
+                raise InputError(f"{item.name} of a body: its shape is {values.shape}, not {(*shape, samples)}")
+            if not (finite := np.isfinite(values.reshape(-1, samples)).all(axis=0)).all():
+                raise InputError(
+                    f"{item.name} of a body: not finite at sample {int(np.argmin(finite)) + 1} of {samples}; leave "
+                    "such samples out of all bodies"
+                )
+
     def motion(self, gravity: Sequence[float]) -> FrameMotion:
         """The motion of its frame."""
         felt = self.acceleration - np.asarray(gravity)[:, None]
@@ -122,152 +85,84 @@ def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
     return tuple(frames)
 
 
-def simulated_chain(model: RobotModel, motion: Motion, frames: Sequence[Placement]) -> list[ChainBody]:
-    """What exact sensors in all hinges of a robot with the inertias of its URDF show.
+def simulated_chain(
+    model: RobotModel, motion: Motion, frames: Sequence[Placement], inertias: Array | None = None
+) -> list[ChainBody]:
+    """What exact sensors in all hinges of a robot show.
 
     Args:
         model: the robot; every body hangs at the one before it.
         motion: of its joints, N samples.
         frames: of each body, in which its motion is told.
+        inertias: `INERTIAL_SYMBOLS` of the bodies in those frames, SI, shape (n, 10); default: those of the URDF.
 
     Raises:
         InputError: a tree with branches.
     """
     if not np.array_equal(model.parent, np.arange(len(model.parent)) - 1):
         raise InputError(f"{model.name}: not a chain, as a body carries two others")
-    poses, gravity = Kinematics(model).poses(motion.q), np.asarray(model.gravity)[:, None]
-    hinges = [poses.position[:, body].T for body in range(len(frames))]
-    needed: list[Array] = []
-    for body, inertia in enumerate(model.inertial_parameters.reshape(-1, 10)):
-        own = wrench_regressor(frame_motion(model, motion, Placement(body, np.eye(3), np.zeros(3))))
-        turned = np.moveaxis(poses.rotation[:, body], 0, -1)
-        needed.append(np.einsum("ijn,fjn->fin", turned, np.einsum("icn,c->in", own, inertia).reshape(2, 3, -1)))
-    made: list[ChainBody] = []
-    for frame in frames:
-        moving = frame_motion(model, motion, frame)
-        turned = np.moveaxis(poses.rotation[:, frame.body] @ frame.rotation, 0, -1)
-        place = hinges[frame.body] + (poses.rotation[:, frame.body] @ frame.position).T
-        acceleration = np.einsum("ijn,jn->in", turned, moving.acceleration) + gravity
-        hinge = hinges[frame.body]
-        wrench = sum(
-            np.concatenate([moment + cross(hinges[body] - hinge, force), force])
-            for body, (moment, force) in enumerate(needed)
-            if body >= frame.body
+    poses, gravity = Kinematics(model).poses(motion.q), tuple(model.gravity)
+
+    def loaded(bodies: Sequence[ChainBody], inertias: Array) -> Array:
+        """Wrenches of the hinges, shape (n, 6, N)."""
+        wrenches = np.zeros((len(bodies), 6, len(motion)))
+        for number, (body, own) in enumerate(zip(bodies, inertias, strict=True)):
+            needed = np.einsum("icn,c->in", wrench_regressor(body.motion(gravity)), own)[:, :, None]
+            for hinge, at in enumerate(bodies[: number + 1]):
+                wrenches[hinge] += carried(body, needed, at.hinge)[:, 0]
+        return wrenches
+
+    bodies = [_moved(model, motion, frame, poses) for frame in frames]
+    if inertias is None:
+        joints = [Placement(frame.body, np.eye(3), np.zeros(3)) for frame in frames]
+        wrenches = loaded(
+            [_moved(model, motion, joint, poses) for joint in joints], model.inertial_parameters.reshape(-1, 10)
         )
-        made.append(ChainBody(turned, place, acceleration, moving.rate, moving.rate_change, hinge, np.asarray(wrench)))
-    return made
+    else:
+        wrenches = loaded(bodies, inertias)
+    return [replace(body, wrench=wrench) for body, wrench in zip(bodies, wrenches, strict=True)]
 
 
-@dataclass(frozen=True)
-class ChainEstimate:
-    """Inertial parameters of the n bodies of a chain.
-
-    Attributes:
-        names: of the entries, numbered like the bodies from 1, shape (n, c).
-        units: of the c parameters of a body.
-        values: SI, shape (n, c); NaN where the motion does not tell.
-        standard_deviations: one sigma, shape (n, c); infinite there.
-        not_excited: names of those entries.
-    """
-
-    names: NDArray[np.str_]
-    units: tuple[str, ...]
-    values: Array
-    standard_deviations: Array
-    not_excited: tuple[str, ...]
+def _moved(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) -> ChainBody:
+    """A body without what its hinge bears."""
+    moving, hinge = frame_motion(model, motion, frame, poses), poses.position[:, frame.body].T
+    turned = np.moveaxis(poses.rotation[:, frame.body] @ frame.rotation, 0, -1)
+    place = hinge + (poses.rotation[:, frame.body] @ frame.position).T
+    acceleration = np.einsum("ijn,jn->in", turned, moving.acceleration) + np.asarray(model.gravity)[:, None]
+    wrench = np.zeros((6, len(motion)))
+    return ChainBody(turned, place, acceleration, moving.rate, moving.rate_change, hinge, wrench)
 
 
-def identify_chain(
-    bodies: Sequence[ChainBody],
-    rate: float,
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
-    columns: Sequence[int] = CENTROIDAL,
-    noise: Array | None = None,
-    precision: float = 1e-6,
-) -> ChainEstimate:
-    """Inertial parameters of every body from the wrenches of all hinges.
-
-    All bodies are fitted together, hinge wrench by hinge wrench: hinge i carries bodies i to n, and the errors of the
-    sensors are independent of one another, which those of the differences between neighbours would not be.
-
-    Args:
-        bodies: the chain from the base outwards.
-        rate: samples per second [Hz].
-        gravity: along the axes of the world [m/s^2].
-        columns: which of the ten parameters of a body in its frame are sought: `CENTROIDAL`, or `ALL`.
-        noise: standard deviations of each hinge's moment and force, shape (n, 2) [N m, N]; default: that of each
-            channel is found from its residuals, at first in proportion to what the hinge measures.
-        precision: relative precision of the motion. Directions of parameters that move a body's wrench by less than
-            `EXCITED` times this share of what the best excited direction does are not told: NaN.
+def joint_motion(model: RobotModel, bodies: Sequence[ChainBody], frames: Sequence[Placement]) -> Motion:
+    """Motion of the joints from how the bodies turn, each joint from its two bodies.
 
     Raises:
-        InputError: no bodies, wrenches that are not finite or without any size, nothing excited, too few samples.
-        UsageError: noise that is not positive.
+        InputError: a joint that slides: bodies do not turn about it.
     """
-    if not bodies:
-        raise InputError("a chain without bodies: give one ChainBody per hinge, the base's first")
-    wrenches = np.array([body.wrench for body in bodies])
-    if not np.isfinite(wrenches).all():
-        raise InputError(f"hinge {int(np.argwhere(~np.isfinite(wrenches))[0][0]) + 1}: its wrench is not finite")
-    sizes = np.sqrt((wrenches.reshape(len(bodies), 2, 3, -1) ** 2).sum(axis=2).mean(axis=2))
-    sigma = np.where(sizes > 0.0, sizes, sizes.max(axis=0)) if noise is None else np.asarray(noise, dtype=np.float64)
-    if sigma.shape != (len(bodies), 2) or not np.all(sigma > 0.0):
-        raise UsageError("noise must be positive, a moment's and a force's for every hinge")
-    own = [wrench_regressor(body.motion(gravity))[:, columns] for body in bodies]
-    shown = [_shown(rows, columns, EXCITED * precision) for rows in own]
-    rows = [part.transpose(0, 2, 1) @ directions for part, (directions, _) in zip(own, shown, strict=True)]
-    problem = _chain_problem(bodies, rows, sigma, rate)
-    found = (WeightedLeastSquares() if noise is None else OrdinaryLeastSquares()).fit(problem)
-    values, sigmas = (np.full((len(bodies), len(columns)), x) for x in (np.nan, np.inf))
-    first = 0
-    for number, (directions, told) in enumerate(shown):
-        part = slice(first, first := first + directions.shape[1])
-        values[number, told] = (directions @ found.values[part])[told]
-        sigmas[number, told] = np.sqrt(np.diag(directions @ found.covariance[part, part] @ directions.T))[told]
-    names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(bodies))])
-    units = tuple(INERTIAL_UNITS[column] for column in columns)
-    return ChainEstimate(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
+    full, below, turning = (
+        np.zeros((3, len(bodies), bodies[0].wrench.shape[1])),
+        np.eye(3)[:, :, None],
+        np.zeros((2, 3, 1)),
+    )
+    for number, (body, frame) in enumerate(zip(bodies, frames, strict=True)):
+        if model.prismatic[number]:
+            raise InputError(f"{model.body_names[number]} slides: give the motion of the joints")
+        axis = model.axis[number]
+        rotation = np.einsum("ijn,kj->ikn", body.rotation, frame.rotation)
+        turned = np.einsum("ji,kjn,kln->iln", model.rotation[number], *np.broadcast_arrays(below, rotation))
+        skew = np.array([turned[(k + 2) % 3, (k + 1) % 3] - turned[(k + 1) % 3, (k + 2) % 3] for k in range(3)])
+        # 2 sin q, and 2 cos q: the trace is 1 + 2 cos q, and the axis stays where it is
+        full[0, number] = np.arctan2(
+            axis @ skew, np.einsum("iin->n", turned) - np.einsum("i,ijn,j->n", axis, turned, axis)
+        )
+        world = np.array([np.einsum("ijn,jn->in", body.rotation, x) for x in (body.rate, body.rate_change)])
+        full[1:, number] = np.einsum("ijn,j,din->dn", rotation, axis, world - turning)
+        below, turning = rotation, world
+    full[0] -= model.offset[:, None]
+    return Motion(*(np.asarray(np.linalg.lstsq(model.coupling, values)[0]) for values in full))
 
 
-def _shown(rows: Array, columns: Sequence[int], share: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Directions of a body's parameters that its motion excites, (c, r), and the entries that they tell, (c,).
-
-    Parameters of one unit share a scale: a column of rounding errors must not be made as long as a real one.
-    """
-    flat = rows.transpose(0, 2, 1).reshape(-1, len(columns))
-    units = np.array([INERTIAL_UNITS[column] for column in columns])
-    norms = np.linalg.norm(flat, axis=0)
-    scale = np.array([norms[units == unit].max() for unit in units])
-    scale = np.where(scale > 0.0, scale, 1.0)
-    _, singular, right = np.linalg.svd(np.linalg.qr(flat / scale, mode="r"))
-    excited = np.zeros(len(right), dtype=bool)
-    excited[: len(singular)] = singular > share * singular.max(initial=0.0)
-    hidden = np.abs(right[~excited]).max(axis=0, initial=0.0) > max(SHARE, share)
-    return right[excited].T / scale[:, None], ~hidden
-
-
-def _chain_problem(bodies: Sequence[ChainBody], own: Sequence[Array], sigma: Array, rate: float) -> LinearProblem:
-    """Rows of all hinge wrenches over their noise; one channel of one hinge after the other."""
-    sizes = np.cumsum([0, *(rows.shape[2] for rows in own)])
-    if not sizes[-1]:
-        raise InputError("nothing of the chain is excited: no body feels an acceleration or gravity")
-    names = tuple(f"direction {number + 1}" for number in range(sizes[-1]))
-    joints = tuple(f"hinge {number + 1} {channel}" for number in range(len(bodies)) for channel in CHANNELS)
-    supports = tuple(np.arange(sizes[number], sizes[-1]) for number in range(len(bodies)) for _ in CHANNELS)
-
-    def tiles() -> Iterator[Tile]:
-        for hinge, at in enumerate(bodies):
-            rows = [_carried(body, part, at.hinge) for body, part in zip(bodies[hinge:], own[hinge:], strict=True)]
-            stacked = np.concatenate([*rows, at.wrench[:, None]], axis=1)
-            stacked[:3] /= sigma[hinge, 0]
-            stacked[3:] /= sigma[hinge, 1]
-            for channel in range(6):
-                yield Tile(6 * hinge + channel, 0, np.ascontiguousarray(stacked[channel]))
-
-    return LinearProblem(names, joints, supports, tiles, rate)
-
-
-def _carried(body: ChainBody, rows: Array, point: Array) -> Array:
+def carried(body: ChainBody, rows: Array, point: Array) -> Array:
     """A body's rows (6, N, r) in its frame as wrenches about a point along the axes of the world, shape (6, r, N)."""
     moment, force = (np.einsum("ijn,jnr->irn", body.rotation, part) for part in (rows[:3], rows[3:]))
     return np.concatenate([moment + cross((body.position - point)[:, None], force), force])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.excitation.kinematics import BASE, Kinematics, Placement
+from robot_dyn_id.excitation.kinematics import BASE, Kinematics, Placement, Poses
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 
@@ -57,15 +57,16 @@ def wrench_regressor(motion: FrameMotion) -> Array:
     return rows
 
 
-def frame_motion(model: RobotModel, motion: Motion, at: Placement) -> FrameMotion:
+def frame_motion(model: RobotModel, motion: Motion, at: Placement, poses: Poses | None = None) -> FrameMotion:
     """How a frame that is fixed to a robot moves.
 
     Args:
         model: the robot.
         motion: of its joints, N samples.
         at: where the frame is fixed; on the base it feels gravity only.
+        poses: of the robot along the motion, where they are known already.
     """
-    poses = Kinematics(model).poses(motion.q)
+    poses = Kinematics(model).poses(motion.q) if poses is None else poses
     dq, ddq = (model.coupling @ x for x in (motion.dq, motion.ddq))
     rate, change = np.zeros((2, 3, len(motion)))
     acceleration = np.repeat(-np.asarray(model.gravity)[:, None], len(motion), axis=1)

@@ -12,7 +12,7 @@ ROOT = Path(robot_dyn_id.__file__).parent
 LAYERS = (
     ("errors", "__init__"),
     ("dataset", "parameters"),
-    ("screw", "kernels"),
+    ("screw", "quaternions", "kernels"),
     ("urdf", "robot", "terms"),
     ("stored_terms", "regressor", "prior", "problem"),
     ("base_parameters", "kronecker", "dynamics", "crosscheck", "consistency", "signals", "plant", "stepwise"),
@@ -24,6 +24,8 @@ LAYERS = (
         "simulated_robot",
         "wrench",
         "chain",
+        "chain_estimate",
+        "chain_likelihood",
         "payload",
         "drive_gains",
         "flexible",

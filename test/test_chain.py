@@ -1,6 +1,6 @@
 """Inertias of the bodies of a chain from the wrenches of its hinges: against Pinocchio, exact, and with noise."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pinocchio
@@ -8,17 +8,12 @@ import pytest
 from robots import OBLIQUE, joint, panda_arm, urdf
 from scipy.spatial.transform import Rotation
 
-from robot_dyn_id.chain import (
-    ALL,
-    CENTROIDAL,
-    centroidal_frames,
-    identify_chain,
-    quaternion_rates,
-    rate_quaternions,
-    simulated_chain,
-)
-from robot_dyn_id.errors import InputError
-from robot_dyn_id.papers.quaternion_arm import Arm, accelerated
+from robot_dyn_id.chain import ALL, CENTROIDAL, ChainBody, centroidal_frames, joint_motion, simulated_chain
+from robot_dyn_id.chain_estimate import identify_chain, least_deviations
+from robot_dyn_id.chain_likelihood import Reading, identify_moving_chain
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.papers.quaternion_arm import NOISE, Arm, accelerated, swinging, with_noise
+from robot_dyn_id.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.wrench import wrench_regressor
@@ -124,6 +119,68 @@ def test_noisy_wrenches_give_inertias_within_their_uncertainty():
     assert np.sqrt(np.nanmean(np.square(errors))) == pytest.approx(1.0, abs=0.2)
 
 
+def test_the_least_deviations_are_those_of_slopes_by_the_inertias():
+    """Of 36 wrench channels, by differences of what sensors show of robots with other inertias; the model is linear."""
+    motion, noise = moving(60), np.random.default_rng(5).uniform(0.5, 2.0, (6, 2))
+    inertias = np.zeros((6, 10))
+    inertias[:, CENTROIDAL] = ROBOT.truth
+
+    def shown(values):
+        bodies = simulated_chain(ROBOT.model, motion, ROBOT.frames, values)
+        return np.concatenate([b.wrench / np.repeat(sigma, 3)[:, None] for b, sigma in zip(bodies, noise, strict=True)])
+
+    exact = np.concatenate([b.wrench / np.repeat(s, 3)[:, None] for b, s in zip(chain(motion), noise, strict=True)])
+    np.testing.assert_allclose(shown(inertias), exact, rtol=0, atol=1e-12 * np.abs(exact).max())
+    told = [(body, column) for body in range(6) for column in CENTROIDAL if body or column in (0, 4)]
+    slopes = []
+    for entry in told:
+        other = inertias.copy()
+        other[entry] += 1.0
+        slopes.append((shown(other) - shown(inertias)).ravel())
+    expected = np.sqrt(np.diag(np.linalg.inv(np.array(slopes) @ np.array(slopes).T)))
+    found = least_deviations(chain(motion), noise, GRAVITY)
+    assert np.isinf(found[0, 2:]).all()
+    np.testing.assert_allclose(found[np.isfinite(found)], expected, rtol=1e-6)
+
+
+def test_joints_move_as_their_bodies_turn():
+    motion = moving(40)
+    found = joint_motion(ROBOT.model, chain(motion), ROBOT.frames)
+    for mine, given in zip((found.q, found.dq, found.ddq), (motion.q, motion.dq, motion.ddq), strict=True):
+        np.testing.assert_allclose(mine, given, rtol=0, atol=1e-12)
+    slide = RobotModel.from_urdf(urdf(joint("slide", "base", "l1", kind="prismatic"), links=1))
+    with pytest.raises(InputError, match="slide slides"):
+        joint_motion(slide, chain(motion)[:1], ROBOT.frames)
+
+
+def test_the_motion_of_a_chain_is_found_with_its_inertias():
+    """Exact signals are met; with noise on all of them errors are what is reported, and smaller than with the motion
+    taken as it is measured."""
+    signals = ROBOT.recorded(swinging(np.arange(1, 101) / 10.0))
+    exact = ROBOT.fitted_with_motion(signals)
+    assert exact.not_excited == ("Iyy1", "Izz1")
+    assert np.nanmax(np.abs(exact.values / ROBOT.truth - 1.0)) < 1e-9
+    errors, others, ratios = [], [], []
+    for seed in range(5):
+        change = with_noise(np.random.default_rng(seed))
+        read = [signal.changed(change) for signal in signals]
+        found = ROBOT.fitted_with_motion(read)
+        errors.append(found.values / ROBOT.truth - 1.0)
+        others.append(ROBOT.fitted(read, 10.0, NOISE).values / ROBOT.truth - 1.0)
+        ratios.append((found.values - ROBOT.truth) / found.standard_deviations)
+    assert np.sqrt(np.nanmean(np.square(ratios))) == pytest.approx(1.0, abs=0.2)
+    assert np.nanmean(np.square(errors)) < 0.7 * np.nanmean(np.square(others))
+    with pytest.raises(UsageError, match="must be positive"):
+        Reading(np.zeros((3, 5)), np.zeros(3), np.zeros((6, 5)), np.ones(2))
+
+
+def test_a_motion_that_nothing_tells_is_refused():
+    rest = Motion(*np.zeros((3, 6, 5)))
+    readings = [Reading(body.rate, np.full(3, np.inf), body.wrench, np.ones(2)) for body in chain(rest)]
+    with pytest.raises(InputError, match="do not tell the motion of all joints"):
+        identify_moving_chain(ROBOT.model, ROBOT.frames, readings, lambda number, body: body.rate, rest)
+
+
 def test_all_ten_parameters_of_every_body():
     found = identify_chain(chain(moving(100)), 100.0, GRAVITY, ALL)
     expected = np.zeros((6, 10))
@@ -150,11 +207,28 @@ def test_all_ten_parameters_in_the_frames_of_the_joints():
 
 def test_bad_chains_are_named():
     bodies = chain(accelerated(np.linspace(0.3, 1.5, 5)))
-    bodies[2].wrench[0, 0] = np.nan
-    with pytest.raises(InputError, match="hinge 3"):
-        identify_chain(bodies, 1.0, GRAVITY)
-    with pytest.raises(InputError, match="without bodies"):
-        identify_chain([], 1.0)
+    silent, forces = np.zeros((6, 5)), np.repeat([[0.0], [1.0]], 3, axis=0) * np.ones(5)
+    for words, wrong in {
+        "hinge 3: its wrench is 0 throughout": [*bodies[:2], replace(bodies[2], wrench=silent), *bodies[3:]],
+        "every moment is 0 throughout": [replace(body, wrench=forces) for body in bodies],
+        "hinge 2: 3 samples, but 5 of hinge 1": [bodies[0], *chain(accelerated(np.linspace(0.3, 1.5, 3)))[1:]],
+        "without bodies": [],
+    }.items():
+        with pytest.raises(InputError, match=words):
+            identify_chain(wrong, 1.0, GRAVITY)
+    with pytest.raises(UsageError, match="noise must be positive"):
+        identify_chain(bodies, 1.0, GRAVITY, noise=np.zeros((6, 2)))
+
+
+@pytest.mark.parametrize("field", [item.name for item in fields(ChainBody)])
+def test_bad_samples_are_named_when_a_body_is_made(field):
+    body = chain(accelerated(np.linspace(0.3, 1.5, 5)))[2]
+    values = getattr(body, field).copy()
+    values[..., 3] = np.nan
+    with pytest.raises(InputError, match=f"{field} of a body: not finite at sample 4 of 5"):
+        replace(body, **{field: values})
+    with pytest.raises(InputError, match="of a body: its shape is"):
+        replace(body, **{field: values[..., :2]})
 
 
 def test_robots_that_are_no_chain_are_named():

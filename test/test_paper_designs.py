@@ -10,7 +10,7 @@ from test_design import PLANAR, plan, slope_error
 from robot_dyn_id.base_parameters import base_parameters
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_parametrisation
-from robot_dyn_id.papers import flexible2r, planar3r, space6r
+from robot_dyn_id.papers import flexible2r, logistic2r, planar3r, space6r
 from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
 
@@ -25,13 +25,13 @@ LITTLE = {"search": {"draws": 20, "starts": 3, "finished": 1}}
 
 def test_a_planar_joint_with_posture_and_frequency_free():
     figure, columns, result = paper_designs.sines("joint3", **LITTLE)
-    assert columns == 7 and figure <= paper_designs.PLANAR["joint3"]
+    assert columns == 7 and figure <= planar3r.ASKED["condition numbers"]["joint3"]
     assert figure == pytest.approx(result.condition_numbers["none"], rel=2e-3)
 
 
 def test_logistic_strokes_within_the_limits():
     figure, beyond, _ = paper_designs.strokes("joint2")
-    assert 2.0 * figure <= paper_designs.LOGISTIC  # joint 1 has the same columns
+    assert 2.0 * figure <= logistic2r.ASKED["condition"]  # joint 1 has the same columns
     # limits are kept on a grid of 1 ms, this is another one: a peak between two instants of it, of a wave of 1 rad/s,
     # is by (0.5 ms 1 rad/s)^2 / 2 = 1.3e-7 higher
     assert beyond <= 1.3e-7
@@ -39,10 +39,10 @@ def test_logistic_strokes_within_the_limits():
 
 def test_polynomials_of_the_paper_reach_the_exact_optimum():
     figure, beyond, zeros = paper_designs.polynomials("link 1", True, 8)
-    assert figure == pytest.approx(paper_designs.FRICTION, abs=paper_designs.FRICTION_ERROR)
+    assert figure == pytest.approx(flexible2r.ASKED["optimum"], abs=flexible2r.OPTIMUM_ERROR)
     assert zeros == [2] and beyond <= 1e-9
     figure, beyond, _ = paper_designs.polynomials("link 2", False, 10)
-    assert figure <= paper_designs.NORMALISED["link 2"] and beyond <= 1e-9
+    assert figure <= flexible2r.ASKED["degree 10"]["link 2"] and beyond <= 1e-9
 
 
 def test_the_columns_of_the_papers():

@@ -65,7 +65,7 @@ def test_condition_numbers_of_sines_with_pinocchios_regressor(joint, turns):
 
 def test_the_one_motion_is_as_long_as_the_three_runs_and_within_what_they_use():
     runs = planar3r_experiment.three_runs(planar3r.TURNS)
-    one = planar3r_experiment.designed()
+    one = planar3r_experiment.one_motion()
     assert [run.order for run in runs] == [(2,), (1,), (0,)]
     assert one.duration == pytest.approx(sum(run.duration for run in runs), abs=1e-9)
     times = [np.linspace(0.0, motion.duration, 50_001) for motion in (one, *runs)]
@@ -93,7 +93,7 @@ def test_errors_are_counted():
 def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
     experiment = Experiment.of_paper()
     motions = planar3r_experiment.three_runs(planar3r.TURNS)
-    runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.designed())]
+    runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
     ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.estimator)
     exact = experiment.errors([ideal])
     assert exact.norms[0] < 5e-4 and exact.worst[0] < 0.02

@@ -1,10 +1,15 @@
 """What a reproduction answers: verdicts are computed, and can come out otherwise."""
 
+import json
 import math
 
+import numpy as np
 import pytest
 
+from robot_dyn_id.cli.reproduce import _answer
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.papers.figures import Figure
+from robot_dyn_id.report.drawing import Curve, Drawing, Panel, write_drawing
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,20 @@ from robot_dyn_id.papers.figures import Figure
 )
 def test_the_verdict_is_computed(figure, verdict):
     assert figure.verdict == verdict
+
+
+def test_figures_without_a_number_are_none_in_strict_json():
+    for ours in (math.nan, math.inf):
+        answer = json.loads(json.dumps(_answer(Figure("error", ours, published=1.0, better="lower")), allow_nan=False))
+        assert answer["ours"] is None and answer["verdict"] == "not reproducible"
+
+
+def test_drawings_are_written_as_a_whole(tmp_path):
+    panel = Panel("t [s]", "q", (Curve("a", np.arange(3.0), np.arange(3.0)),))
+    file = write_drawing(Drawing("motion", "Motion", (panel,)), tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["motion.svg"] and "Motion" in file.read_text()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_drawing(Drawing("motion", "Motion", (panel,)), tmp_path / "missing")
 
 
 def test_a_figure_may_be_beaten_and_still_miss_what_is_asked():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
-from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.offline import output_folder
 from robot_dyn_id.papers import PAPERS
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.report.drawing import write_drawing
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     seeds = (5 if arguments.full else 1) if arguments.seeds is None else arguments.seeds
     if seeds < 1:
         raise UsageError(f"--seeds {seeds}: at least 1")
-    folder = _folder(arguments.plots) if arguments.plots else None
+    folder = output_folder(arguments.plots) if arguments.plots else None
     module = importlib.import_module(f"robot_dyn_id.papers.{arguments.paper}")
     result: Reproduction = module.reproduce(Extent(seeds, arguments.full), progress)
     files = [str(write_drawing(drawing, folder)) for drawing in result.drawings] if folder else []
@@ -45,20 +45,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     }
 
 
-def _folder(name: str) -> Path:
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--plots {name}: {error.strerror}") from error
-    return folder
-
-
 def _answer(figure: Figure) -> dict[str, Any]:
     return {
         "name": figure.name,
         "published": figure.published,
-        "ours": None if math.isnan(figure.ours) else figure.ours,
+        "ours": figure.ours if math.isfinite(figure.ours) else None,
         "asked": figure.asked,
         "verdict": figure.verdict,
         "why": figure.why,

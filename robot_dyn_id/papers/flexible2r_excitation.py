@@ -12,13 +12,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.excitation.design import Design, design
+from robot_dyn_id.excitation.design import Design
 from robot_dyn_id.excitation.objectives import Condition
-from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
 from robot_dyn_id.excitation.polynomial import Polynomial
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.papers.flexible2r_arm import PERIOD, START, arm
-from robot_dyn_id.papers.inputs import model_of, plan_of, settings_of
+from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
 from robot_dyn_id.planning import Plan
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.stepwise import Observability
@@ -30,7 +29,7 @@ JOINTS = {"link 1": ("joint1",), "link 2": ("joint2",), "both": ("joint1", "join
 PER_DEGREE = 180.0 / np.pi
 """One N m s/deg in N m s/rad: the paper's raw condition numbers have velocities in deg/s."""
 
-GENETIC = Effort(population=20, generations=800, crossover=0.8, mutation=0.2)
+GENETIC = {"population": 20, "generations": 800, "crossover": 0.8, "mutation": 0.2}
 """The paper's Table 2."""
 
 TIMES = np.mod(np.arange(251) / 50.0, PERIOD)
@@ -65,15 +64,14 @@ def plan(case: str, raw: bool = False, **given: Any) -> Plan:
     return replace(found, problem=replace(found.problem, objective=Condition(units)))
 
 
-def searched(case: str, raw: bool, degree: int, genetic: bool = False, seed: int = 1) -> Design:
-    """The best motion: by gradients with the effort of the design file, or by the paper's genetic search.
+def searched(case: str, raw: bool, degree: int, genetic: bool = False) -> Design:
+    """The best motion: as the design file says, or by the paper's genetic search.
 
     Raises:
         UsageError: a genetic search needs pymoo.
     """
-    found = plan(case, raw, degree=degree)
-    effort = GENETIC if genetic else settings_of("flexible2r").effort
-    return design(found.problem, OPTIMISERS["genetic" if genetic else "gradient"], seed, effort)
+    given = {"optimiser": "genetic", "search": GENETIC} if genetic else {}
+    return designed("flexible2r", plan(case, raw, degree=degree), **given)
 
 
 def from_the_start(motion: Polynomial) -> Polynomial:

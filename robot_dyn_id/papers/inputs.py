@@ -7,6 +7,8 @@ from typing import Any
 
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.design_settings import DesignSettings, read_design_settings
+from robot_dyn_id.excitation.design import Design, design
+from robot_dyn_id.excitation.optimisers import OPTIMISERS
 from robot_dyn_id.planning import Plan, problem_of
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
@@ -52,3 +54,19 @@ def settings_of(paper: str, **given: Any) -> DesignSettings:
 def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) -> Plan:
     """The design problem of a robot with terms on all of its joints."""
     return problem_of(settings, model, Regressor(model, terms_on_joints(model, terms)))
+
+
+def designed(paper: str, plan: Plan, **given: Any) -> Design:
+    """The best motion of a plan, by the optimiser, the seed and the effort of a paper's design file.
+
+    Args:
+        paper: its name.
+        plan: what is searched.
+        given: what takes the place of those keys: `optimiser`, `seed`, `search`.
+
+    Raises:
+        MotionError: no motion keeps to everything.
+        UsageError: the optimiser is not installed.
+    """
+    settings = settings_of(paper, **given)
+    return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort)

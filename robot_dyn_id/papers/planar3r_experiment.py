@@ -164,13 +164,13 @@ class Experiment:
         return Dynamics(self.regressor, self.base.independent, estimate.values)
 
 
-def designed() -> Trajectory:
+def one_motion() -> Trajectory:
     """One motion of all joints, as long as the three runs together; found before any noise was drawn, see its file."""
     return read_trajectory(shared_file("config/trajectories/planar3r_fourier.yaml")).excitation
 
 
 def validation() -> Trajectory:
-    """A motion to predict, within the limits of `designed`."""
+    """A motion to predict, within the limits of `one_motion`."""
     limits = read_trajectory(shared_file("config/trajectories/planar3r_fourier.yaml")).limits
     return make_excitation("fourier", limits, VALIDATION)
 

@@ -7,20 +7,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from robot_dyn_id.chain import (
-    CENTROIDAL,
-    EXCITED,
-    ChainBody,
-    ChainEstimate,
-    centroidal_frames,
-    identify_chain,
-    quaternion_rates,
-    rate_quaternions,
-    simulated_chain,
-)
+from robot_dyn_id.chain import CENTROIDAL, ChainBody, centroidal_frames, joint_motion, simulated_chain
+from robot_dyn_id.chain_estimate import EXCITED, ChainEstimate, identify_chain
+from robot_dyn_id.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.excitation.kinematics import Placement
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.wrench import cross, wrench_regressor
@@ -42,6 +35,9 @@ POSTURE = (0.0, 0.0, np.pi / 2, 0.0, np.pi / 2, 0.0)
 
 NOISE = 1e-3
 """Share of each signal's root mean square."""
+
+ROUNDING = 1e-9
+"""Signals below this share of the greatest one of their kind are 0."""
 
 Change = Callable[[Array], Array]
 
@@ -69,6 +65,11 @@ class Signals:
         """The signals of a body."""
         angles = rate_quaternions(body.rotation, body.rate, body.rate_change)
         return Signals(*angles, body.acceleration, body.wrench[:3], body.wrench[3:])
+
+    @property
+    def angles(self) -> Array:
+        """Quaternion and derivatives, shape (12, N)."""
+        return np.concatenate([self.quaternion, self.first, self.second])
 
     def changed(self, change: Change, wrench_only: bool = False) -> Signals:
         """Every signal changed, or those of the hinge only."""
@@ -121,6 +122,26 @@ class Arm:
         """All bodies together, see `identify_chain`."""
         return identify_chain(self.bodies(signals), rate, GRAVITY, precision=precision)
 
+    def fitted_with_motion(self, signals: Sequence[Signals]) -> ChainEstimate:
+        """All bodies and the motion of the hinges from signals with `NOISE`, see `identify_moving_chain`."""
+
+        def observed(number: int, body: ChainBody) -> Array:
+            """With the sign of the measured quaternion: both signs are the same rotation."""
+            expected, measured = Signals.of(body), signals[number].quaternion
+            sign = (expected.quaternion * np.tile(measured, expected.quaternion.shape[1] // measured.shape[1])).sum(
+                axis=0
+            )
+            return np.concatenate([expected.angles * np.where(sign < 0.0, -1.0, 1.0), expected.acceleration])
+
+        readings = []
+        for read, size in zip(signals, noise_of(signals), strict=True):
+            angles = np.repeat([size["quaternion"], size["first"], size["second"]], 4)
+            deviations = np.concatenate([angles, np.full(3, size["acceleration"])])
+            motion, wrench = np.concatenate([read.angles, read.acceleration]), np.concatenate([read.moment, read.force])
+            readings.append(Reading(motion, deviations, wrench, np.array([size["moment"], size["force"]])))
+        start = joint_motion(self.model, self.bodies(signals), self.frames)
+        return identify_moving_chain(self.model, self.frames, readings, observed, start, precision=NOISE)
+
     def rounded(self, motion: Motion, digits: int) -> list[Signals]:
         """Signals that are printed with so many significant digits."""
         return [read.changed(to_digits(digits)) for read in self.recorded(motion)]
@@ -172,4 +193,16 @@ def to_digits(digits: int) -> Change:
 
 def with_noise(rng: np.random.Generator) -> Change:
     """Signals with white noise of `NOISE` times the root mean square of their three or four parts."""
-    return lambda values: values + NOISE * np.sqrt((values**2).mean()) * rng.normal(size=values.shape)
+    return lambda values: values + NOISE * _rms(values) * rng.normal(size=values.shape)
+
+
+def noise_of(signals: Sequence[Signals]) -> list[dict[str, float]]:
+    """One sigma of the noise of each body's signals, by name; infinite where a signal is 0 but for rounding."""
+    sizes = [{name: _rms(values) for name, values in vars(read).items()} for read in signals]
+    least = {name: ROUNDING * max(size[name] for size in sizes) for name in sizes[0]}
+    return [{name: NOISE * value if value > least[name] else np.inf for name, value in size.items()} for size in sizes]
+
+
+def _rms(values: Array) -> float:
+    """Root mean square of all parts of a signal."""
+    return float(np.sqrt((values**2).mean()))

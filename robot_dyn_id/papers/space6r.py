@@ -10,10 +10,8 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.excitation.design import design
-from robot_dyn_id.excitation.optimisers import OPTIMISERS
 from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
-from robot_dyn_id.papers.inputs import model_of, plan_of, settings_of
+from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
 from robot_dyn_id.papers.space6r_effects import (
     ALPHA,
     LEAST_BREAKAWAY,
@@ -97,8 +95,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     progress("identifiable parameters")
     figures = list(_of_ranks())
     progress("excitation (half a minute)")
-    settings = settings_of("space6r")
-    found = design(plan().problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort)
+    found = designed("space6r", plan())
     figures.append(Figure(
         "condition number of the excitation, 64 columns", found.condition_numbers["none"], better="lower",
         asked=ASKED["condition"], why="the paper prints neither limits nor frequency: 0.1 Hz and limits are chosen",

@@ -9,9 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.report.plots import axes, svg
+from robot_dyn_id.parameter_io import write_atomically
+from robot_dyn_id.report.plots import ERROR, MEASURED, PREDICTED, STATUS, axes, svg
 
-COLOURS = ("#243b53", "#e8590c", "#1c7ed6", "#2b8a3e", "#9c36b5", "#e67700")
+COLOURS = (MEASURED, PREDICTED, ERROR, STATUS["good"], "#9c36b5", STATUS["weak"])
+"""Of curves, in their order."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,13 @@ class Curve:
         label: in the legend; empty: none.
         x: shape (N,).
         y: shape (N,); NaN interrupts.
-        style: a line, points, bars from zero, or boxes: x holds the group of each value of y.
+        style: a line, points, or boxes: x holds the group of each value of y.
     """
 
     label: str
     x: Array
     y: Array
-    style: Literal["line", "points", "bars", "boxes"] = "line"
+    style: Literal["line", "points", "boxes"] = "line"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,11 @@ class Drawing:
 
 
 def write_drawing(drawing: Drawing, folder: Path) -> Path:
-    """Write a drawing as SVG into an existing folder, and return its file."""
+    """Write a drawing as SVG into an existing folder, and return its file.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
     figure, places = axes(7.2, 0.6 + 2.3 * len(drawing.panels), len(drawing.panels))
     figure.set_layout_engine("constrained")
     figure.suptitle(drawing.title, fontsize=10)
@@ -84,7 +90,7 @@ def write_drawing(drawing: Drawing, folder: Path) -> Path:
         if any(curve.label for curve in panel.curves):
             axis.legend(fontsize=8, frameon=False)
     file = folder / f"{drawing.name}.svg"
-    file.write_text(svg(figure), encoding="utf-8")
+    write_atomically(file, svg(figure))
     return file
 
 
@@ -95,8 +101,6 @@ def _draw(axis: Any, curve: Curve, colour: str) -> None:
         boxes = axis.boxplot([curve.y[curve.x == group] for group in groups], positions=groups, widths=0.5)
         for line in (line for lines in boxes.values() for line in lines):
             line.set_color(colour)
-    elif curve.style == "bars":
-        axis.bar(curve.x, curve.y, color=colour, label=label)
     else:
         style = {"ls": "", "marker": "o", "ms": 3.5} if curve.style == "points" else {"lw": 1.2}
         axis.plot(curve.x, curve.y, color=colour, label=label, **style)
