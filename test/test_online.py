@@ -263,6 +263,18 @@ def test_an_arm_that_stands_still_teaches_nothing(arm, parameters):
     assert monitor.tracked is None
 
 
+def test_efforts_that_are_all_zero_teach_nothing(arm, parameters):
+    """As of drivers that tell none: what watches them must not end."""
+    monitor, motion = ResidualMonitor(parameters, 10.0, 10.0, quiet=5.0), random_fourier(arm.model, 5)
+    t = np.arange(round(12.0 * RATE)) / RATE
+    q, dq, _, _ = motion.evaluate(t)
+    for k in range(len(t)):
+        if monitor.add(t[k], q[:, k], dq[:, k], np.zeros(3)):
+            monitor.residual()
+    assert monitor.tracked is None
+    assert set(monitor.worse(3.0, 0.1)) == set(parameters.joint_names), "but no model fits them"
+
+
 def test_a_bag_that_begins_anew_is_watched_again(arm, parameters):
     """What was detected lies in the future of the new stamps; a second change is seen all the same."""
     motion, count = random_fourier(arm.model, 5), round(75.0 * RATE)

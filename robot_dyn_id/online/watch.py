@@ -160,7 +160,7 @@ class ModelWatch:
         self._colour.add(residual, counts)
         self._gram += columns @ columns.T
         self._torque += float(measured @ measured)
-        if self._moved < COLOUR * self._quiet:
+        if self._moved < COLOUR * self._quiet or not self._torque:  # no effort at all: a driver that tells none
             return
         self._whitening = self._colour.fit()
         self._white = RowWhitening(self._whitening)
