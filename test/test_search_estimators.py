@@ -35,9 +35,10 @@ def test_one_outlier_of_a_million_is_refused_or_told(name):
     ("total_least_squares", {"column_error": 0.0}, "column_error must be positive"),
     ("lm", {"iterations": 0}, "lm: iterations must be 1 or more"),
     ("pso", {"box": 0.0}, "pso: box must be positive"),
-    ("pso", {"particles": 1}, "pso: the population must be 2 or more"),
+    ("pso", {"particles": 1}, "pso: particles must be 2 or more"),
+    ("pso_lm", {"steps": 0}, "pso_lm: steps must be 1 or more"),
     ("pso_lm", {"ratio": 1.0}, "pso_lm: ratio must be more than 1"),
-    ("ga", {"generations": 0}, "ga: iterations must be 1 or more"),
+    ("ga", {"generations": 0}, "ga: generations must be 1 or more"),
     ("ga", {"seed": -1}, "ga: seed must be 0 or more"),
 ])  # fmt: skip
 def test_options_that_make_no_sense_are_refused(name, options, words):
@@ -53,7 +54,7 @@ def test_without_constants_there_is_nothing_to_search(name):
 
 
 def test_steps_that_are_too_few_are_told():
-    with pytest.raises(ConvergenceError, match=r"lm: the constants .* still move after 1 steps"):
+    with pytest.raises(ConvergenceError, match=r"lm: the constants .* did not settle in 1 steps"):
         ESTIMATORS["lm"](iterations=1).fit(arm_problem(noisy(1)))
 
 

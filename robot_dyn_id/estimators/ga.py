@@ -44,9 +44,9 @@ class Genetic:
         Raises:
             UsageError: see `ParticleSwarm`.
         """
-        check_options(self.name, self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, generations=self.generations)
         check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.population, self.generations, self.seed)
+        check_population(self.name, self.seed, population=self.population)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

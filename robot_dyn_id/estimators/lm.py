@@ -61,6 +61,7 @@ class LevenbergMarquardt:
 
         Raises:
             UsageError: no term has a free constant.
+            ConvergenceError: the constants did not settle.
         """
         plain = factors_of(problem)
         constants = Constants.of(problem, self.name)
@@ -69,7 +70,7 @@ class LevenbergMarquardt:
         found, course = descended(constants, np.append(values, constants.logarithms), self.weighted, self.iterations)
         if found is None:
             raise ConvergenceError(
-                f"lm: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give more "
+                f"lm: the constants {', '.join(constants.labels)} did not settle in {len(course) - 1} steps: give more "
                 f"iterations, or use separable"
             )
         return concluded(found, self.autoregressive_order, course)

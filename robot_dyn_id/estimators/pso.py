@@ -58,9 +58,9 @@ class ParticleSwarm:
         Raises:
             UsageError: a box that is none, fewer than 2 particles, no iteration at all, a negative order or seed.
         """
-        check_options(self.name, self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
         check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.particles, self.iterations, self.seed)
+        check_population(self.name, self.seed, particles=self.particles)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -73,16 +73,15 @@ class ParticleSwarm:
         return space.concluded(best, self.autoregressive_order, course)
 
 
-def check_population(estimator: str, size: int, iterations: int, seed: int) -> None:
-    """Refuse populations that are none.
+def check_population(estimator: str, seed: int, **sizes: int) -> None:
+    """Refuse populations that are none; `sizes` by the names of their options.
 
     Raises:
-        UsageError: fewer than 2 members, no iteration at all, a negative seed.
+        UsageError: fewer than 2 members, a negative seed.
     """
-    if size < 2:
-        raise UsageError(f"{estimator}: the population must be 2 or more, not {size}")
-    if iterations < 1:
-        raise UsageError(f"{estimator}: iterations must be 1 or more, not {iterations}")
+    for option, size in sizes.items():
+        if size < 2:
+            raise UsageError(f"{estimator}: {option} must be 2 or more, not {size}")
     if seed < 0:
         raise UsageError(f"{estimator}: seed must be 0 or more, not {seed}")
 

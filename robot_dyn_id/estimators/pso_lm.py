@@ -12,7 +12,7 @@ from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.fitting import check_options
 from robot_dyn_id.estimators.linearised import concluded
-from robot_dyn_id.estimators.lm import LevenbergMarquardt, descended
+from robot_dyn_id.estimators.lm import descended
 from robot_dyn_id.estimators.pso import check_population, swarm
 from robot_dyn_id.estimators.search_space import SearchSpace, check_box
 from robot_dyn_id.problem import LinearProblem
@@ -46,18 +46,18 @@ class SwarmThenMarquardt:
         """Check the options.
 
         Raises:
-            UsageError: see `ParticleSwarm` and `LevenbergMarquardt`.
+            UsageError: see `ParticleSwarm`; no step at all.
         """
-        check_options(self.name, self.autoregressive_order)
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations, steps=self.steps)
         check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.particles, self.iterations, self.seed)
-        LevenbergMarquardt(self.steps)
+        check_population(self.name, self.seed, particles=self.particles)
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
 
         Raises:
             UsageError: no term has a free constant.
+            ConvergenceError: the constants did not settle from any swarm.
         """
         space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
         rng = np.random.default_rng(self.seed)
