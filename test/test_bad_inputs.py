@@ -15,7 +15,7 @@ from test_everyday_estimators import arm, arm_problem, every_estimator, noisy
 from robot_dyn_id.cli import main
 from robot_dyn_id.dataset import ArrayRecording, Chunk
 from robot_dyn_id.errors import ConvergenceError, UsageError
-from robot_dyn_id.estimators import ESTIMATORS, ClosedLoopOutputError
+from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS, ClosedLoopOutputError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.pipeline import identify, split
 from robot_dyn_id.regressor import Motion
@@ -70,7 +70,7 @@ def test_an_answer_that_did_not_settle_is_refused_or_told_by_the_uncertainty(nam
 
 @pytest.mark.parametrize("name", [name for name, kind in ESTIMATORS.items() if not kind.uses_prior])
 def test_an_earlier_set_that_would_not_be_used_is_refused(name):
-    with pytest.raises(UsageError, match=f"estimator {name} uses no prior: use map, or leave the prior out"):
+    with pytest.raises(UsageError, match=f"estimator {name} uses no prior: use {PRIOR_USERS}, or leave the prior out"):
         Settings(estimator=estimator_of(name), prior=object())
 
 

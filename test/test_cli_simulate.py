@@ -91,7 +91,9 @@ def test_a_bag_holds_the_same(files, tmp_path, simulate):
         "--trajectory", files / "trajectory.yaml", "--rate", RATE, "--out", tmp_path / "bag", "--json"
     )
     answer = json.loads(out)
-    assert (code, answer["file"], answer["warnings"]) == (0, str(tmp_path / "bag"), [])
+    assert (code, answer["file"]) == (0, str(tmp_path / "bag"))
+    (warning,) = answer["warnings"]
+    assert warning.startswith("far outside the trained motion, "), "faster than what it was identified from"
     recording, expected = open_recording(tmp_path / "bag"), loaded(files / "along.npz")
     chunks = list(recording.chunks(ROBOT.joints))
     for name in ("t", "q", "dq", "tau"):

@@ -295,7 +295,7 @@ def test_predictions_stand_at_the_stamps_of_the_data(robot, identified):
     sparse = changed(recording, rows=picked)
     t, tau, warnings = predict_recording(sparse, identified.parameters)
     np.testing.assert_array_equal(t, sparse.samples.t)
-    assert warnings == ()
+    assert all(warning.startswith("far outside the trained motion") for warning in warnings)  # another one is
     whole = predict_recording(recording, identified.parameters)[1]
     error = (tau - whole[picked])[200:-200]
     assert np.abs(error).max() < 0.05 * np.abs(whole).max()
@@ -308,7 +308,7 @@ def test_samples_without_motion_are_predicted_as_unknown(robot, identified):
     q[1000:1100] = np.nan  # a hole longer than a gap
     _, tau, warnings = predict_recording(changed(gapped, q=q), identified.parameters)
     np.testing.assert_array_equal(np.isnan(tau).any(axis=1), np.isnan(q).any(axis=1))
-    assert warnings == ("100 of 1900 samples could not be predicted: their motion is missing",)
+    assert "100 of 1900 samples could not be predicted: their motion is missing" in warnings
 
 
 def assert_same_bytes(one, other):
