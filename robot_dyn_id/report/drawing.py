@@ -88,7 +88,8 @@ def write_drawing(drawing: Drawing, folder: Path) -> Path:
         if panel.ticks:
             axis.set_xticks(range(len(panel.ticks)), panel.ticks, fontsize=8)
         if any(curve.label for curve in panel.curves):
-            axis.legend(fontsize=8, frameon=False)
+            # above the panel: inside it there may be no room beside the values
+            axis.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
     file = folder / f"{drawing.name}.svg"
     write_atomically(file, svg(figure))
     return file
