@@ -70,6 +70,13 @@ def test_a_cpp_package_finds_and_uses_the_message(tmp_path):
     assert run(tmp_path / "consumer", env=shell) == "ok\n"
 
 
+def test_the_executable_may_be_imported_by_the_processes_that_it_starts():
+    """As multiprocessing does with the script of its parent: the demo would begin a second time."""
+    script = Path(sys.modules["robot_dyn_id.msg"].__file__).parents[5] / "lib/robot_dyn_id/robot-dyn-id"
+    code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__mp_main__'); print('imported')"
+    assert run(sys.executable, "-c", code) == "imported\n"
+
+
 # --- colcon -------------------------------------------------------------------------------------------------
 
 # Stands in for test/ in the workspace: what colcon has built must be what its tests import.

@@ -9,7 +9,7 @@ unit-norm columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -41,6 +41,30 @@ def kept(block: Array) -> NDArray[np.bool_]:
     """Which rows of a tile's block, shape (support + 1, N), are not left out, shape (N,)."""
     rows = np.asarray(block[-1] != 0.0)
     return rows if rows.all() else rows | block.any(axis=0)
+
+
+def accumulated(
+    problem: LinearProblem, tiles: Iterable[Tile] | None, add: Callable[[Array, Array], Array]
+) -> tuple[list[Array], Integers]:
+    """What a walk over the problem's tiles (or tiles made from them) leaves of each joint's rows, and their number.
+
+    Args:
+        problem: the problem.
+        tiles: by default its own.
+        add: takes what there is of a joint, shape (support + 1, support + 1), at first zeros, and further rows [W tau]
+            in Fortran order; both may be overwritten.
+
+    Raises:
+        InputError: no rows at all.
+    """
+    sizes = [len(support) + 1 for support in problem.supports]
+    sums = [np.zeros((size, size), order="F") for size in sizes]
+    counts = np.zeros(len(sizes), dtype=np.int64)
+    for tile in problem.tiles() if tiles is None else tiles:
+        counts[tile.joint] += np.count_nonzero(kept(tile.block))
+        sums[tile.joint] = add(sums[tile.joint], tile.block.T)
+    check_any(int(counts.sum()))
+    return sums, counts
 
 
 def check_any(rows: int) -> None:
@@ -76,13 +100,7 @@ class Grams:
         Raises:
             InputError: no rows at all.
         """
-        sizes = [len(support) + 1 for support in problem.supports]
-        sums = [np.zeros((size, size), order="F") for size in sizes]
-        counts = np.zeros(len(sizes), dtype=np.int64)
-        for tile in problem.tiles() if tiles is None else tiles:
-            counts[tile.joint] += np.count_nonzero(kept(tile.block))
-            sums[tile.joint] = blas.dsyrk(1.0, tile.block.T, beta=1.0, c=sums[tile.joint], trans=1, overwrite_c=1)
-        check_any(int(counts.sum()))
+        sums, counts = accumulated(problem, tiles, _products_added)
         matrices = tuple(np.triu(upper) + np.triu(upper, 1).T for upper in sums)
         return Grams(len(problem.names), problem.supports, matrices, counts)
 
@@ -132,15 +150,7 @@ class Factors:
             grams = Grams.of(problem, tiles)
             roots = tuple(without_rounding(_root(matrix)) for matrix in grams.matrices)
             return Factors(len(problem.names), problem.supports, roots, grams.counts)
-        sizes = [len(support) + 1 for support in problem.supports]
-        triangles = [np.zeros((size, size), order="F") for size in sizes]
-        counts = np.zeros(len(sizes), dtype=np.int64)
-        for tile in problem.tiles() if tiles is None else tiles:
-            counts[tile.joint] += np.count_nonzero(kept(tile.block))
-            old = triangles[tile.joint]
-            panel = min(PANEL, len(old))  # the block's transpose is in Fortran order: what LAPACK works on in place
-            triangles[tile.joint] = lapack.dtpqrt(0, panel, old, tile.block.T, overwrite_a=1, overwrite_b=1)[0]
-        check_any(int(counts.sum()))
+        triangles, counts = accumulated(problem, tiles, _rows_added)
         found = tuple(without_rounding(np.triu(triangle)) for triangle in triangles)
         return Factors(len(problem.names), problem.supports, found, counts)
 
@@ -189,6 +199,17 @@ def without_rounding(rows: Array) -> Array:
     norms = np.linalg.norm(rows[:, :-1], axis=0)
     rows[:, :-1] *= norms > ROUNDING * norms.max(initial=0.0)
     return rows
+
+
+def _products_added(products: Array, rows: Array) -> Array:
+    """The upper triangle of R' R with further rows."""
+    return np.asarray(blas.dsyrk(1.0, rows, beta=1.0, c=products, trans=1, overwrite_c=1))
+
+
+def _rows_added(triangle: Array, rows: Array) -> Array:
+    """The triangular R with further rows."""
+    panel = min(PANEL, len(triangle))
+    return np.asarray(lapack.dtpqrt(0, panel, triangle, rows, overwrite_a=1, overwrite_b=1)[0])
 
 
 def _root(gram: Array) -> Array:

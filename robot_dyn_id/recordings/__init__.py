@@ -7,7 +7,7 @@ from pathlib import Path
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, npz, rosbag2
-from robot_dyn_id.recordings.bag_files import STORAGES, is_storage
+from robot_dyn_id.recordings.bag_files import STORAGES, is_bag
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.recordings.reading import FileRecording, reading
 from robot_dyn_id.recordings.referenced import Referenced
@@ -34,16 +34,15 @@ def open_recording(path: str | Path, topic: str | None = None, reference_topic: 
         InputError: nothing there, nothing known, nothing in it, or not readable.
     """
     path = Path(path)
-    with reading(path):
-        in_bag = path.is_dir() or is_storage(path)
-        exists = path.exists()
-    if in_bag:
+    if is_bag(path):
         recording = rosbag2.open_recording(path, topic)
         if reference_topic is None:
             return recording
         return Referenced(recording, rosbag2.open_recording(path, reference_topic))
     if path.suffix in FORMATS:
         return FORMATS[path.suffix](path)
+    with reading(path):
+        what = "unknown kind of recording" if path.exists() else "no such file"
     suffixes = ", ".join((*STORAGES, *FORMATS))
     known = f"give a bag folder or a file ending in {suffixes}"
-    raise InputError(f"{path}: {'unknown kind of recording' if exists else 'no such file'}; {known}")
+    raise InputError(f"{path}: {what}; {known}")

@@ -100,6 +100,16 @@ def is_storage(path: Path) -> bool:
     return _plain(path).suffix in STORAGES
 
 
+def is_bag(path: Path) -> bool:
+    """Whether this is a bag: a folder, or by its name a storage file.
+
+    Raises:
+        InputError: the path cannot be looked at.
+    """
+    with reading(path):
+        return path.is_dir() or is_storage(path)
+
+
 def open_bag(path: Path) -> Bag:
     """Find the files of a bag folder, or take the one storage file that `path` is.
 

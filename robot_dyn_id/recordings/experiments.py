@@ -8,9 +8,9 @@ from pathlib import Path
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, npz, open_recording, rosbag2
-from robot_dyn_id.recordings.bag_files import is_storage
+from robot_dyn_id.recordings.bag_files import is_bag
 from robot_dyn_id.recordings.npz import MOTOR
-from robot_dyn_id.recordings.reading import FileRecording, reading
+from robot_dyn_id.recordings.reading import FileRecording
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,16 @@ def open_experiment(
         InputError: nothing there, nothing known, nothing in it, or not readable.
     """
     path = Path(path)
-    with reading(path):
-        in_bag = path.is_dir() or is_storage(path)
-        exists = path.exists()
     static, periodic, moving = False, False, tuple[str, ...]()
     motors: FileRecording | None = None
     links: FileRecording
-    if in_bag:
+    if is_bag(path):
         links = joints = rosbag2.open_recording(path, topic)
         if motor_topic is not None:
             motors = own = rosbag2.open_recording(path, motor_topic)
             if own.topic == joints.topic:
                 raise InputError(f"{path}: joints and motors cannot both be {own.topic}: give topic and motor_topic")
-    elif exists and path.suffix == ".npz":
+    elif path.suffix == ".npz":
         stamped, periodic, moving = npz.open_flags(path)
         static, links = not stamped, npz.open_recording(path, need_time=False)
         if npz.has_motors(path):
