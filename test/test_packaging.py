@@ -1,5 +1,6 @@
 """The package as others meet it: installed, built by colcon, found by CMake, on the right distribution."""
 
+import importlib
 import os
 import re
 import shutil
@@ -59,12 +60,15 @@ def test_the_message_has_every_field_of_its_definition():
     assert list(ParameterSet.get_fields_and_field_types()) == defined
 
 
+def prefix():
+    """Where the package is installed: <prefix>/lib/python3.x/site-packages/robot_dyn_id/msg/__init__.py."""
+    return Path(importlib.import_module("robot_dyn_id.msg").__file__).parents[5]
+
+
 def test_a_cpp_package_finds_and_uses_the_message(tmp_path):
     if CMAKE is None:
         pytest.skip("cmake is not installed")
-    messages = Path(sys.modules["robot_dyn_id.msg"].__file__)
-    installed = messages.parents[5]  # <prefix>/lib/python3.x/site-packages/robot_dyn_id/msg/__init__.py
-    shell = environment(installed)
+    shell = environment(prefix())
     run(CMAKE, "-S", ROOT / "test/consumer", "-B", tmp_path, env=shell)
     run(CMAKE, "--build", tmp_path, env=shell)
     assert run(tmp_path / "consumer", env=shell) == "ok\n"
@@ -72,7 +76,7 @@ def test_a_cpp_package_finds_and_uses_the_message(tmp_path):
 
 def test_the_executable_may_be_imported_by_the_processes_that_it_starts():
     """As multiprocessing does with the script of its parent: the demo would begin a second time."""
-    script = Path(sys.modules["robot_dyn_id.msg"].__file__).parents[5] / "lib/robot_dyn_id/robot-dyn-id"
+    script = prefix() / "lib/robot_dyn_id/robot-dyn-id"
     code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__mp_main__'); print('imported')"
     assert run(sys.executable, "-c", code) == "imported\n"
 
