@@ -25,9 +25,9 @@ def judge_flexible(
     """The verdict.
 
     Bad: held-out equations of one kind, of all joints together, are worse than `bad_nrmse`. Suspect: one of them is
-    worse than `joint_nrmse`; nothing is held out; a group of parameters is not identified, or only from columns whose
-    condition number is above `condition_number`; a stiffness, inertia or friction is below zero by three standard
-    deviations.
+    worse than `joint_nrmse`; nothing is held out, or no equation of a kind that it was identified from; a group of
+    parameters is not identified, or only from columns whose condition number is above `condition_number`; a stiffness,
+    inertia or friction is below zero by three standard deviations.
 
     Args:
         model: the arm.
@@ -37,8 +37,11 @@ def judge_flexible(
     """
     bad, suspect = [], []
     for kind in KINDS:
-        if (error := overall(held_out, kind)) > thresholds.bad_nrmse:
+        error = overall(held_out, kind)
+        if error > thresholds.bad_nrmse:
             bad.append(f"held-out error of the {kind} equations is {error:.1%}, above {thresholds.bad_nrmse:.0%}")
+        elif held_out and np.isnan(error) and np.isfinite(overall(found.fit, kind)):
+            suspect.append(f"held out: no {kind} equation that can be told: validate on a motion with every sensor")
     suspect += [
         f"{one.equation}: held-out error is {one.nrmse:.1%}, above {thresholds.joint_nrmse:.0%}"
         for one in held_out
@@ -46,8 +49,6 @@ def judge_flexible(
     ]
     if not held_out:
         suspect.append("nothing is held out: give another recording with --validate")
-    elif not any(np.isfinite(one.nrmse) for one in held_out):
-        suspect.append("held out: no equation that can be told")
     for joint in model.joints:
         own = [group.name for group in model.groups if group.name.endswith(f" of {joint.name}")]
         if set(own) <= set(found.unidentified):

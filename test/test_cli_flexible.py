@@ -165,6 +165,18 @@ def test_a_model_that_does_not_fit_another_recording_is_bad(data, cli, tmp_path)
     assert answer["reasons"][0].startswith("held-out error of the link equations is 5")
 
 
+@pytest.mark.parametrize(("lacks", "kinds"), [({"motor_tau": None}, ("motor",)),
+                                              ({"motor_q": None, "motor_tau": None}, ("spring", "motor"))])  # fmt: skip
+def test_what_no_held_out_equation_tells_keeps_the_verdict_from_good(data, cli, tmp_path, lacks, kinds):
+    other = saved(tmp_path / "other.npz", data / "other.npz", **lacks)
+    code, out, _ = cli(*trained(data), "--validate", other, "--json")
+    answer = json.loads(out)
+    assert (code, answer["verdict"]) == (0, "suspect")
+    assert answer["reasons"] == [
+        f"held out: no {kind} equation that can be told: validate on a motion with every sensor" for kind in kinds
+    ]
+
+
 def test_the_plan_before_anything_is_recorded(cli, tmp_path):
     code, out, _ = cli("--plan", "--json", out=None)
     answer = json.loads(out)

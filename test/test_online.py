@@ -272,6 +272,7 @@ def test_efforts_that_are_all_zero_teach_nothing(arm, parameters):
         if monitor.add(t[k], q[:, k], dq[:, k], np.zeros(3)):
             monitor.residual()
     assert monitor.tracked is None
+    assert monitor.watch.learning == 5.0
     assert set(monitor.worse(3.0, 0.1)) == set(parameters.joint_names), "but no model fits them"
 
 

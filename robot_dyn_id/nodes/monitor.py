@@ -187,9 +187,8 @@ class Monitor(RobotNode):
             return WARN, f"the robot is not the identified one any more: {watch.named}{beyond}"
         if worse:
             return WARN, f"the model does not fit any more: {', '.join(worse)}{beyond}"
-        if still:
-            return OK, f"too little motion to judge: {', '.join(still)}"
-        return OK, f"the model fits{beyond}" + "; changes are not looked for yet" * bool(watch.learning)
+        more = beyond + "; changes are not looked for yet" * bool(watch.learning)
+        return OK, f"too little motion to judge: {', '.join(still)}{more}" if still else f"the model fits{more}"
 
     def _publish_tracked(self) -> None:
         tracked = None if self._monitor is None else self._monitor.tracked

@@ -127,7 +127,8 @@ class ModelWatch:
                 self._white.restart()
             return
         recent = np.asarray(t - self._motion <= max(WINDOWS), dtype=np.bool_)
-        counts = np.zeros_like(recent) if t < self._blind else recent
+        told = t >= self._blind and bool(measured.any())  # a driver that tells no effort teaches nothing
+        counts = recent if told else np.zeros_like(recent)
         self._moved += step if counts.any() else 0.0
         if self._white is None:
             self._learn_noise(columns, measured, residual, counts)
@@ -160,7 +161,7 @@ class ModelWatch:
         self._colour.add(residual, counts)
         self._gram += columns @ columns.T
         self._torque += float(measured @ measured)
-        if self._moved < COLOUR * self._quiet or not self._torque:  # no effort at all: a driver that tells none
+        if self._moved < COLOUR * self._quiet:
             return
         self._whitening = self._colour.fit()
         self._white = RowWhitening(self._whitening)

@@ -156,7 +156,8 @@ def has_motors(path: Path) -> bool:
         InputError: no header.
     """
     with reading(path):
-        return any(name.startswith(MOTOR) for name in _header(path)[0])
+        known = tuple(f"{MOTOR}{prefix}" for prefix in _PREFIXES)
+        return any(name.startswith(known) for name in _header(path)[0])
 
 
 def _header(path: Path) -> tuple[list[str], str, int]:
