@@ -150,6 +150,17 @@ def read_configuration(path: str | Path | None) -> Configuration:
         raise UsageError(f"{path}: {error}") from None
 
 
+def files_named_in(path: str | Path) -> tuple[Path, ...]:
+    """Files that a configuration file names: the earlier parameter set, if there is one.
+
+    Raises:
+        UsageError: the configuration is not readable.
+    """
+    content = read_yaml(path, "configuration", UsageError)
+    prior = content.get("prior") if isinstance(content, dict) else None
+    return (Path(prior).expanduser(),) if isinstance(prior, str) else ()
+
+
 def parse_configuration(content: Any) -> Configuration:
     """Turn the content of a configuration file into values.
 

@@ -192,7 +192,9 @@ class _Pinocchio:
         from pinocchio import computeJointTorqueRegressor as compute
 
         data, project = self.model.createData(), self.robot.coupling.T
-        return np.array([project @ compute(self.model, data, *state) for state in self.states(motion)])
+        # For one velocity Pinocchio returns a vector.
+        shape = self.model.nv, -1
+        return np.array([project @ compute(self.model, data, *state).reshape(shape) for state in self.states(motion)])
 
     def torque(self, motion: Motion) -> Array:
         """Shape (N, n)."""

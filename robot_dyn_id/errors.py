@@ -1,53 +1,105 @@
 """Errors that a user can act on.
 
 Every error carries one line that names the offending file, joint or value and says what to do; the command line
-prints that line and exits with `exit_code`, never with a traceback.
+prints that line and exits with `exit_code`, never with a traceback. Programs read `code`, which never changes.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import ClassVar
 
 
 class RobotDynIdError(Exception):
-    """Base of all errors of this package.
+    """Base of all errors of this package: a message of one line, and what is needed to report it to programs.
 
     Attributes:
-        exit_code: what the command line exits with.
+        code: stable word for the kind of error, for programs that must not depend on the wording.
+        exit_code: exit code of the command line.
+        message: what was found and where, in one line.
+        action: what to do about it; the general advice of the class where the message already says it.
     """
 
-    exit_code = 3
+    code: ClassVar[str] = "failed"
+    exit_code: ClassVar[int] = 3
+    advice: ClassVar[str] = "do what the message says"
+
+    def __init__(self, message: str = "", action: str = "") -> None:
+        """Keep the message and the action; an empty action is the advice of the class."""
+        super().__init__(message)
+        self.message = message
+        self.action = action or self.advice
+
+    def summary(self) -> dict[str, str | int]:
+        """The error as `--json` reports it: code, message, action and exit code."""
+        return {"code": self.code, "message": self.message, "action": self.action, "exit_code": self.exit_code}
 
 
 class UsageError(RobotDynIdError):
     """The options contradict one another or have values that no data could make right (exit code 2)."""
 
+    code = "usage"
     exit_code = 2
+    advice = "correct the options or the configuration"
 
 
 class InputError(RobotDynIdError):
     """A file or the data in it cannot be used (exit code 3)."""
 
+    code = "input"
+    advice = "correct or replace the file that the message names"
+
 
 class ModelError(InputError):
     """The robot description cannot be used: broken, floating base, closed loop, unknown joint."""
+
+    code = "model"
+    advice = "correct the robot description"
 
 
 class MotionError(RobotDynIdError):
     """A motion would leave the limits of a joint, or may not begin where the robot is."""
 
+    code = "motion"
+    advice = "change the motion or its limits, or bring the robot to where the motion begins"
+
 
 class UnsafeDataError(InputError):
     """The health gate refuses the data: parameters estimated from them would be wrong."""
 
+    code = "unsafe_data"
+    advice = "correct the recording or the configuration of its joints, or record again"
+
 
 class ConvergenceError(RobotDynIdError):
-    """An estimator did not reach a solution that it can stand for."""
+    """An estimator did not converge to a usable solution."""
+
+    code = "convergence"
+    advice = "choose another estimator, or record a richer motion"
 
 
 class DeadlineError(RobotDynIdError):
     """Something that had to happen did not happen in time."""
+
+    code = "deadline"
+    advice = "check that all nodes run and that the computer is not overloaded, then try again"
+
+
+class InternalError(RobotDynIdError):
+    """A fault of this package itself (exit code 4); see `faults.reported`."""
+
+    code = "internal"
+    exit_code = 4
+    advice = "report the fault with the file that the message names"
+
+
+class InterruptedRun(RobotDynIdError):
+    """The user or the system ended the command (exit code 130)."""
+
+    code = "interrupted"
+    exit_code = 130
+    advice = "run the command again"
 
 
 def suggestion(word: object, known: Sequence[str]) -> str:

@@ -22,8 +22,20 @@ def start(module: str) -> NoReturn:
         module: its name, such as `robot_dyn_id.nodes.monitor`.
     """
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
-    code = int(importlib.import_module(module).main())
+    try:
+        code = int(importlib.import_module(module).main())
+    except Exception as fault:  # while it loads; `nodes.running` reports what happens later
+        code = _failed(module, fault)
     # Only memory is left to be given back, which takes seconds on a busy computer; `ros2 launch` kills after five.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _failed(module: str, fault: Exception) -> int:
+    """Print why a node cannot be loaded; returns the exit code."""
+    from robot_dyn_id.faults import missing_library, reported
+
+    error = missing_library(fault) or reported(fault, sys.argv)
+    print(f"{module.rpartition('.')[2]}: {error}", file=sys.stderr)
+    return error.exit_code

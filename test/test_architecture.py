@@ -10,7 +10,7 @@ import robot_dyn_id
 ROOT = Path(robot_dyn_id.__file__).parent
 
 LAYERS = (
-    ("errors", "__init__"),
+    ("errors", "faults", "__init__"),
     ("dataset", "parameters"),
     ("screw", "quaternions", "kernels"),
     ("urdf", "robot", "terms"),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from robot_dyn_id.errors import RobotDynIdError
 
 VERBS = {
     "demo": "the whole line on a simulated arm",
@@ -31,10 +35,20 @@ VERBS = {
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        """One line and exit code 2, as for every user's mistake."""
-        print(f"{self.prog}: {message} (try {self.prog} --help)", file=sys.stderr)
-        raise SystemExit(2)
+        """Refuse the words of a command line.
 
+        Raises:
+            _WrongWords: always; `main` prints it in one line, as every mistake of the user.
+        """
+        raise _WrongWords(f"{self.prog}: {message} (try {self.prog} --help)")
+
+
+class _WrongWords(Exception):
+    """Words of a command line that the parser refuses."""
+
+
+BROKEN_PIPE = 141
+"""Exit code if the reader of standard output has gone, by custom of the shells."""
 
 _interruptions: list[int] = []
 """Signals that asked this process to end: what is raised amid a library's callback is only printed by Python."""
@@ -70,34 +84,94 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb.
 
-    Returns:
-        0 done; 1 done, and the verdict is bad; 2 wrong usage; 3 bad input; 130 interrupted.
-    """
-    from robot_dyn_id.errors import RobotDynIdError
+    With `--json` standard output holds one object whatever happens: the answer, or the error.
 
+    Returns:
+        0 done; 1 done, and the verdict is bad; 2 wrong usage; 3 bad input; 4 a fault of this package; 130 interrupted;
+        141 if the reader of standard output has gone.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    verb = next((word for word in given if not word.startswith("-")), None)
-    # Tiles are small, and filtered in parallel: BLAS threads would only wait for one another.
+    # BLAS threads would only wait for one another: blocks of rows are small, and filtered in parallel.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _interruptions.clear()
     for number in (signal.SIGTERM, signal.SIGINT):
         if signal.getsignal(number) != signal.SIG_IGN:  # as for SIGINT in background jobs
             signal.signal(number, _interrupt)
     try:
-        parsed = _parser(verb if verb in VERBS else None).parse_args(given)
-        code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
-        if parsed.json:
-            json.dump(answer, sys.stdout, allow_nan=False)
-            print()
-        return int(code)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    except RobotDynIdError as error:
-        print(f"robot-dyn-id: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("robot-dyn-id: interrupted, nothing was written", file=sys.stderr)
-        return 130
+        return _guarded(given)
     except BrokenPipeError:
-        sys.stderr.close()
-        return 1
+        _discard_output()
+        return BROKEN_PIPE
+
+
+def _guarded(given: Sequence[str]) -> int:
+    """Run a verb, and print whatever it raises.
+
+    Raises:
+        BrokenPipeError: the reader of standard output has gone.
+    """
+    from robot_dyn_id.errors import InputError, InterruptedRun, RobotDynIdError, UsageError
+    from robot_dyn_id.faults import missing_library, reported
+
+    try:
+        return _run(given)
+    except SystemExit as stop:  # --help
+        return int(stop.code or 0)
+    except _WrongWords as error:
+        return _fail(UsageError(str(error)), given, prefix="")
+    except RobotDynIdError as error:
+        return _fail(error, given)
+    except KeyboardInterrupt:
+        return _fail(InterruptedRun("interrupted, nothing was written"), given)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk, a file that has vanished: not a fault of this package
+        where = error.filename or "standard output or a file"
+        reason = error.strerror or str(error)
+        return _fail(InputError(f"{where}: cannot be read or written ({reason})"), given)
+    except Exception as fault:
+        return _fail(missing_library(fault) or reported(fault, ["robot-dyn-id", *given]), given)
+
+
+def _run(given: Sequence[str]) -> int:
+    """Parse the words, run the verb, and print its answer."""
+    verb = next((word for word in given if not word.startswith("-")), None)
+    parsed = _parser(verb if verb in VERBS else None).parse_args(given)
+    code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
+    if parsed.json:
+        print(json.dumps(_finite(answer), allow_nan=False))
+    sys.stdout.flush()
+    return int(code)
+
+
+def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn-id: ") -> int:
+    """Print an error: one line on standard error and, with `--json`, an object on standard output.
+
+    Returns:
+        Its exit code.
+    """
+    print(f"{prefix}{error}", file=sys.stderr)
+    # The words may be those that could not be parsed; argparse takes abbreviations.
+    if any(len(word) > 2 and "--json".startswith(word) for word in given):
+        print(json.dumps({"error": error.summary()}))
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:  # a full disk behind standard output: said above, and Python would try again when it ends
+        _discard_output()
+    return error.exit_code
+
+
+def _discard_output() -> None:
+    """Let standard output lead nowhere from now on."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _finite(value: Any) -> Any:
+    """A value for JSON, which has neither infinity nor NaN: None in their place."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

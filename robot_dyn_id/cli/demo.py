@@ -19,6 +19,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, RobotDynIdError
@@ -59,6 +60,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     from robot_dyn_id.nodes.composition import Composition, keep_to_this_host
 
     begin = time.monotonic()
+    if arguments.out:
+        claim(arguments, *(Path(arguments.out) / name for name in (*TRIALS, "plant.urdf", PARAMETERS, REPORT, PAGE)))
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     plant = folder / "plant.urdf"
     plant.write_text(heavier(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8")), encoding="utf-8")

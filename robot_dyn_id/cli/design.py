@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.design_settings import DesignSettings, read_design_settings
 from robot_dyn_id.dynamics import check_robot
@@ -50,12 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--optimiser", choices=OPTIMISERS, help="how (default: gradient)")
     parser.add_argument("--clearance", type=float, metavar="M", help="kept in the search [m] (default: 0.02; 0: none)")
     parser.add_argument("--seed", type=int, help="of everything random (default: 1)")
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Design a motion, write it, and tell what it leaves of every limit."""
     if arguments.after and arguments.parameters:
         raise UsageError("--after brings its own parameters: leave --parameters out")
+    claim(arguments, *(Path(arguments.out) / name for name in ("trajectory.yaml", "preview.html")))
     prior = _earlier(arguments.after or arguments.parameters)
     if prior is not None:
         check_robot(prior, RobotModel.from_urdf(arguments.robot))

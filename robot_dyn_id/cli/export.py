@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.export import FORMATS
 from robot_dyn_id.offline import output_folder
@@ -20,14 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help="format of the model")
     parser.add_argument("--out", required=True, metavar="FILE", help="where the model goes")
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Export and write."""
+    file = Path(arguments.out)
+    claim(arguments, file)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_urdf(arguments.robot))
     exported = FORMATS[arguments.format](parameters)
-    file = Path(arguments.out)
     output_folder(file.parent)
     write_atomically(file, exported.text)
     for warning in exported.warnings:

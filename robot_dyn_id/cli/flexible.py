@@ -12,6 +12,7 @@ from typing import Any
 
 from robot_dyn_id import __version__
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.configuration import Configuration
 from robot_dyn_id.errors import UsageError
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE}")
     parser.add_argument("--plan", action="store_true", help="tell which experiments are needed, before any is recorded")
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="other experiments to validate on")
-    parser.add_argument("--force", action="store_true", help="replace the results of an earlier run in that folder")
+    add_force(parser)
     parser.add_argument("--cutoff", type=float, metavar="HZ", help=f"zero-phase low-pass (default: {CUTOFF:g})")
     parser.add_argument("--limit", type=float, metavar="N",
                         help="condition number above which groups are found in steps; inf: all at once")  # fmt: skip
@@ -70,8 +71,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.data or not arguments.out:
         raise UsageError("give DATA and --out DIR to identify, or --plan to learn which experiments are needed")
     folder = Path(arguments.out)
-    if (folder / FILE).exists() and not arguments.force:
-        raise UsageError(f"{folder}: holds {FILE} of an earlier run; give another folder, or --force to replace it")
+    claim(arguments, folder / FILE)
     stored = _identified(arguments, configuration, settings)
     output_folder(folder)
     write_flexible(folder / FILE, stored)
@@ -100,7 +100,7 @@ def _planned(model: FlexibleModel, settings: FlexibleSettings, quiet: bool) -> d
         print(f"\nexperiments of this plan: {'; '.join(used)}")
         print(f"no more is told by them than by: {'; '.join(least)}; the others make it more precise")
         print("each with the angles of joints and motors, the torque sensors, and the motors' torques")
-    return {"plan": _finite(plan_summary(plan)), "experiments": used, "least_experiments": list(least)}
+    return {"plan": plan_summary(plan), "experiments": used, "least_experiments": list(least)}
 
 
 def _identified(
@@ -188,7 +188,7 @@ def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
         name: [{"equation": one.equation, "rms": one.rms, "error": one.error, "nrmse": one.nrmse} for one in found]
         for name, found in (("fit", stored.fit), ("held_out", stored.held_out))
     }
-    return _finite({  # type: ignore[no-any-return]
+    return {
         "verdict": stored.verdict.word,
         "reasons": list(stored.verdict.reasons),
         "parameters": [dict(zip(keys, row, strict=True)) for row in rows],
@@ -197,13 +197,4 @@ def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
         **errors,
         "warnings": list(stored.warnings),
         "file": str(file),
-    })  # fmt: skip
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: None."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    }

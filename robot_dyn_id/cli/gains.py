@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.load_identification import identify_gains
 from robot_dyn_id.offline import open_all, output_folder, robot_for
@@ -22,18 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--payload", required=True, metavar="FILE",
                         help="link, mass, centre_of_mass and inertia of the payload (YAML)")  # fmt: skip
     parser.add_argument("--out", required=True, metavar="FILE", help="where a configuration with the gains goes")
+    add_force(parser)
     add_configuration(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
+    file = Path(arguments.out)
+    claim(arguments, file)
     configuration = configuration_from(arguments)
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
     model = robot_for(arguments.robot, configuration, [*bare, *loaded])
     gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
     joints = {g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))}
               for g in gains if math.isfinite(g.value)}  # fmt: skip
-    file = Path(arguments.out)
     output_folder(file.parent)
     write_atomically(file, yaml_text({"joints": joints}))
     untold = [gain.joint for gain in gains if gain.joint not in joints]

@@ -8,11 +8,11 @@ from typing import Any
 
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import count_of, print_essential, print_evaluation, print_price
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
-from robot_dyn_id.offline import PAGE, PARAMETERS, identify_recordings, open_all
+from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, identify_recordings, open_all
 from robot_dyn_id.terms.friction import FRICTION
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml and the reports")
-    parser.add_argument("--force", action="store_true", help="replace the results of an earlier run in that folder")
+    add_force(parser)
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="trials to validate on")
     parser.add_argument("--train-range", nargs=2, type=float, metavar=("A", "B"),
                         help="train on these seconds of the recording, validate on the rest")  # fmt: skip
@@ -43,10 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     folder = Path(arguments.out)
-    if (folder / PARAMETERS).exists() and not arguments.force:
-        raise UsageError(
-            f"{folder}: holds the results of an earlier run; give another folder, or --force to replace them"
-        )
+    claim(arguments, *(folder / name for name in (PARAMETERS, REPORT, PAGE)))
     configuration = configuration_from(arguments)
     recordings = open_all(arguments.data, configuration)
     held_out = open_all(arguments.validate, configuration)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reaction", action="store_true",
                         help="the sensor shows what it exerts on the tool, not what the tool exerts on it")  # fmt: skip
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {PAYLOAD} and {PARAMETERS}")
+    add_force(parser)
     add_configuration(parser)
 
 
@@ -43,6 +46,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         raise UsageError("give either --parameters (the bare arm, for joint torques) or --wrench (a 6-axis sensor)")
     if arguments.reaction and arguments.wrench is None:
         raise UsageError("--reaction is about a 6-axis sensor: give --wrench as well, or leave it out")
+    folder = Path(arguments.out)
+    claim(arguments, folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
     payload, more = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
     file = output_folder(arguments.out) / PAYLOAD
     summary = write_payload(file, payload, **more)
@@ -63,8 +68,6 @@ def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any
     recordings = open_all(arguments.data, configuration)
     payload, warnings = identify_payload(recordings, arm, arguments.link, configuration.settings)
     file = output_folder(arguments.out) / PARAMETERS
-    if file.exists() and file.samefile(arguments.parameters):
-        raise UsageError(f"{file}: is the bare arm's; choose another --out for the arm with its payload")
     write_parameters(file, with_payload(arm, payload))
     told = (*warnings, *notes(recordings, arm.joint_names))
     return payload, {"warnings": list(told), "parameters_file": str(file)}

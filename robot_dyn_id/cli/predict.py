@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", required=True, metavar="FILE.npz", help="t, joint_names, tau")
+    add_force(parser)
     add_configuration(parser)
 
 
@@ -31,6 +33,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     file = Path(arguments.out)
     if file.suffix != ".npz":
         raise UsageError(f"--out {file}: the file name must end in .npz")
+    claim(arguments, file)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_urdf(arguments.robot))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
+from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.offline import output_folder
 from robot_dyn_id.papers import PAPERS
@@ -23,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, metavar="N", help="repetitions with other noise; default 1, 5 with --full")
     parser.add_argument("--full", action="store_true", help="also the slow baselines")
     parser.add_argument("--plots", metavar="DIR", help="write drawings that correspond to the paper's figures")
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -30,6 +33,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     seeds = (5 if arguments.full else 1) if arguments.seeds is None else arguments.seeds
     if seeds < 1:
         raise UsageError(f"--seeds {seeds}: at least 1")
+    if arguments.plots:  # drawings are called after their paper
+        claim(arguments, *sorted(Path(arguments.plots).glob(f"{arguments.paper}_*.svg")))
     folder = output_folder(arguments.plots) if arguments.plots else None
     module = importlib.import_module(f"robot_dyn_id.papers.{arguments.paper}")
     result: Reproduction = module.reproduce(Extent(seeds, arguments.full), progress)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.controllers import usable_dynamics
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.forward_simulation import SimulatedMotion, beyond_training, simulate_efforts, simulate_trajectory
 from robot_dyn_id.offline import notes, open_all, output_folder
 from robot_dyn_id.parameter_io import read_parameters
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="FILE.npz (t, joint_names, q, dq, tau), or a new folder for a bag")
     parser.add_argument("--rate", type=float, metavar="HZ", help="with --trajectory: samples per second, default 1000")
     parser.add_argument("--restart", type=float, metavar="S", help="with DATA: begin again from the recorded state")
+    add_force(parser)
     add_configuration(parser)
 
 
@@ -81,8 +83,7 @@ def _check(arguments: argparse.Namespace, out: Path) -> None:
     """Whether the options fit together, before anything is read.
 
     Raises:
-        UsageError: they do not.
-        InputError: the bag exists.
+        UsageError: they do not, or the output exists.
     """
     if (arguments.data is None) == (arguments.trajectory is None):
         raise UsageError("give either DATA, whose efforts drive the model, or --trajectory FILE, which it follows")
@@ -92,8 +93,10 @@ def _check(arguments: argparse.Namespace, out: Path) -> None:
         raise UsageError("--rate is for --trajectory: samples of DATA have its own rate")
     if out.suffix not in ("", ".npz"):
         raise UsageError(f"--out {out}: give FILE.npz, or a new folder for a bag")
-    if not out.suffix and out.exists():
-        raise InputError(f"{out}: exists, and nothing is overwritten; choose another folder")
+    if out.suffix:
+        claim(arguments, out)
+    else:
+        claim_folder(out)
 
 
 def _along(file: str, dynamics: Dynamics, rate: float | None) -> SimulatedMotion:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import print_evaluation
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics import check_robot
-from robot_dyn_id.offline import PAGE, notes, open_all, output_folder, write_results
+from robot_dyn_id.offline import PAGE, REPORT, notes, open_all, output_folder, write_results
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.pipeline import validate
 from robot_dyn_id.report.summary import evaluation_summary
@@ -23,11 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", metavar="DIR", help="folder for report.json and report.html (default: only print)")
+    add_force(parser)
     add_configuration(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Validate, write if asked to, and print."""
+    if arguments.out:
+        claim(arguments, *(Path(arguments.out) / name for name in (REPORT, PAGE)))
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_urdf(arguments.robot))

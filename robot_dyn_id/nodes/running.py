@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +15,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.faults import reported
 from robot_dyn_id.nodes.contract import INTERNAL_FAULT, RobotNode
 from robot_dyn_id.parameter_files import origin
 
@@ -27,6 +28,9 @@ LATE = 2.0
 
 PATIENCE = 10.0
 """Longest time that a node may take to come to rest [s]; then the process ends all the same."""
+
+ATTEMPTS = 3
+"""Times that a node is brought to rest if this fails by an exception."""
 
 
 def make_executor(context: Any = None) -> Any:
@@ -67,19 +71,11 @@ def _spin_for(executor: Any, duration: float) -> None:
         alarm.join()
 
 
-def _spin_guarded(executor: Any, node: RobotNode, until: Callable[[], bool], timeout: float) -> bool:
-    """Spin like `spin`; an exception of `until` or of the executor itself is a fault of the node and ends the wait."""
-    try:
-        return spin(executor, until, timeout)
-    except Exception as error:
-        node.fault(error)
-        return True
-
-
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     """Run one node until SIGINT or SIGTERM; the whole of an executable.
 
     The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
+    A node that fails by an exception is brought to rest like one that is asked to end.
 
     Returns:
         0 ended as asked; 2 wrong parameters; 3 bad input; 4 a fault of the node itself, such as an unexpected exception
@@ -88,27 +84,58 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: asked.append(number))
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    command = list(arguments or sys.argv)
     node = None
     try:
+        _initialize(arguments)
         node = make()
         executor = make_executor()
         executor.add_node(node)
-        _spin_guarded(executor, node, lambda: bool(asked) or node.end is not None, float("inf"))
-        if not _spin_guarded(executor, node, node.stop, PATIENCE):
-            node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
-        node.farewell()
+        try:
+            spin(executor, lambda: bool(asked) or node.end is not None)
+        except Exception as error:  # of the executor: those of callbacks do not come here
+            node.fault(error)
+        _bring_to_rest(executor, node)
         executor.shutdown()
         if isinstance(node.end, RobotDynIdError):
             raise node.end
         return node.end or (INTERNAL_FAULT if node.internal_errors else 0)
     except RobotDynIdError as error:
-        print(f"{make.NAME}: {error}{origin(str(error), arguments or sys.argv)}", file=sys.stderr)
+        print(f"{make.NAME}: {error}{origin(str(error), command)}", file=sys.stderr)
         return error.exit_code
-    except Exception:
-        print(f"{make.NAME}: internal error\n{traceback.format_exc()}", file=sys.stderr)
-        return INTERNAL_FAULT
+    except Exception as fault:
+        internal = reported(fault, command)
+        print(f"{make.NAME}: {internal}", file=sys.stderr)
+        return internal.exit_code
     finally:
         if node is not None:
             node.destroy_node()
-        rclpy.shutdown()
+        rclpy.try_shutdown()
+
+
+def _initialize(arguments: Sequence[str] | None) -> None:
+    """Begin to communicate.
+
+    Raises:
+        UsageError: the arguments of ROS, or a file of parameters among them, cannot be parsed.
+    """
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:  # rclpy has no public class for what rcl refuses
+        text = re.sub(r",? at (/\S+|\S+\.c):\d+", "", " ".join(str(error).split()))
+        raise UsageError(f"cannot start with these ROS arguments: {text}") from None
+
+
+def _bring_to_rest(executor: Any, node: RobotNode) -> None:
+    """Call `stop` of a node until it is at rest, and wait for its last messages; an exception gives it another try."""
+    deadline = time.monotonic() + PATIENCE
+    resting = False
+    for _ in range(ATTEMPTS):
+        try:
+            resting = spin(executor, node.stop, deadline - time.monotonic())
+            break
+        except Exception as error:
+            node.fault(error)
+    if not resting:
+        node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
+    node.farewell()

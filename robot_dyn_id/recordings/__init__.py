@@ -7,12 +7,12 @@ from pathlib import Path
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, npz, rosbag2
-from robot_dyn_id.recordings.bag_files import STORAGES, is_bag
+from robot_dyn_id.recordings.bag_files import STORAGES, files_of, is_bag
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.recordings.reading import FileRecording, reading
 from robot_dyn_id.recordings.referenced import Referenced
 
-__all__ = ["FORMATS", "FileRecording", "open_recording", "write_npz"]
+__all__ = ["FORMATS", "FileRecording", "files_of", "open_recording", "write_npz"]
 
 FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
     ".npz": npz.open_recording,

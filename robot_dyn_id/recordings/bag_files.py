@@ -100,6 +100,18 @@ def is_storage(path: Path) -> bool:
     return _plain(path).suffix in STORAGES
 
 
+def files_of(folder: Path) -> tuple[Path, ...]:
+    """All files of a folder that belong to bags: storage files, their journals and metadata.yaml.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    with reading(folder):
+        found = sorted(folder.iterdir())
+    suffixes = (*STORAGES, *(f"{suffix}{_COMPRESSED}" for suffix in STORAGES), *(f".db3{one}" for one in _JOURNALS))
+    return tuple(file for file in found if file.name == METADATA or file.name.endswith(suffixes))
+
+
 def is_bag(path: Path) -> bool:
     """Whether this is a bag: a folder, or by its name a storage file.
 

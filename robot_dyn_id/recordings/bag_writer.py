@@ -25,6 +25,7 @@ from robot_dyn_id.recordings.joint_states import TYPE_NAME, Stamps, encode
 
 _CHUNK = 256 * 1024  # [bytes] messages are handed to the operating system after this many
 _PERIOD = 0.5  # [s] or after this time, whichever comes first
+_REFRESH = 2.0  # [s] metadata.yaml is written again after this time: a killed recorder leaves a folder that opens
 _VERSION = 9  # of metadata.yaml: ROS 2 Jazzy and later
 _NO_TIME = 2**63 - 1  # what rosbag2 writes as the start of an empty bag
 _BATCH = 1024  # samples encoded at once
@@ -48,14 +49,19 @@ class _Topic:
 class BagWriter:
     """A new bag, to be used as a context manager.
 
-    A process that is killed loses what was written since the last `flush`, and metadata.yaml.
+    A process that is killed loses what was written since the last `flush`, and the indexes at the end of the file;
+    metadata.yaml then describes the bag as it was at most 2 s before. `recovery` completes such a bag.
 
     Attributes:
         folder: the bag's folder.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        """Create the folder and the file in it.
+    def __init__(self, folder: str | Path, name: str | None = None) -> None:
+        """Create the folder, the file in it and metadata.yaml.
+
+        Args:
+            folder: the bag's folder.
+            name: name that the file is made of; by default that of the folder.
 
         Raises:
             InputError: the folder exists, or cannot be created.
@@ -64,9 +70,9 @@ class BagWriter:
         self._topics: dict[str, _Topic] = {}
         self._schemas: dict[str, int] = {}
         self._first, self._last = _NO_TIME, 0
-        self._due = 0.0
+        self._due = self._refresh_due = 0.0
         self._failure: str | None = None
-        self._path = self.folder / f"{self.folder.name}_0.mcap"
+        self._path = self.folder / f"{name or self.folder.name}_0.mcap"
         try:
             self.folder.mkdir(parents=True)
             self._file = self._path.open("wb")
@@ -77,6 +83,8 @@ class BagWriter:
         # Uncompressed, so that no single write has to pack a whole chunk.
         self._writer = Writer(self._file, chunk_size=_CHUNK, compression=CompressionType.NONE)
         self._writer.start(profile=Profile.ROS2)
+        with self._writing():
+            self._flush()
 
     def __enter__(self) -> BagWriter:
         """The writer itself."""
@@ -95,6 +103,7 @@ class BagWriter:
         schema: str | None = None,
         type_hash: str = "",
         offered_qos: Sequence[QosProfile] = (),
+        schema_encoding: str = SchemaEncoding.ROS2,
     ) -> None:
         """Announce a topic; `write` does it by itself for common types if the QoS is of no interest.
 
@@ -104,6 +113,7 @@ class BagWriter:
             schema: the type's .msg text with those of its parts; None for the types of a ROS 2 distribution.
             type_hash: RIHS01 hash of the type, where `schema` is given.
             offered_qos: profiles that its publishers offer.
+            schema_encoding: language of `schema`: `ros2msg` or `ros2idl`.
 
         Raises:
             InputError: the type is unknown and has no `schema`, or the disk refuses.
@@ -117,13 +127,15 @@ class BagWriter:
         }
         with self._writing():
             if type_name not in self._schemas:
-                number = self._writer.register_schema(type_name, SchemaEncoding.ROS2, schema.encode())
+                number = self._writer.register_schema(type_name, schema_encoding, schema.encode())
                 self._schemas[type_name] = number
             number = self._schemas[type_name]
             channel = self._writer.register_channel(topic, MessageEncoding.CDR, number, metadata)
         self._topics[topic] = _Topic(channel, type_name, type_hash, profiles)
 
-    def write(self, topic: str, type_name: str, log_time: int, message: bytes) -> None:
+    def write(
+        self, topic: str, type_name: str, log_time: int, message: bytes, publish_time: int | None = None
+    ) -> None:
         """Write one message.
 
         Args:
@@ -131,6 +143,7 @@ class BagWriter:
             type_name: its type; only looked at when the topic is new.
             log_time: when it arrived [ns].
             message: CDR bytes, kept as they are.
+            publish_time: when it was sent [ns]; by default `log_time`.
 
         Raises:
             InputError: the topic is new and its type unknown, or the disk refuses, now or earlier.
@@ -139,7 +152,9 @@ class BagWriter:
             self.add_topic(topic, type_name)
         entry = self._topics[topic]
         with self._writing():
-            self._writer.add_message(entry.channel, log_time, message, log_time)
+            self._writer.add_message(
+                entry.channel, log_time, message, log_time if publish_time is None else publish_time
+            )
             entry.count += 1
             self._first = min(self._first, log_time)
             self._last = max(self._last, log_time)
@@ -163,16 +178,11 @@ class BagWriter:
         """
         if self._file.closed:
             return
-        information = self._information()
-        text = yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False)
-        inner = yaml.safe_dump(information, sort_keys=False)
         with self._writing():
-            self._writer.add_metadata("rosbag2", {"serialized_metadata": inner})
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": _yaml(self._information())})
             self._writer.finish()
             self._file.close()
-            part = self.folder / f".{METADATA}.part"
-            part.write_text(text, encoding="utf-8")
-            part.replace(self.folder / METADATA)
+            self._write_metadata()
 
     def remove(self) -> None:
         """Remove the finished bag: its two files, and the folder if nobody has put anything else into it."""
@@ -183,7 +193,21 @@ class BagWriter:
 
     def _flush(self) -> None:
         self._writer.flush()
-        self._due = time.monotonic() + _PERIOD
+        now = time.monotonic()
+        self._due = now + _PERIOD
+        if now >= self._refresh_due:
+            self._refresh_due = now + _REFRESH
+            self._write_metadata()
+
+    def _write_metadata(self) -> None:
+        """Write metadata.yaml as a whole: readers of the folder see the old one or the new one."""
+        part = self.folder / f".{METADATA}.part"
+        try:
+            part.write_text(_yaml({"rosbag2_bagfile_information": self._information()}), encoding="utf-8")
+            part.replace(self.folder / METADATA)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -265,6 +289,12 @@ def write_joint_state_bag(
             messages = encode(joint_names, stamps[part], q[part], velocities, efforts)
             for stamp, message in zip(stamps[part], messages, strict=True):
                 writer.write(topic, TYPE_NAME, max(0, int(stamp)), message)
+
+
+def _yaml(content: dict[str, object]) -> str:
+    """YAML text; by libyaml where PyYAML has it, as this is written while messages arrive."""
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(content, Dumper=dumper, sort_keys=False))
 
 
 @cache

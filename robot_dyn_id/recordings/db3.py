@@ -6,13 +6,10 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-import zstandard
-
-from robot_dyn_id.recordings.reading import RawMessage, Unreadable, Warn
-
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # a message of compression mode "message"; CDR starts with a zero byte
+from robot_dyn_id.recordings.reading import RawMessage, Salvage, StoredMessage, TopicDescription, Unreadable, Warn
 
 
 def topics(path: Path) -> dict[str, str]:
@@ -41,12 +38,68 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
             for number, log_time, data in database.execute(query, tuple(wanted)):
                 if number not in wanted or not isinstance(data, bytes) or not isinstance(log_time, int):
                     raise sqlite3.DatabaseError("a row that is no message")
-                if data.startswith(_ZSTD_MAGIC):
-                    data = zstandard.decompress(data)
                 yield (*wanted[number], log_time, data)
                 count += 1
-        except (sqlite3.Error, zstandard.ZstdError) as error:
+        except sqlite3.Error as error:
             warn(f"damaged behind message {count} ({error}); what follows could not be read")
+
+
+def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
+    """Every message in front of damage.
+
+    Args:
+        path: of the file.
+        found: takes the topics and what is wrong with the file; how many bytes are lost SQLite does not tell.
+
+    Raises:
+        Unreadable: not a rosbag2 database.
+    """
+    topics = _described(path)
+    found.topics.update({topic.name: topic for topic in topics.values()})
+    query = "SELECT topic_id, timestamp, data FROM messages ORDER BY id"
+    count = 0
+    with closing(_connect(path)) as database:
+        try:
+            for number, log_time, data in database.execute(query):
+                if number not in topics or not isinstance(data, bytes) or not isinstance(log_time, int):
+                    raise sqlite3.DatabaseError("a row that is not a message")
+                yield StoredMessage(topics[number], log_time, log_time, data)
+                count += 1
+            (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(str(verdict))
+        except sqlite3.Error as error:
+            found.damage.append(f"damaged behind message {count} ({error})")
+            found.lost_bytes = None
+
+
+def _described(path: Path) -> dict[int, TopicDescription]:
+    """Topics by their number, as the columns that this version of rosbag2 has describe them."""
+    types = {number: (name, kind) for number, name, kind in _topic_rows(path)}
+    with closing(_connect(path)) as database:
+        qos = _column(database, "SELECT id, offered_qos_profiles FROM topics")
+        hashes = _column(database, "SELECT id, type_description_hash FROM topics")
+        texts = _column(database, "SELECT topic_type, encoded_message_definition FROM message_definitions")
+        languages = _column(database, "SELECT topic_type, encoding FROM message_definitions")
+    return {
+        number: TopicDescription(
+            name=name,
+            type_name=kind,
+            schema=texts.get(kind, ""),
+            schema_encoding=languages.get(kind, ""),
+            type_hash=hashes.get(number, ""),
+            offered_qos=qos.get(number, ""),
+        )
+        for number, (name, kind) in types.items()
+    }
+
+
+def _column(database: sqlite3.Connection, query: str) -> dict[Any, str]:
+    """Texts by key; none where a database of an older rosbag2 has no such table or column."""
+    try:
+        return {key: str(value) for key, value in database.execute(query) if value is not None}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return {}
 
 
 def settle(path: Path) -> None:

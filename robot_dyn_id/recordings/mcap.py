@@ -20,15 +20,18 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
+from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 
-from robot_dyn_id.recordings.reading import RawMessage, Unreadable, Warn
+from robot_dyn_id.recordings.reading import RawMessage, Salvage, StoredMessage, TopicDescription, Unreadable, Warn
 
 _MAGIC = b"\x89MCAP0\r\n"
 _HEAD = struct.Struct("<BQ")  # opcode, length of the content
 _MESSAGE = struct.Struct("<HIqq")  # channel, sequence, log time, publish time
 _FOOTER = struct.Struct("<BQQQI")  # head, summary start, summary offset start, checksum
 _LEARNED = (Opcode.SCHEMA, Opcode.CHANNEL)
+_KNOWN = {int(opcode) for opcode in Opcode} | set(range(0x80, 0x100))  # from 0x80 on they are for private use
+_CHUNK_TIMES = 28  # bytes of a chunk before the name of its compression: two times, size and checksum
 _KEPT = (*_LEARNED, Opcode.MESSAGE, Opcode.CHUNK)
 _DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     "": lambda data, size: data,
@@ -111,6 +114,159 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
                         yield (*channel, log_time, buffer[start + _MESSAGE.size : end])
         except _Damaged as damage:
             warn(f"not finished, or damaged near byte {stream.tell()} ({damage}); what follows is not read")
+
+
+def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
+    """Every message that can be read: also those behind a chunk that is damaged, and of a chunk that was cut off.
+
+    Args:
+        path: of the file.
+        found: takes the topics, what is wrong with the file, and the number of bytes that cannot be read.
+
+    Raises:
+        Unreadable: not an MCAP file, or not one of ROS 2.
+    """
+    known = _Described(found)
+    count = 0
+    with path.open("rb") as stream:
+        _check_magic(stream)
+        for content in _salvaged(stream, found):
+            try:
+                for opcode, start, end in _records(content):
+                    if opcode != Opcode.MESSAGE:
+                        known.learn(opcode, content[start:end])
+                        continue
+                    number, _, log_time, publish_time = _MESSAGE.unpack_from(content, start)
+                    topic = known.channels.get(number)
+                    if topic is None:
+                        _lose(found, end - start, "messages that belong to no channel")
+                        continue
+                    count += 1
+                    yield StoredMessage(topic, log_time, publish_time, content[start + _MESSAGE.size : end])
+            except _Damaged as damage:
+                _lose(found, 0, str(damage))
+    if not found.damage and _indexed(path) != count:
+        found.damage.append("the index at its end is missing or wrong")
+
+
+class _Described:
+    """Description of each channel met so far."""
+
+    def __init__(self, found: Salvage) -> None:
+        self._found = found
+        self._schemas: dict[int, Schema] = {}
+        self.channels: dict[int, TopicDescription] = {}
+
+    def learn(self, opcode: int, content: bytes) -> None:
+        """Take in a schema or a channel; other records say nothing about topics.
+
+        Raises:
+            _Damaged: the record makes no sense.
+            Unreadable: the messages of the channel are not those of ROS 2.
+        """
+        if opcode not in _LEARNED:
+            return
+        stream = ReadDataStream(BytesIO(content))
+        try:
+            if opcode == Opcode.SCHEMA:
+                schema = Schema.read(stream)
+                self._schemas[schema.id] = schema
+                return
+            channel = Channel.read(stream)
+            schema = self._schemas[channel.schema_id]
+            text = schema.data.decode()
+        except (*_SENSELESS, KeyError):
+            raise _Damaged("a channel makes no sense") from None
+        if channel.message_encoding != "cdr":
+            raise Unreadable(
+                f"topic {channel.topic} is encoded as {channel.message_encoding}, not as a ROS 2 message (cdr): "
+                "use the command line of mcap, `mcap recover`"
+            )
+        described = TopicDescription(
+            name=channel.topic,
+            type_name=schema.name,
+            schema=text,
+            schema_encoding=schema.encoding,
+            type_hash=channel.metadata.get("topic_type_hash", ""),
+            offered_qos=channel.metadata.get("offered_qos_profiles", ""),
+        )
+        self.channels[channel.id] = self._found.topics.setdefault(channel.topic, described)
+        if self.channels[channel.id].type_name != schema.name:
+            raise Unreadable(f"topic {channel.topic} has messages of two types; they cannot be kept in one bag")
+
+
+def _salvaged(stream: BinaryIO, found: Salvage) -> Iterator[bytes]:
+    """Runs of whole records of the data section, chunks unpacked, as far as the framing can be followed."""
+    size = os.fstat(stream.fileno()).st_size
+    stream.seek(len(_MAGIC))
+    while True:
+        position = stream.tell()
+        head = stream.read(_HEAD.size)
+        opcode, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        if opcode == Opcode.DATA_END:
+            return
+        if not head:
+            found.damage.append("it was not finished: its end is missing")
+            return
+        if opcode not in _KNOWN:
+            _lose(found, size - position, f"it makes no sense from byte {position} on")
+            return
+        content = stream.read(min(length, size - stream.tell()))
+        if len(content) < length:
+            whole = _begun(content) if opcode == Opcode.CHUNK else b""
+            _lose(found, len(head) + len(content) - len(whole), f"it ends within a record, at byte {size}")
+            if whole:
+                yield whole
+            return
+        if opcode != Opcode.CHUNK:
+            yield head + content
+            continue
+        try:
+            yield _unpacked(content)
+        except _Damaged as damage:
+            _lose(found, len(head) + length, f"{damage} (byte {position})")
+
+
+def _begun(content: bytes) -> bytes:
+    """The whole records of a chunk that was cut off; none if it is compressed."""
+    try:
+        stream = BytesIO(content)
+        stream.seek(_CHUNK_TIMES)
+        (length,) = struct.unpack("<I", stream.read(4))
+        if stream.read(length) != b"":
+            return b""
+        stream.seek(8, os.SEEK_CUR)
+        records = stream.read()
+    except struct.error:
+        return b""
+    end = 0
+    try:
+        for _, _, stop in _records(records):
+            end = stop
+    except _Damaged:
+        pass  # what follows was not written
+    return records[:end]
+
+
+def _lose(found: Salvage, count: int, what: str) -> None:
+    """Note damage, and bytes that cannot be read because of it."""
+    assert found.lost_bytes is not None
+    found.lost_bytes += count
+    if what not in found.damage:
+        found.damage.append(what)
+
+
+def _indexed(path: Path) -> int | None:
+    """Number of messages that the summary at the end of a file states; None if there is no sound summary."""
+    try:
+        with path.open("rb") as stream:
+            summary = make_reader(stream).get_summary()
+    except _SENSELESS:
+        return None
+    if summary is None or summary.statistics is None:
+        return None
+    count = summary.statistics.message_count
+    return count if summary.chunk_indexes or not count else None
 
 
 def _check_magic(stream: BinaryIO) -> None:

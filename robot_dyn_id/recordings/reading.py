@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +20,65 @@ Warn = Callable[[str], None]
 """Takes one sentence for the user; walking a damaged file says here what it had to leave out."""
 
 
+@dataclass(frozen=True)
+class TopicDescription:
+    """A topic as a bag describes it.
+
+    Attributes:
+        name: of the topic.
+        type_name: such as `sensor_msgs/msg/JointState`.
+        schema: definition of the type; empty if the file has none.
+        schema_encoding: language of the definition: `ros2msg` or `ros2idl`.
+        type_hash: RIHS01 hash of the type; empty if the file has none.
+        offered_qos: profiles that its publishers offered, as YAML; empty if the file has none.
+    """
+
+    name: str
+    type_name: str
+    schema: str
+    schema_encoding: str
+    type_hash: str
+    offered_qos: str
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message of a storage file.
+
+    Attributes:
+        topic: its topic.
+        log_time: when it arrived [ns].
+        publish_time: when it was sent [ns].
+        data: the serialized message.
+    """
+
+    topic: TopicDescription
+    log_time: int
+    publish_time: int
+    data: bytes
+
+
+@dataclass
+class Salvage:
+    """What a pass over a storage file found, complete when the pass has ended.
+
+    Attributes:
+        topics: topics by name, also those without messages.
+        damage: what is wrong with the file, one sentence each; empty for a whole file.
+        lost_bytes: bytes of messages that cannot be read; None if the storage does not tell.
+    """
+
+    topics: dict[str, TopicDescription] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+    lost_bytes: int | None = 0
+
+
 class Unreadable(Exception):
     """Why a file cannot be used; `reading` turns it into an `InputError` that names the file."""
 
 
 class Storage(Protocol):
-    """A file format that holds raw messages of several topics (a module with these two functions)."""
+    """A file format that holds raw messages of several topics (a module with these functions)."""
 
     def topics(self, path: Path) -> dict[str, str]:
         """Type name of each topic."""
@@ -32,6 +86,10 @@ class Storage(Protocol):
 
     def messages(self, path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
         """Messages of `topics` in the order in which they were stored; of a damaged file, those before it."""
+        ...
+
+    def salvage(self, path: Path, found: Salvage) -> Iterator[StoredMessage]:
+        """Every message that can be read, also behind damage; what is wrong is noted in `found`."""
         ...
 
 

@@ -1,0 +1,95 @@
+"""Files that a verb writes: none is replaced unless the user asks for it, and an input never is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from robot_dyn_id.configuration import files_named_in
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.offline import PARAMETERS
+from robot_dyn_id.recordings import files_of
+
+INPUTS = (
+    *("data", "validate", "bare", "loaded", "bag", "trajectory"),
+    *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload"),
+)
+"""Arguments of verbs that name files or folders to read."""
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add `--force`."""
+    parser.add_argument("--force", action="store_true", help="replace existing outputs (never a file that is read)")
+
+
+def claim(arguments: argparse.Namespace, *files: Path) -> None:
+    """Check that the files of a verb may be written; to be called before anything is computed.
+
+    Args:
+        arguments: of the verb; `INPUTS` among them are compared with the files, `force` allows to replace them.
+        *files: to be written.
+
+    Raises:
+        UsageError: a file is an input, by whatever path or link; it is a folder; or it exists, and `--force` is not
+            given or the verb has none.
+    """
+    inputs = list(_inputs(arguments))
+    for file in files:
+        for name, source in inputs:
+            if _same(file, source):
+                raise UsageError(
+                    f"{file}: is an input ({_option(name)}), and inputs are never replaced; choose another output"
+                )
+        if file.is_dir() and hasattr(arguments, "force"):  # the outputs of `demo` are folders, and never replaced
+            raise UsageError(f"{file}: is a folder; give a file")
+    existing = [file for file in files if os.path.lexists(file)]
+    if existing and not getattr(arguments, "force", False):
+        names = ", ".join(file.name for file in existing)
+        folder = existing[0].parent
+        raise UsageError(
+            f"{folder}: holds {names} already; choose another output"
+            + (", or --force to replace what is there" if hasattr(arguments, "force") else "")
+        )
+
+
+def claim_folder(folder: Path) -> None:
+    """Check that the folder of a new bag does not exist; bags are never replaced.
+
+    Raises:
+        UsageError: it exists.
+    """
+    if os.path.lexists(folder):
+        raise UsageError(f"{folder}: exists, and a bag is never replaced; choose another folder")
+
+
+def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """Name of the argument and path of every file that a verb reads."""
+    for name in INPUTS:
+        value = getattr(arguments, name, None)
+        for text in value if isinstance(value, list) else [value]:
+            if text is None:
+                continue
+            path = Path(text).expanduser()
+            yield name, path
+            if name == "after":
+                yield name, path / PARAMETERS
+            elif name == "config":
+                for named in files_named_in(path):
+                    yield name, named
+            elif path.is_dir():
+                for file in files_of(path):
+                    yield name, file
+
+
+def _option(name: str) -> str:
+    return name.upper() if name in ("data", "bag") else f"--{name}"
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same file: by links of either kind, or by other ways to write a path."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them does not exist
+        return os.path.realpath(one) == os.path.realpath(other)
