@@ -26,6 +26,7 @@ VERBS = {
     "payload": "mass, centre and inertia of what an arm carries",
     "gains": "gains of the drives from currents with and without a known payload",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
+    "recover": "a complete bag from one whose recorder was killed or whose disk was full",
     "base": "the minimal (base) parameter set of a robot",
     "reproduce": "a published identification, its figures beside ours",
     "bench": "measure speed against peers in the same run",

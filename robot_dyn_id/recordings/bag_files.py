@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 import zstandard
@@ -20,6 +21,10 @@ STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
 """Storage by suffix; a new one is one module and one line."""
 
 METADATA = "metadata.yaml"
+LARGEST_MESSAGE = 256 * 2**20
+"""Size that a message may have when it is unpacked [bytes]."""
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _COMPRESSED = ".zstd"  # rosbag2's compression mode "file"
 _JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a database that was not closed
 
@@ -92,7 +97,24 @@ class Bag:
                 warn(f"{name} is {one_line(text)}")
 
             with reading(file.source):
-                yield from file.storage.messages(file.path, topics, tell)
+                for topic, kind, log_time, data in file.storage.messages(file.path, topics, tell):
+                    yield topic, kind, log_time, uncompressed(data)
+
+
+def uncompressed(message: bytes) -> bytes:
+    """A message of rosbag2's compression mode "message", unpacked; every other one as it is.
+
+    One that cannot be unpacked, or would be larger than `LARGEST_MESSAGE`, stays packed: readers count it as a message
+    that they cannot decode.
+    """
+    if not message.startswith(_ZSTD_MAGIC):  # a message in CDR begins with a zero byte
+        return message
+    try:
+        if zstandard.frame_content_size(message) > LARGEST_MESSAGE:
+            return message
+        return zstandard.ZstdDecompressor().decompress(message, max_output_size=LARGEST_MESSAGE)
+    except zstandard.ZstdError:
+        return message
 
 
 def is_storage(path: Path) -> bool:
@@ -130,6 +152,7 @@ def open_bag(path: Path) -> Bag:
     """
     with reading(path):
         files = _files_of(path) if path.is_dir() else (path,)
+        _check_compression((path if path.is_dir() else path.parent) / METADATA, files)
     opened = []
     for file in files:
         with reading(file):
@@ -165,12 +188,35 @@ def _split_number(path: Path) -> tuple[int, str]:
 
 def _listed(metadata: Path) -> tuple[Path, ...]:
     """Files that metadata.yaml names; none if it is missing or broken: the files then tell it themselves."""
+    names = information(metadata).get("relative_file_paths")
+    return tuple(metadata.parent / str(name) for name in names) if isinstance(names, list) else ()
+
+
+def information(metadata: Path) -> dict[str, Any]:
+    """What metadata.yaml states about its bag; empty if it is missing or broken."""
     try:
-        content = yaml.safe_load(metadata.read_text(encoding="utf-8"))
-        names = content["rosbag2_bagfile_information"]["relative_file_paths"]
-        return tuple(metadata.parent / name for name in names)
-    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
-        return ()
+        content = yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"]
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _check_compression(metadata: Path, files: Collection[Path]) -> None:
+    """Refuse files of a bag that is compressed by something else than zstd.
+
+    Raises:
+        Unreadable: they are.
+    """
+    stated = information(metadata)
+    packed = stated.get("compression_format")
+    if not packed or packed == "zstd" or not stated.get("compression_mode"):
+        return
+    listed = stated.get("relative_file_paths")
+    if isinstance(listed, list) and any(file.name in map(str, listed) for file in files):
+        raise Unreadable(
+            f"compressed as {packed!r}, and only zstd can be read: convert the bag with `ros2 bag convert`, "
+            "without compression"
+        )
 
 
 def _opened(path: Path) -> BagFile:

@@ -119,7 +119,7 @@ class BagWriter:
             InputError: the type is unknown and has no `schema`, or the disk refuses.
         """
         if schema is None:
-            schema, type_hash = _definition(type_name)
+            schema, type_hash = definition(type_name)
         profiles = [dict(profile) for profile in offered_qos]
         metadata = {
             "offered_qos_profiles": yaml.safe_dump(profiles, sort_keys=False) if profiles else "",
@@ -133,9 +133,7 @@ class BagWriter:
             channel = self._writer.register_channel(topic, MessageEncoding.CDR, number, metadata)
         self._topics[topic] = _Topic(channel, type_name, type_hash, profiles)
 
-    def write(
-        self, topic: str, type_name: str, log_time: int, message: bytes, publish_time: int | None = None
-    ) -> None:
+    def write(self, topic: str, type_name: str, log_time: int, message: bytes, publish_time: int | None = None) -> None:
         """Write one message.
 
         Args:
@@ -302,11 +300,11 @@ def _known_types() -> Typestore:
     return get_typestore(Stores.ROS2_JAZZY)
 
 
-def _definition(type_name: str) -> tuple[str, str]:
-    """Text and hash of a type that comes with ROS 2.
+def definition(type_name: str) -> tuple[str, str]:
+    """Definition (.msg text) and RIHS01 hash of a type that comes with ROS 2.
 
     Raises:
-        InputError: it does not.
+        InputError: the type is unknown.
     """
     types = _known_types()
     if type_name not in types.fielddefs:

@@ -1,0 +1,56 @@
+"""`robot-dyn-id recover`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.cli import progress
+from robot_dyn_id.recordings.recovery import Recovery, recover, target_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.description = (
+        "Write a complete bag (indexes, footer, metadata.yaml) of every message that can be read, from a bag whose "
+        "recorder was killed or whose disk was full. The original is kept; a bag that is whole is left alone."
+    )
+    parser.add_argument("bag", metavar="BAG", help="bag folder, .mcap or .db3")
+    parser.add_argument("--out", metavar="DIR", help="new bag folder (default: BAG_recovered, beside the original)")
+    parser.add_argument("--replace", action="store_true",
+                        help="give the new bag the name of the original, which becomes BAG_damaged")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Recover and report what was kept and what is lost."""
+    path = Path(arguments.bag)
+    target = target_of(path, Path(arguments.out) if arguments.out else None, arguments.replace)
+    found = recover(path, target, progress)
+    for text in (*found.damage, *found.warnings):
+        print(f"  ! {text}", file=sys.stderr)
+    if not arguments.json:
+        _print(found)
+    return 0, {
+        "whole": found.whole,
+        "bag": str(found.bag),
+        "original": str(found.original),
+        "messages": sum(found.messages.values()),
+        "topics": found.messages,
+        "seconds": found.seconds,
+        "lost_bytes": found.lost_bytes,
+        "damage": list(found.damage),
+        "warnings": list(found.warnings),
+    }
+
+
+def _print(found: Recovery) -> None:
+    if found.whole:
+        print(f"{found.bag} is whole, {sum(found.messages.values())} messages: nothing to recover")
+        return
+    for name, count in found.messages.items():
+        print(f"{count:>9} messages of {name}")
+    lost = "an unknown number of bytes" if found.lost_bytes is None else f"{found.lost_bytes} bytes"
+    print(f"{sum(found.messages.values())} messages in {found.seconds:.3f} s kept; {lost} of messages lost")
+    print(f"complete bag in {found.bag}; the original is {found.original}")
