@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array, Recording
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.plant import Plant, steps
@@ -48,6 +48,16 @@ class SimulatedMotion:
     tau: Array
     distance: Array
     warnings: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check the samples.
+
+        Raises:
+            InputError: one is not finite.
+        """
+        for name in ("q", "dq", "tau"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise InputError(f"the simulated {name} is not finite: use other parameters, or a slower motion")
 
 
 def beyond_training(simulated: SimulatedMotion, parameters: ParameterSet) -> tuple[str, ...]:

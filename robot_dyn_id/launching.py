@@ -14,6 +14,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.parameter_files import check_parameter_file
 
 PACKAGE = "robot_dyn_id"
 
@@ -72,11 +73,13 @@ def configuration(context: LaunchContext) -> str:
     """The file with the parameters of all nodes; empty if neither `config` nor `robot` is given.
 
     Raises:
-        InputError: there is no such file; the launch ends with this line, before any node starts.
+        InputError: there is no such file, or it cannot be used; the launch ends with this line, before any node starts.
     """
     config, robot = (str(LaunchConfiguration(name).perform(context)) for name in ("config", "robot"))
     if config and not Path(config).is_file():
         raise InputError(f"config:={config}: there is no such file")
+    if config:
+        check_parameter_file(config)
     if config or not robot:
         return config
     file = shared("config", f"{robot}.yaml")
@@ -130,7 +133,7 @@ def node(
             argument = str(value)[1:-1]
             if value == f"{{{argument}}}":
                 if text(argument) != "":
-                    values[name] = ARGUMENTS[argument][1](text(argument))
+                    values[name] = _value(argument, text(argument))
             else:
                 values[name] = value.format_map(texts) if isinstance(value, str) else value
         return [
@@ -147,6 +150,18 @@ def node(
         ]
 
     return OpaqueFunction(function=start)
+
+
+def _value(argument: str, text: str) -> Any:
+    """The value that the text of a launch argument stands for.
+
+    Raises:
+        InputError: it is not YAML.
+    """
+    try:
+        return ARGUMENTS[argument][1](text)
+    except yaml.YAMLError:
+        raise InputError(f"{argument}:={text}: cannot be read; {ARGUMENTS[argument][2]}") from None
 
 
 class _Texts(dict):  # type: ignore[type-arg]

@@ -24,6 +24,7 @@ from robot_dyn_id.report.summary import identification_summary
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
+RESULTS = (PARAMETERS, REPORT, PAGE)
 """What a folder of results holds."""
 
 

@@ -43,6 +43,9 @@ WIDE = 100.0
 FLOOR = 0.01
 """Least pseudo-inertia as a share of that of the start, as of the estimator `consistent`."""
 
+DENSITY = 2000.0
+"""Density of a payload of which only the mass is known, between plastics and metals [kg/m^3]."""
+
 SIGMAS = 3.0
 """Masses so many standard deviations below zero are no accident."""
 
@@ -191,7 +194,7 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
     not_seen = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unseen])
     if is_consistent(values) and not not_seen:
         return Payload(link, values, covariance, values)
-    bodies, _ = solid(values[None], (link,))
+    bodies, _ = solid((values if values[1:].any() else _ball(mass))[None], (link,))
     size, directions = np.linalg.eigh(covariance / (scale := _scale(bodies[0])) / scale[:, None])
     shown = size > np.finfo(float).eps * size[-1]
     root = (directions[:, shown] / np.sqrt(size[shown])).T / scale
@@ -201,6 +204,13 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
     note = (f"no real body has the inertia that the data ask for: the one told is the nearest that could exist, "
             f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away")  # fmt: skip
     return Payload(link, full, covariance, values, not_seen, () if is_consistent(values) else (note,))
+
+
+def _ball(mass: float) -> Array:
+    """A ball of `DENSITY` about the origin, shape (10,): the guess where nothing but the mass is known."""
+    radius = np.cbrt(3.0 * mass / (4.0 * np.pi * DENSITY))
+    moment = 0.4 * mass * radius**2
+    return np.array([mass, 0.0, 0.0, 0.0, moment, 0.0, moment, 0.0, 0.0, moment])
 
 
 def _scale(body: Array) -> Array:

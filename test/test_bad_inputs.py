@@ -143,7 +143,7 @@ def test_a_link_of_negative_mass_is_named_by_the_command(cli, tmp_path):
     (tmp_path / "wrong.urdf").write_text(ARM.replace('<mass value="2.2"/>', '<mass value="-2.2"/>'))
     data = save_npz(tmp_path / "data.npz", arm()[1])
     code, out, err = cli("identify", data, "--out", tmp_path / "run", robot="wrong.urdf")
-    assert (code, out, (tmp_path / "run").exists()) == (3, "", False)
+    assert (code, json.loads(out)["error"]["code"], (tmp_path / "run").exists()) == (3, "model", False)
     assert err.splitlines()[-1].endswith("wrong.urdf: link l2 has a negative mass (-2.2 kg)")
 
 

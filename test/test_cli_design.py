@@ -46,7 +46,7 @@ def test_only_the_named_joints_move(capsys, tmp_path):
     code, out, _ = design(capsys, tmp_path, "--json", demands=demands)
     assert code == 0
     assert read_trajectory(json.loads(out)["trajectory_file"]).joint_names == ("joint1", "joint3")
-    code, _, err = design(capsys, tmp_path, demands=QUICK | {"joints": ["joint4"]})
+    code, _, err = design(capsys, tmp_path, "--force", demands=QUICK | {"joints": ["joint4"]})
     assert code == 3 and "joint4" in err
 
 
@@ -135,10 +135,10 @@ def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
         assert row["standard_deviation"] is None or 0.0 < row["predicted"] < row["standard_deviation"]
     demands = tmp_path / "others.yaml"
     demands.write_text(yaml.safe_dump({"joints": ["unheard_of"]}))
-    assert main(["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--after", str(run),
+    assert main(["design", "--robot", str(robot), "--out", str(tmp_path / "other"), "--after", str(run),
                  "--design", str(demands)]) == 2  # fmt: skip
     assert "joints: the earlier identification has " in capsys.readouterr().err
-    other = main(["design", "--robot", str(URDFS / "arm7.urdf"), "--out", str(tmp_path / "out"), "--after", str(run)])
+    other = main(["design", "--robot", str(URDFS / "arm7.urdf"), "--out", str(tmp_path / "other"), "--after", str(run)])
     assert other == 3 and "identified" in capsys.readouterr().err
 
 

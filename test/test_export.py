@@ -259,7 +259,7 @@ class TestCommand:
         ):
             assert main(self.words(folder, **changed)) == code
             said = capfd.readouterr()
-            assert said.out == ""
+            assert json.loads(said.out)["error"]["exit_code"] == code
             assert words in said.err
             assert len(said.err.splitlines()) == 1
         assert not (folder / "new").exists()

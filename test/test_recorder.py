@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from joint_state_source import JOINTS, Source, bytes_of_unfinished, bytes_on_disk, standing_still, start_recorder
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -27,6 +28,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.cli import main
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.nodes.contract import ERROR, LATCHED, OK, RELIABLE, SENSOR, STREAM, WARN
 from robot_dyn_id.nodes.recorder import Recorder
@@ -463,6 +465,17 @@ def test_killed_it_loses_less_than_a_second(world, line, moment):
     for found in (bytes_of_unfinished(line.folder), [data for *_, data in raw(line.folder)]):
         assert found == source.published[: len(found)]
         assert published - len(found) < 1000
+    # Its folder opens, and what `recover` writes is complete for the readers of others, to the last byte on the disk.
+    stated = yaml.safe_load((line.folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    assert (stated["version"], stated["storage_identifier"]) == (9, "mcap")
+    assert all((line.folder / name).is_file() for name in stated["relative_file_paths"])
+    target = line.folder.with_name("recovered")
+    assert main(["recover", str(line.folder), "--out", str(target)]) == 0
+    assert bytes_on_disk(target) == found
+    with Reader(target) as reader:
+        assert reader.message_count == len(found)
+        assert [bytes(data) for _, _, data in reader.messages()] == found
+    assert bytes_of_unfinished(line.folder) == found, "the original is kept"
 
 
 def raw(folder):

@@ -23,7 +23,7 @@ from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, RobotDynIdError
-from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, output_folder, write_report
+from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.plant import warm_up_regressor, warm_up_tiles
 from robot_dyn_id.recordings import open_recording
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
     begin = time.monotonic()
     if arguments.out:
-        claim(arguments, *(Path(arguments.out) / name for name in (*TRIALS, "plant.urdf", PARAMETERS, REPORT, PAGE)))
+        claim(arguments, *(Path(arguments.out) / name for name in (*TRIALS, "plant.urdf", *RESULTS)))
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     plant = folder / "plant.urdf"
     plant.write_text(heavier(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8")), encoding="utf-8")

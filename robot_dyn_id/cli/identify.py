@@ -12,7 +12,7 @@ from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
-from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, identify_recordings, open_all
+from robot_dyn_id.offline import PAGE, PARAMETERS, RESULTS, identify_recordings, open_all
 from robot_dyn_id.terms.friction import FRICTION
 
 
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     folder = Path(arguments.out)
-    claim(arguments, *(folder / name for name in (PARAMETERS, REPORT, PAGE)))
+    claim(arguments, *(folder / name for name in RESULTS))
     configuration = configuration_from(arguments)
     recordings = open_all(arguments.data, configuration)
     held_out = open_all(arguments.validate, configuration)

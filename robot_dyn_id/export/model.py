@@ -54,13 +54,15 @@ class ExportModel:
             places: the format's attribute for each of those terms, by the term's name.
 
         Raises:
-            InputError: a body without mass, which a file of links cannot describe.
+            InputError: parameters that are not finite, or a body without mass, which a file of links cannot describe.
         """
         regressor = regressor_of(parameters)
         names = regressor.model.body_names
         full = np.concatenate([parameters.standard_parameters, parameters.term_values])
         if not parameters.physically_consistent:
             full = _nearest(parameters, regressor, full)
+        if not np.isfinite(full).all():
+            raise InputError("the parameters are not all finite: a model with them cannot be used by any tool")
         bodies = full[: 10 * len(names)].reshape(-1, 10)
         for name, body in zip(names, bodies, strict=True):
             if not body[0] > 0.0:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.configuration import Configuration, read_configuration
-from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.faults import reported
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.contract import (
@@ -36,7 +37,7 @@ from robot_dyn_id.nodes.raw_stream import RawStream
 from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
-from robot_dyn_id.offline import identify_recordings, open_all, output_folder
+from robot_dyn_id.offline import RESULTS, identify_recordings, open_all, output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.pipeline import Identification
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
@@ -89,12 +90,18 @@ class Identifier(RobotNode):
         """Set the node up.
 
         Raises:
-            RobotDynIdError: wrong parameters, files that cannot be read, a folder that cannot be written.
+            RobotDynIdError: wrong parameters, files that cannot be read, a folder that cannot be written or that holds
+                the results of an earlier run.
         """
         settings: IdentifierSettings = self.settings
         self._configuration: Configuration = read_configuration(settings.config or None)
         name = settings.folder or f"runs/identifier-{datetime.now():%Y%m%d-%H%M%S}"
         self._folder = output_folder(Path(name).expanduser())
+        earlier = [file for file in RESULTS if (self._folder / file).exists()]
+        if earlier:
+            raise UsageError(
+                f"parameter folder: {self._folder} holds {', '.join(earlier)} already; give another folder"
+            )
         self._latched = self.publisher("identified_parameters")
         self._reports = self.publisher("identification_report")
         self._robot: str | None = None
@@ -208,9 +215,8 @@ class Identifier(RobotNode):
             self._outcome = result
         except RobotDynIdError as error:
             self._outcome = error
-        except Exception as error:  # or nobody would ever hear of it
-            self.get_logger().error(traceback.format_exc())
-            self._outcome = RobotDynIdError(f"internal error: {error!r}")
+        except Exception as fault:  # it would end this thread without a word
+            self._outcome = reported(fault, sys.argv)
 
     def _check_disk(self) -> None:
         if self._bag is not None and self._bag.failure:

@@ -84,7 +84,8 @@ class BagWriter:
         self._writer = Writer(self._file, chunk_size=_CHUNK, compression=CompressionType.NONE)
         self._writer.start(profile=Profile.ROS2)
         with self._writing():
-            self._flush()
+            self._writer.flush()
+            self._write_metadata()
 
     def __enter__(self) -> BagWriter:
         """The writer itself."""

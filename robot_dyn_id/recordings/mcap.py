@@ -213,8 +213,8 @@ def _salvaged(stream: BinaryIO, found: Salvage) -> Iterator[bytes]:
             return
         content = stream.read(min(length, size - stream.tell()))
         if len(content) < length:
-            whole = _begun(content) if opcode == Opcode.CHUNK else b""
-            _lose(found, len(head) + len(content) - len(whole), f"it ends within a record, at byte {size}")
+            whole, lost = _begun(content) if opcode == Opcode.CHUNK else (b"", len(head) + len(content))
+            _lose(found, lost, f"it ends within a record, at byte {size}")
             if whole:
                 yield whole
             return
@@ -227,25 +227,25 @@ def _salvaged(stream: BinaryIO, found: Salvage) -> Iterator[bytes]:
             _lose(found, len(head) + length, f"{damage} (byte {position})")
 
 
-def _begun(content: bytes) -> bytes:
-    """The whole records of a chunk that was cut off; none if it is compressed."""
+def _begun(content: bytes) -> tuple[bytes, int]:
+    """The whole records of a chunk that was cut off, none if it is compressed; and the number of bytes behind them."""
     try:
         stream = BytesIO(content)
         stream.seek(_CHUNK_TIMES)
         (length,) = struct.unpack("<I", stream.read(4))
         if stream.read(length) != b"":
-            return b""
+            return b"", len(content)
         stream.seek(8, os.SEEK_CUR)
         records = stream.read()
     except struct.error:
-        return b""
+        return b"", len(content)
     end = 0
     try:
         for _, _, stop in _records(records):
             end = stop
     except _Damaged:
         pass  # what follows was not written
-    return records[:end]
+    return records[:end], len(records) - end
 
 
 def _lose(found: Salvage, count: int, what: str) -> None:
