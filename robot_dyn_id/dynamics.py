@@ -158,7 +158,10 @@ class Dynamics:
 
     def is_positive_definite(self, q: ArrayLike) -> NDArray[np.bool_]:
         """Whether the mass matrix is, shape (...): only there has the model forward dynamics."""
-        return np.asarray(np.linalg.eigvalsh(self.mass_matrix(q))[..., 0] > 0.0)
+        mass = self.mass_matrix(q)
+        finite = np.isfinite(mass).all(axis=(-2, -1))
+        mass[~finite] = 0.0  # eigenvalues of what is not finite are an error of LAPACK
+        return np.asarray(np.linalg.eigvalsh(mass)[..., 0] > 0.0)
 
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
         """Accelerations under the torques `tau` [rad/s^2 or m/s^2]; NaN at states that hold NaN.

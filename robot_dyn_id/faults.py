@@ -6,10 +6,10 @@ import os
 import platform
 import shlex
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from importlib import metadata
+from tempfile import mkstemp
 
 from robot_dyn_id import __version__
 from robot_dyn_id.errors import InputError, InternalError
@@ -38,7 +38,7 @@ def reported(fault: BaseException, command: Sequence[str]) -> InternalError:
     )
     what = f"internal error ({_one_line(fault)})"
     try:
-        handle, file = tempfile.mkstemp(prefix="robot-dyn-id-fault-", suffix=".txt", text=True)
+        handle, file = mkstemp(prefix="robot-dyn-id-fault-", suffix=".txt", text=True)
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(text)
     except OSError:

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
+from tempfile import mkstemp
 
 import numpy as np
 import pytest
@@ -16,8 +18,11 @@ from recording_files import joint_state, text_message, write_bag, write_mcap
 from robots import joint, link, urdf
 from simulated import ARM, GRIPPER, Simulated, changed, save_npz
 
+from robot_dyn_id import __version__, faults
 from robot_dyn_id.cli import main, progress
+from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.prediction import predict_recording
 from robot_dyn_id.terms.friction import FRICTION
 
 ROBOT = Simulated()
@@ -670,13 +675,132 @@ def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
     progress("writing")
 
 
-def test_the_exit_code_of_a_closed_pipe_is_no_traceback(files):
-    with subprocess.Popen([*COMMAND, "base", "--robot", str(files / "arm.urdf"), "--json"], stdout=subprocess.PIPE,
+# --- faults of the tool itself, and errors for programs ---------------------------------------------------------------
+
+
+def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own(files, cli, monkeypatch, tmp_path):
+    def broken(*_):
+        raise ZeroDivisionError("no\nmore")
+
+    monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", broken)
+    monkeypatch.setattr(faults, "mkstemp", lambda **given: mkstemp(**given, dir=tmp_path))
+    monkeypatch.setenv("SECRET_TOKEN", "tell nobody")
+    code, stdout, err = cli("base", "--robot", files / "arm.urdf", "--json")
+    assert code == 4
+    error = reported(stdout, err, 4)
+    (file,) = tmp_path.iterdir()
+    assert err == (
+        f"robot-dyn-id: internal error (ZeroDivisionError: no more); the traceback is in {file}: please report it\n"
+    )
+    assert error["code"] == "internal"
+    text = file.read_text()
+    assert "Traceback (most recent call last)" in text and "in broken" in text
+    assert f"robot_dyn_id {__version__}" in text and "numpy " in text
+    assert f"command: robot-dyn-id base --robot {files / 'arm.urdf'} --json" in text
+    assert "tell nobody" not in text
+    code, stdout, _ = cli("base", "--robot", files / "arm.urdf")
+    assert (code, stdout) == (4, "")
+
+
+def test_the_traceback_is_on_standard_error_where_no_file_can_be_written(capsys, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        error = faults.reported(ZeroDivisionError("no more"), ["robot-dyn-id", "base"])
+    assert "no folder for temporary files can be written to: the traceback is above" in str(error)
+    assert "ZeroDivisionError: no more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--js"], ["magic", "--json"], ["identify", "--json"], ["base", "--json", "--robot"],
+                                   ["base", "--robot", "", "--json"], ["base", "--robot=", "--json"]], ids=str)  # fmt: skip
+def test_usage_errors_are_objects_as_well(words, cli):
+    code, stdout, err = cli(*words)
+    assert code == 2
+    assert reported(stdout, err, 2)["code"] == "usage"
+    assert len(err.splitlines()) == 1
+
+
+def test_every_error_has_a_code_and_an_action():
+    def below(kind):
+        return [kind, *(one for sub in kind.__subclasses__() for one in below(sub))]
+
+    kinds = below(RobotDynIdError)
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    for kind in kinds:
+        assert kind("x").summary() == {
+            "code": kind.code, "message": "x", "action": kind.advice, "exit_code": kind.exit_code
+        }  # fmt: skip
+        assert kind.code.replace("_", "").isalpha() and kind.advice and kind.exit_code in (2, 3, 4, 130)
+        assert kind("x", "do y").action == "do y"
+
+
+WITHOUT_ROS = """
+import sys
+sys.modules["rclpy"] = None
+from robot_dyn_id.{module}
+"""
+
+
+@pytest.mark.parametrize(("module", "words"), [
+    ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
+    ("starting import start; start('robot_dyn_id.nodes.monitor')", "monitor: "),
+], ids=["demo", "a node"])  # fmt: skip
+def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
+    code = WITHOUT_ROS.format(module=module)
+    found = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], capture_output=True, text=True, timeout=60,
+                           check=False)  # fmt: skip
+    assert found.returncode == 3, found.stderr
+    assert found.stderr.splitlines() == [found.stderr.strip()]
+    assert found.stderr.startswith(f"{words}the Python package rclpy is not installed or not on the path: source the ")
+    assert not found.stdout or json.loads(found.stdout)["error"]["code"] == "input"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [["--json"], []], ids=str)
+def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, files):
+    with open("/dev/full", "w") as full:
+        found = subprocess.run([*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words], stdout=full,
+                               stderr=subprocess.PIPE, text=True, timeout=60, check=False)  # fmt: skip
+    assert found.returncode == 3
+    assert found.stderr == (
+        "robot-dyn-id: standard output or a file: cannot be read or written (No space left on device)\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["--json"], []], ids=str)
+def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
+    with subprocess.Popen([*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
         process.stdout.close()
         err = process.stderr.read()
-    assert "Traceback" not in err
-    assert math.isfinite(process.returncode)
+    assert (process.returncode, err) == (141, "")
+
+
+@pytest.mark.parametrize("verb", ["predict", "simulate", "export"])
+def test_parameters_that_are_not_finite_give_no_output(verb, files, tmp_path, cli):
+    content = yaml.safe_load((files / "parameters.yaml").read_text())
+    content["values"][3] = math.nan
+    content["standard_parameters"][13] = math.inf
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
+    data = {"predict": [files / "other.npz"], "simulate": [files / "other.npz"], "export": ["--format", "urdf"]}[verb]
+    target = tmp_path / ("tau.npz" if verb != "export" else "model.urdf")
+    code, stdout, err = cli(verb, *data, "--robot", files / "arm.urdf", "--parameters", tmp_path / "p.yaml", "--out",
+                            target, "--json")  # fmt: skip
+    assert code == 3, err
+    reported(stdout, err, 3)
+    assert "finite" in err or "positive definite" in err
+    assert not target.exists()
+
+
+def test_a_torque_that_is_not_finite_is_refused_where_the_parameters_are(files, recording):
+    """What overflows on the way is no more silent than what is not finite from the start."""
+    stored = read_parameters(files / "parameters.yaml")
+    huge = replace(stored, values=np.where(np.arange(len(stored.values)) == 3, 1e308, stored.values))
+    with pytest.raises(InputError, match=r"the torque that the parameters give is not finite for .*elbow"):
+        predict_recording(changed(recording, q=lambda q: q, dq=lambda dq: dq), scaled(huge, 1e3))
+
+
+def scaled(parameters, factor):
+    return replace(parameters, values=np.clip(parameters.values * factor, -1.7e308, 1.7e308))
 
 
 def test_paths_are_relative_to_where_one_stands(files, tmp_path, cli, monkeypatch):

@@ -13,6 +13,7 @@ from robot_dyn_id.excitation import MotionLimits
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings
 from robot_dyn_id.nodes.ros_parameters import table
 from robot_dyn_id.nodes.tables import NODES
+from robot_dyn_id.parameter_files import check_parameter_file
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import read_trajectory
 
@@ -173,6 +174,34 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
             visit(path)
     else:
         assert visit(path)
+
+
+@genuine
+@pytest.mark.parametrize(("text", "words"), [
+    ("a: [b", "not a YAML file"),
+    ("[1, 2]", "it must map node names to ros__parameters"),
+    ("", "it must map node names to ros__parameters"),
+    ("cutoff: 4.0", "cutoff is not the name of a node with ros__parameters; is this the configuration of an"),
+], ids=["broken", "a list", "empty", "of an identification"])  # fmt: skip
+def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, words, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        visit(ROOT / "launch" / "simulation.launch.py", config=str(file))
+    assert str(file) in str(error.value) and words in str(error.value) and "\n" not in str(error.value)
+
+
+@genuine
+def test_an_argument_that_is_broken_is_named():
+    with pytest.raises(InputError, match=r"topics:=\['a: cannot be read; topics to record"):
+        visit(ROOT / "launch" / "record.launch.py", topics="['a")
+
+
+def test_every_configuration_of_the_package_passes_the_check_of_the_launch():
+    for path in CONFIGURATIONS:
+        check_parameter_file(path)
+    with pytest.raises(InputError, match="is not the name of a node"):
+        check_parameter_file(ROOT / "config" / "identification" / "consistent.yaml")
 
 
 @genuine

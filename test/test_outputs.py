@@ -179,7 +179,7 @@ def test_an_output_may_be_replaced_on_request_and_a_dangling_link_is_one(tmp_pat
     file = tmp_path / "link.urdf"
     file.symlink_to(tmp_path / "nowhere")
     assert not file.exists() and os.path.lexists(file)
-    with pytest.raises(UsageError, match="holds link.urdf already; choose another output, or --force"):
+    with pytest.raises(UsageError, match=r"holds link\.urdf already; choose another output, or --force"):
         claim(argparse.Namespace(force=False), file)
     claim(argparse.Namespace(force=True), file)
     with pytest.raises(UsageError, match="is a folder; give a file"):

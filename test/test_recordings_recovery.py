@@ -167,7 +167,12 @@ def test_the_new_bag_takes_the_name_of_the_original_on_request(tmp_path, recover
     assert (tmp_path / "single_damaged.mcap").read_bytes() == before[file.relative_to(bag)]
     assert answer["whole"] is False
     assert recover(single)["whole"] is True
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bag", "bag_damaged", "single.mcap", "single_damaged.mcap"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bag",
+        "bag_damaged",
+        "single.mcap",
+        "single_damaged.mcap",
+    ]
 
 
 def test_what_cannot_be_recovered_is_refused_and_nothing_is_written(tmp_path, recover):
@@ -255,7 +260,9 @@ def test_metadata_is_valid_while_a_bag_is_written(tmp_path):
         assert done.returncode == -signal.SIGKILL
         stated = yaml.safe_load((folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
         assert stated["message_count"] == count
-        assert [topic["topic_metadata"]["name"] for topic in stated["topics_with_message_count"]] == ["/t"] * (count > 0)
+        assert [topic["topic_metadata"]["name"] for topic in stated["topics_with_message_count"]] == ["/t"] * (
+            count > 0
+        )
         assert [file for file in stated["relative_file_paths"] if not (folder / file).is_file()] == []
         assert sorted(os.listdir(folder)) == sorted([f"{count}_0.mcap", "metadata.yaml"])
 

@@ -135,6 +135,60 @@ def test_a_node_ends_by_itself_with_a_code_or_a_reason():
         assert (process.returncode, err) == (code, words)
 
 
+def test_a_fault_of_a_node_brings_it_to_rest_and_has_an_exit_code_of_its_own(tmp_path):
+    """Also where the callback fails again and again: `stop` is called until the node is at rest."""
+    source = NODE.replace("self.ticks += 1", "self.ticks += 1\n        if self.ticks > 9: raise KeyError('oh')")
+    with subprocess.Popen([sys.executable, "-c", source, "--ros-args", "-p", "rate:=1000.0"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:  # fmt: skip
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 4, err
+    assert out == "ready\nrest True\n"
+    (file,) = tmp_path.glob("robot-dyn-id-fault-*.txt")
+    assert err.splitlines()[-1] == (
+        f"ticker: internal error (KeyError: 'oh'); the traceback is in {file}: please report it"
+    )
+    assert "Traceback" not in err
+    assert "in tick" in file.read_text()
+
+
+BROKEN_FILES = {
+    "not YAML": ("a: [b\n", "Sequences can only be values"),
+    "no nodes": ("x: {y: 1}\n", "Cannot have a value before ros__parameters"),
+    "missing": (None, "Error opening YAML file"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_FILES)
+def test_a_broken_file_of_parameters_is_one_line_that_names_it(name, tmp_path):
+    text, words = BROKEN_FILES[name]
+    file = tmp_path / "broken.yaml"
+    if text is not None:
+        file.write_text(text)
+    with start("--params-file", str(file)) as process:
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    line = err.splitlines()[-1]
+    assert line.startswith("ticker: cannot start with these ROS arguments: ")
+    assert str(file) in line and words in line and ".c:" not in line
+    assert "Traceback" not in err
+
+
+def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_path):
+    """An unknown key of the configuration of an identification may be the name of a parameter of the node."""
+    parameters, settings = tmp_path / "nodes.yaml", tmp_path / "settings.yaml"
+    parameters.write_text("/**/identifier:\n  ros__parameters:\n    listen: true\n")
+    settings.write_text("listen: [joint_1]\n")
+    code = "import sys\nfrom robot_dyn_id.nodes.identifier import main\nsys.exit(main())"
+    found = subprocess.run(
+        [sys.executable, "-c", code, "--ros-args", "--params-file", str(parameters), "-p", f"config:={settings}", "-p",
+         f"folder:={tmp_path / 'run'}"], capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert found.returncode == 2
+    line = found.stderr.splitlines()[-1]
+    assert line.startswith(f"identifier: {settings}: the configuration: unknown key 'listen'")
+    assert str(parameters) not in line
+
+
 def test_the_world_of_the_tests_serves(world):
     world.probe.create_service(Trigger, "answer", lambda request, answer: Trigger.Response(success=True))
     assert world.call(Trigger, "answer").success

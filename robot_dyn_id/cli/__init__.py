@@ -135,7 +135,14 @@ def _guarded(given: Sequence[str]) -> int:
 
 
 def _run(given: Sequence[str]) -> int:
-    """Parse the words, run the verb, and print its answer."""
+    """Parse the words, run the verb, and print its answer.
+
+    Raises:
+        _WrongWords: a word is refused by the parser, or empty: an output would go to the current folder then.
+    """
+    empty = next((word for word in given if not word or (word.startswith("--") and word.endswith("="))), None)
+    if empty is not None:
+        raise _WrongWords(f"robot-dyn-id: {empty or 'an argument'} is empty; is a variable of the shell not set?")
     verb = next((word for word in given if not word.startswith("-")), None)
     parsed = _parser(verb if verb in VERBS else None).parse_args(given)
     code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
