@@ -135,20 +135,33 @@ def test_a_node_ends_by_itself_with_a_code_or_a_reason():
         assert (process.returncode, err) == (code, words)
 
 
-def test_a_fault_of_a_node_brings_it_to_rest_and_has_an_exit_code_of_its_own(tmp_path):
-    """Also where the callback fails again and again: `stop` is called until the node is at rest."""
-    source = NODE.replace("self.ticks += 1", "self.ticks += 1\n        if self.ticks > 9: raise KeyError('oh')")
-    with subprocess.Popen([sys.executable, "-c", source, "--ros-args", "-p", "rate:=1000.0"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:  # fmt: skip
+def run_failing(place, text, folder):
+    """The node of these tests with something else at one place: exit code, output, and lines of its errors."""
+    assert place in NODE
+    with subprocess.Popen([sys.executable, "-c", NODE.replace(place, text), "--ros-args", "-p", "rate:=1000.0"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "TMPDIR": str(folder)}) as process:  # fmt: skip
+        if '"ready"' not in place:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)  # lets it tick
+            process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert process.returncode == 4, err
-    assert out == "ready\nrest True\n"
+    return process.returncode, out, err
+
+
+def test_a_fault_while_a_node_starts_is_one_line_with_a_file_and_an_exit_code_of_its_own(tmp_path):
+    code, out, err = run_failing('print("ready", flush=True)', "raise KeyError('oh')", tmp_path)
     (file,) = tmp_path.glob("robot-dyn-id-fault-*.txt")
-    assert err.splitlines()[-1] == (
-        f"ticker: internal error (KeyError: 'oh'); the traceback is in {file}: please report it"
-    )
-    assert "Traceback" not in err
-    assert "in tick" in file.read_text()
+    assert (code, out) == (4, "")
+    assert err == f"ticker: internal error (KeyError: 'oh'); the traceback is in {file}: please report it\n"
+    assert "in begin" in file.read_text() and "command: " in file.read_text()
+
+
+def test_a_node_whose_way_to_rest_fails_is_brought_to_rest_all_the_same(tmp_path):
+    text = "self.stops += 1\n        if self.stops == 2: raise KeyError('oh')"
+    code, out, err = run_failing("self.stops += 1", text, tmp_path)
+    assert (code, out) == (4, "rest True\n"), err
+    assert "internal error: KeyError: 'oh'" in err
 
 
 BROKEN_FILES = {

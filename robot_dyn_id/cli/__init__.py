@@ -123,7 +123,8 @@ def _guarded(given: Sequence[str]) -> int:
     except RobotDynIdError as error:
         return _fail(error, given)
     except KeyboardInterrupt:
-        return _fail(InterruptedRun("interrupted, nothing was written"), given)
+        kept = "what was recorded stays" if _verb(given) == "demo" else "nothing was written"
+        return _fail(InterruptedRun(f"interrupted, {kept}"), given)
     except BrokenPipeError:
         raise
     except OSError as error:  # a full disk, a file that has vanished: not a fault of this package
@@ -143,13 +144,18 @@ def _run(given: Sequence[str]) -> int:
     empty = next((word for word in given if not word or (word.startswith("--") and word.endswith("="))), None)
     if empty is not None:
         raise _WrongWords(f"robot-dyn-id: {empty or 'an argument'} is empty; is a variable of the shell not set?")
-    verb = next((word for word in given if not word.startswith("-")), None)
-    parsed = _parser(verb if verb in VERBS else None).parse_args(given)
+    parsed = _parser(_verb(given)).parse_args(given)
     code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
     if parsed.json:
         print(json.dumps(_finite(answer), allow_nan=False))
     sys.stdout.flush()
     return int(code)
+
+
+def _verb(given: Sequence[str]) -> str | None:
+    """The verb of a command line; None if its first word is not one."""
+    word = next((word for word in given if not word.startswith("-")), None)
+    return word if word in VERBS else None
 
 
 def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn-id: ") -> int:
