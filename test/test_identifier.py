@@ -299,3 +299,10 @@ def test_wrong_parameters_are_refused_at_the_start(arguments, error, words, worl
     given = [word for argument in [f"folder:={tmp_path}", *arguments] for word in ("-p", argument)]
     with pytest.raises(error, match=words):
         world.add(Identifier, *given)
+
+
+def test_a_folder_that_holds_the_results_of_an_earlier_run_is_refused(world, tmp_path):
+    (tmp_path / "report.json").write_text("earlier")
+    with pytest.raises(UsageError, match=r"parameter folder: .* holds report\.json already; give another folder"):
+        world.add(Identifier, "-p", f"folder:={tmp_path}")
+    assert (tmp_path / "report.json").read_text() == "earlier"

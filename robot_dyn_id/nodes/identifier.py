@@ -60,7 +60,8 @@ class IdentifierSettings:
     config: str = ros_parameter("", "File with gains, joints, filter, terms, estimator, thresholds; empty: defaults")
     folder: str = ros_parameter(
         "",
-        "Folder for the stream and the results, without those of an earlier run; empty: runs/identifier-<date and time>",
+        "Folder for the stream and the results, without those of an earlier run; empty: "
+        "runs/identifier-<date and time>",
     )
     data: tuple[str, ...] = ros_parameter(
         (), "Recordings to identify from at once, instead of listening; it ends if they give no model"
