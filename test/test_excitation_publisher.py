@@ -38,7 +38,7 @@ QUICK = {
     "return_to_start": "false",
 }
 VELOCITY = RobotModel.from_urdf(ARM).limits.velocity
-MODES = pytest.mark.parametrize("mode", ["trajectory", "streaming"])
+HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
 
 
 def ros_arguments(parameters):
@@ -98,9 +98,9 @@ def ready(world, **options):
 # --- what it is there for ----------------------------------------------------------------------------------------
 
 
-@MODES
-def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, mode):
-    cell = ready(world, mode=mode, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
+@HORIZONS
+def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, horizon):
+    cell = ready(world, horizon=horizon, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
     begin = time.monotonic()
     world.until(lambda: time.monotonic() > begin + 0.5)
     assert cell.follower.received == []
@@ -116,9 +116,9 @@ def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, m
     assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
 
 
-@MODES
-def test_it_returns_to_where_it_stood(world, mode):
-    cell = ready(world, mode=mode, return_to_start="true").running()
+@HORIZONS
+def test_it_returns_to_where_it_stood(world, horizon):
+    cell = ready(world, horizon=horizon, return_to_start="true").running()
     world.until(lambda: cell.reason == "returning to where the robot stood")
     assert (cell.state, cell.told[-1].elapsed) == (Status.RUNNING, 2.0)
     assert np.abs(cell.follower.q - START).max() > 0.05
@@ -128,8 +128,8 @@ def test_it_returns_to_where_it_stood(world, mode):
     assert np.allclose(cell.follower.q, START, atol=1e-6)
 
 
-def test_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
-    cell = ready(world).running()
+def test_without_a_horizon_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
+    cell = ready(world, horizon=0.0).running()
     ((_, message),) = cell.follower.received
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
     times = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points]
@@ -141,19 +141,38 @@ def test_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
     assert not any(last.velocities) and not any(last.accelerations)
 
 
-def test_streaming_leaves_a_robot_at_rest_when_the_node_dies(world):
-    cell = ready(world, mode="streaming").running()
-    messages = len(cell.follower.received)
+def test_pieces_leave_a_robot_at_rest_when_the_node_dies(world):
+    cell = ready(world).running()
     vanish(world, cell.node)
-    world.until(cell.follower.at_rest, 0.1 + VELOCITY.max() / ACCELERATION + 0.5)
-    assert messages > 30
+    world.until(cell.follower.at_rest, 0.3 + VELOCITY.max() / ACCELERATION + 0.5)
     _, message = cell.follower.received[-1]
     assert message.header.stamp.sec > 0
     assert list(message.points[0].accelerations) and not list(message.points[-1].accelerations)
 
 
+def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
+    """At the times of the joint states, against the motion itself."""
+    cell = ready(world)
+    cell.running().until(Status.DONE)
+    world.until(cell.follower.at_rest)
+    assert 20 <= len(cell.follower.received) <= 40  # 2.5 s of motion, a piece every 0.1 s
+    command = cell.node._supervisor.command
+    steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
+    history = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history]
+    moved = [(t, q, dq) for t, q, dq in history if 0.05 < t < command.trajectory.duration]
+    t = np.array([t for t, _, _ in moved])
+    assert len(t) > 200
+    q, dq, _, _ = command.trajectory.evaluate(t)
+    # the time of a joint state is that of the test, some milliseconds later than the follower's own
+    late = np.abs(np.array([q for _, q, _ in moved]) - q.T) / (np.abs(dq.T) + 0.02)
+    assert np.median(late) < 1e-3
+    speed = np.array([dq for _, _, dq in moved])
+    jerky = np.abs(np.diff(speed, axis=0)).max() / np.diff(t).min()
+    assert np.abs(np.diff(speed, axis=0)).max() < ACCELERATION * np.diff(t).max() * 1.05 + 1e-3, jerky
+
+
 def test_sequential_sines_move_one_joint_after_the_other(world):
-    cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2)
+    cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2, horizon=0.0)
     cell.running(progress=0.0).until(Status.DONE)
     approach = len([None for status in cell.told if status.state == Status.APPROACHING])
     assert approach
@@ -178,7 +197,7 @@ def file(tmp_path):
 
 
 def test_a_trajectory_file_is_executed_slower_and_smaller_if_asked(world, file):
-    cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5)
+    cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5, horizon=0.0)
     cell.running().until(Status.DONE)
     assert cell.told[-1].duration == pytest.approx(4.0)
     motion = read_trajectory(file).excitation
@@ -238,7 +257,7 @@ def test_every_form_is_executed(world, form):
 
 
 def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
-    cell = Cell(world, follower=False, start="true", periods=1)
+    cell = Cell(world, follower=False, start="true", periods=1, horizon=0.0)
     cell.until(Status.WAITING)
     cell.follower = world.add(lambda **o: Follower(NAMES, START, **o))
     cell.until(Status.DONE)
@@ -249,7 +268,7 @@ def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
 
 def test_a_person_who_starts_takes_the_start_by_parameter_over(world):
     """Within the second that the node lets the robot settle; it would move once more behind the end otherwise."""
-    cell = Cell(world, start="true", runs=3, periods=1).until(Status.READY)
+    cell = Cell(world, start="true", runs=3, periods=1, horizon=0.0).until(Status.READY)
     assert cell.call("start").success
     cell.until(Status.DONE)
     world.wait(1.5)  # longer than the robot is let settle
@@ -267,9 +286,9 @@ def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
     assert cell.state == Status.READY
 
 
-@MODES
-def test_stop_brakes_and_a_new_start_begins_anew(world, mode):
-    cell = ready(world, mode=mode).running()
+@HORIZONS
+def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
+    cell = ready(world, horizon=horizon).running()
     assert cell.call("stop").success
     cell.until(Status.READY)
     assert cell.reason == "stopped as asked"
@@ -277,9 +296,9 @@ def test_stop_brakes_and_a_new_start_begins_anew(world, mode):
     cell.running(progress=0.0).until(Status.DONE)
 
 
-@MODES
-def test_a_pause_brakes_and_goes_on_from_where_it_was(world, mode):
-    cell = ready(world, mode=mode).running()
+@HORIZONS
+def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
+    cell = ready(world, horizon=horizon).running()
     assert not cell.call("start").success
     assert cell.call("pause", SetBool.Request(data=True)).success
     cell.until(Status.PAUSED)
@@ -355,22 +374,22 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(
-    ("fault", "mode"),
+    ("fault", "horizon"),
     [
-        ("silence", "trajectory"),
-        ("silence", "streaming"),
-        ("frozen stamps", "streaming"),
-        ("NaN", "trajectory"),
-        ("tracking error x 3", "trajectory"),
-        ("tracking error x 3", "streaming"),
-        ("velocity", "trajectory"),
-        ("effort", "streaming"),
-        ("a joint is missing", "trajectory"),
-        ("lengths", "streaming"),
+        ("silence", 0.3),
+        ("silence", 0.0),
+        ("frozen stamps", 0.0),
+        ("NaN", 0.3),
+        ("tracking error x 3", 0.3),
+        ("tracking error x 3", 0.0),
+        ("velocity", 0.3),
+        ("effort", 0.0),
+        ("a joint is missing", 0.3),
+        ("lengths", 0.0),
     ],
 )
-def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, mode, fault):
-    cell = ready(world, mode=mode, timeout=0.1 if fault in ("silence", "frozen stamps") else 0.5)
+def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, horizon, fault):
+    cell = ready(world, horizon=horizon, timeout=0.1 if fault in ("silence", "frozen stamps") else 0.5)
     inject, words = FAULTS[fault]
     cell.running()
     began, before = time.monotonic(), len(cell.follower.received)
@@ -456,9 +475,9 @@ class SimulatedClock(Node):
             self.topic.publish(self.message)
 
 
-@MODES
-def test_simulated_time_is_followed_and_its_halt_is_silence(world, mode):
-    cell = Cell(world, follower=False, mode=mode, use_sim_time="true")
+@HORIZONS
+def test_simulated_time_is_followed_and_its_halt_is_silence(world, horizon):
+    cell = Cell(world, follower=False, horizon=horizon, use_sim_time="true")
     cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), "-p", "use_sim_time:=true")
     world.until(lambda: "nobody publishes /clock" in cell.reason or "no joint states" in cell.reason)
     assert not cell.call("start").success
@@ -516,7 +535,13 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
             UsageError,
             "gives 8 points per period of the fastest wave in the motion, fewer than 10: make it at least",
         ),
-        ({"periods": 2000}, UsageError, "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower"),
+        (
+            {"periods": 2000, "horizon": 0.0},
+            UsageError,
+            "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower",
+        ),
+        ({"horizon": 0.01}, UsageError, "parameter horizon is 0.01 s: make it 0 or at least 0.05 s"),
+        ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, off"),
         ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
         ({"effort_limit": "[1.0, 2.0]"}, UsageError, "effort_limit has 2 values, expected 1 or one for each of joint1"),
         ({"effort_limit": "[0.0]"}, UsageError, "effort_limit must be at least 0.001"),
