@@ -541,7 +541,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
             "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower",
         ),
         ({"horizon": 0.01}, UsageError, "parameter horizon is 0.01 s: make it 0 or at least 0.05 s"),
-        ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, off"),
+        ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, ignore"),
         ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
         ({"effort_limit": "[1.0, 2.0]"}, UsageError, "effort_limit has 2 values, expected 1 or one for each of joint1"),
         ({"effort_limit": "[0.0]"}, UsageError, "effort_limit must be at least 0.001"),

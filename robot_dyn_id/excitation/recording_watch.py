@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 
-AUTO, REQUIRED, OFF = "auto", "required", "off"
+AUTO, REQUIRED, IGNORE = "auto", "required", "ignore"
 """Whether a motion needs its recording: if a recorder is in the graph when it starts, always, or never."""
 
 TIMEOUT = 1.5
@@ -76,7 +76,7 @@ class RecordingWatch:
         """Begin without reports.
 
         Args:
-            policy: `AUTO`, `REQUIRED` or `OFF`.
+            policy: `AUTO`, `REQUIRED` or `IGNORE`.
             topic: full name of the joint states that must be recorded.
         """
         self._policy, self._topic = policy, topic
@@ -132,17 +132,17 @@ class RecordingWatch:
         Args:
             steady: the time by the steady clock [s].
         """
-        if self._policy == OFF:
+        if self._policy == IGNORE:
             return ""
         if not self._recorders:
             if self._policy == AUTO:
                 return ""
-            return "nothing is recorded: start a recorder, or set the parameter recording to off"
+            return "nothing is recorded: start a recorder, or set the parameter recording to ignore"
         return next(filter(None, (self._fault(name, steady) for name in sorted(self._recorders))), "")
 
     def begin(self) -> None:
         """Watch from now on the recorders that there are: a motion starts."""
-        self._watched = () if self._policy == OFF else tuple(sorted(self._recorders))
+        self._watched = () if self._policy == IGNORE else tuple(sorted(self._recorders))
         for name in self._watched:
             recorder = self._recorders[name]
             recorder.base_count, recorder.base_lost, recorder.restarted = recorder.count, recorder.lost, False
@@ -153,7 +153,7 @@ class RecordingWatch:
 
     def blind(self) -> str:
         """Note that nothing is watched in the motion that `begin` announced; empty if something is."""
-        return "" if self._watched or self._policy == OFF else "recording, as there is no recorder"
+        return "" if self._watched or self._policy == IGNORE else "recording, as there is no recorder"
 
     def fault(self, steady: float) -> str:
         """Reason to end the motion that `begin` announced; empty if it is recorded.
@@ -179,7 +179,7 @@ class RecordingWatch:
         report = recorder.report
         assert report is not None
         if report.state == RecordingState.IDLE and not report.reason:
-            return f"{name} is not recording: call its start service, or set the parameter recording to off"
+            return f"{name} is not recording: call its start service, or set the parameter recording to ignore"
         if report.state != RecordingState.RECORDING:
             return f"{name} is not recording: {report.state.name.lower()}" + (
                 f", {report.reason}" if report.reason else ""

@@ -11,7 +11,7 @@ from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.feedback import REST_SPEED
 from robot_dyn_id.excitation.guard import Thresholds
-from robot_dyn_id.excitation.recording_watch import AUTO, OFF, REQUIRED
+from robot_dyn_id.excitation.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.trajectory import Excitation, Scaled
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
@@ -107,8 +107,8 @@ class ExcitationSettings:
     recording: str = ros_parameter(
         AUTO,
         "Brake, and do not start, unless the joint states are recorded by every recorder and identifier in the graph; "
-        "auto: there may be none; required: there must be one; off: not watched",
-        choices=(AUTO, REQUIRED, OFF),
+        "auto: there may be none; required: there must be one; ignore: not watched",
+        choices=(AUTO, REQUIRED, IGNORE),
     )
     return_to_start: bool = ros_parameter(True, "Go back to where the robot stood, once the excitation is over")
     start: bool = ros_parameter(False, "Start by itself when all is ready; otherwise ~/start is waited for")
