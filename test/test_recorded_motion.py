@@ -160,7 +160,7 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     notes = world.heard(RecordingStatus, "recording_status", LATCHED)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
     told = world.heard(Status, "excitation_status", LATCHED)
-    parameters = QUICK | LONG | {"urdf": str(ARM), "amplitude_share": 0.8, "period": 3.0}
+    parameters = QUICK | LONG | {"urdf": str(ARM), "amplitude_share": 0.8, "period": 3.0, "horizon": 0.3}
     if phase == Status.APPROACHING:
         parameters["posture"] = "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"
     process = subprocess.Popen(
