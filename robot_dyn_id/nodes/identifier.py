@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 
 from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.excitation.recording_watch import HEARTBEAT
+from robot_dyn_id.excitation.recording_watch import HEARTBEAT, RecordingState
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.changes import Changes
@@ -171,7 +171,10 @@ class Identifier(RobotNode):
         elif not self._received:
             state, reason = RecordingStatus.IDLE, "no joint states yet"
         now = time.monotonic()
-        if not self._stream_changes.due(now, f"state {state}: {reason}") and now - self._stream_told < HEARTBEAT:
+        if (
+            not self._stream_changes.due(now, f"{RecordingState(state).name}: {reason}")
+            and now - self._stream_told < HEARTBEAT
+        ):
             return
         self._stream_told = now
         status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=state, reason=reason)

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.excitation.recording_watch import HEARTBEAT, MotionWatch
+from robot_dyn_id.excitation.recording_watch import HEARTBEAT, MotionWatch, RecordingState
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.contract import (
@@ -199,7 +199,10 @@ class Recorder(RobotNode):
     def _tell(self) -> None:
         """Publish the status if it changed, or after a while."""
         now = time.monotonic()
-        if not self._changes.due(now, f"state {self._state}: {self._reason}") and now - self._told < HEARTBEAT:
+        if (
+            not self._changes.due(now, f"{RecordingState(self._state).name}: {self._reason}")
+            and now - self._told < HEARTBEAT
+        ):
             return
         self._told = now
         status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=self._state, reason=self._reason)
