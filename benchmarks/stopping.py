@@ -2,10 +2,10 @@
 
 The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C or SIGKILL end. Half of the
 runs send the motion in pieces, half send it whole. For every run: the time from the fault to the arrival of the
-braking motion at the controller, the time from there to the rest in which that motion ends, beyond the v / a of the slowest joint, v
-being what the joints do at that arrival, and whether the status gives the right reason. A run that is stopped before
-its fault, because the machine was held up, is repeated, and counted. `stopping.py 10` does 10 runs of each,
-`stopping.py 10 NaN Ctrl-C` of these.
+braking motion at the controller, the time from there to the rest in which that motion ends, beyond the v / a of the
+slowest joint, v being what the joints do at that arrival, and whether the status gives the right reason. A run that is
+stopped before its fault, because the machine was held up, is repeated, and counted. `stopping.py 10` does 10 runs
+of each, `stopping.py 10 NaN Ctrl-C` of these.
 
 A node that is killed cannot command anything: its runs send pieces, and what is measured is the time to rest beyond
 the horizon and v / a, v being the speed at which the braking begins, and the way of the joint that goes farthest.
@@ -318,7 +318,7 @@ def goals_of_death(world, runs: int, rng) -> list[Goal]:
         cell = Interrupted(world, HORIZON, f"killed_{run}")
         cell.run_until(rng.uniform(0.0, 1.5))
         figures.append(cell.killed())
-        world.remove(cell.follower)
+        world.executor.remove_node(cell.follower)
     rest, excess, way = np.array(figures).T
     tell(
         f"{KILLED:<20} met by {np.count_nonzero(excess <= EXCESS)} of {runs} runs; at rest after "
