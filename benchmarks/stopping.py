@@ -1,11 +1,14 @@
 """How fast the excitation publisher stops a robot: faults at random moments, over real DDS, 100 runs of each.
 
-The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C ends. Half of the runs
-command whole trajectories, half stream. For every run: the time from the fault to the arrival of the braking motion
-at the controller, the time from there to the rest in which that motion ends, beyond the v / a of the slowest joint, v
-being what the joints do at that arrival, and whether the status gives the right reason. A run that is stopped before
-its fault, because the machine was held up, is repeated, and counted. `stopping.py 10` does 10 runs of each,
-`stopping.py 10 NaN Ctrl-C` of these.
+The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C or SIGKILL end. Half of the
+runs send the motion in pieces, half send it whole. For every run: the time from the fault to the arrival of the
+braking motion at the controller, the time from there to the rest in which that motion ends, beyond the v / a of the
+slowest joint, v being what the joints do at that arrival, and whether the status gives the right reason. A run that is
+stopped before its fault, because the machine was held up, is repeated, and counted. `stopping.py 10` does 10 runs
+of each, `stopping.py 10 NaN Ctrl-C` of these.
+
+A node that is killed cannot command anything: its runs send pieces, and what is measured is the time to rest beyond
+the horizon and v / a, v being the speed at which the braking begins, and the way of the joint that goes farthest.
 
 Every fault has a line of its own on standard error: the worst values, and how many runs kept all of what is asked.
 """
@@ -34,7 +37,10 @@ DELAY = 0.2
 EXCESS = 0.02
 """How much longer than v / a it may take to rest [s]: two points of the trajectory."""
 
-MODES = ("trajectory", "streaming")
+HORIZON = 0.3
+"""How far pieces of the motion reach [s]."""
+
+HORIZONS = (HORIZON, 0.0)
 
 
 def disturbed(change: Callable) -> Callable:
@@ -93,7 +99,7 @@ FAULTS = {
 class Cell:
     """A follower, the node and what it tells."""
 
-    def __init__(self, world, mode: str, namespace: str = "") -> None:
+    def __init__(self, world, horizon: float, namespace: str = "") -> None:
         from follower import Follower
         from robot_dyn_id.msg import ExcitationStatus
 
@@ -101,14 +107,18 @@ class Cell:
 
         parameters = {
             "urdf": ROOT / "urdf" / "arm7.urdf",
-            "mode": mode,
+            "horizon": horizon,
             "period": 2.0,
             "periods": 2,
             "acceleration": f"[{ACCELERATION}]",
             "posture": "[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]",
         }
         names = [f"joint{i}" for i in range(1, 8)]
-        self.world, self.state, self.namespace = world, ExcitationStatus, namespace or mode
+        self.world, self.state, self.namespace = (
+            world,
+            ExcitationStatus,
+            namespace or ("pieces" if horizon else "whole"),
+        )
         self.follower = world.add(lambda **options: Follower(names, np.zeros(7), **options), namespace=self.namespace)
         self.arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
         self.told: list[tuple[float, int, float, str]] = []
@@ -211,6 +221,19 @@ class Interrupted(Cell):
     def over(self) -> bool:
         return self.process.poll() is not None
 
+    def killed(self) -> tuple[float, float, float]:
+        """Seconds from SIGKILL to rest, the same beyond horizon and v / a, and the longest way of a joint [rad]."""
+        self.process.kill()
+        self.process.wait()
+        began = time.monotonic()
+        self.world.until(self.follower.at_rest, 20.0)
+        after = [(t, q, dq) for t, q, dq in self.follower.history if t >= began]
+        rest = max((t for t, _, dq in after if dq.any()), default=began) - began
+        (_, message), end = self.follower.received[-1], self.follower.ends[-1]
+        braking = next(k for k, point in enumerate(message.points) if not point.accelerations) - 1
+        speed = np.abs(message.points[braking].velocities).max() if end else 0.0
+        return rest, rest - HORIZON - speed / ACCELERATION, float(np.abs(after[-1][1] - after[0][1]).max())
+
 
 def tell(line: str, begun: float) -> None:
     """One line for each fault as soon as it is known, with the time that its runs took."""
@@ -241,7 +264,7 @@ def goals_of(name: str, cells: list[Cell], fault: Callable, words: str, runs: in
     ]
 
 
-LOST, CTRL_C = "controller killed", "Ctrl-C"
+LOST, CTRL_C, KILLED = "controller killed", "Ctrl-C", "node killed"
 
 
 def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
@@ -251,16 +274,18 @@ def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
     from ros_world import World
 
     world, rng = World(), np.random.default_rng(1)
-    cells = [Cell(world, mode) for mode in MODES]
+    cells = [Cell(world, horizon) for horizon in HORIZONS]
     goals = []
     for name, (fault, words) in FAULTS.items():
         if not chosen or name in chosen:
             goals += goals_of(name, cells, fault, words, runs, rng)
     if not chosen or LOST in chosen:
         goals += goals_of_loss(cells, runs, rng)
-    ended = [Interrupted(world, mode, f"ended_{mode}") for mode in MODES]
+    ended = [Interrupted(world, horizon, f"ended_{number}") for number, horizon in enumerate(HORIZONS)]
     if not chosen or CTRL_C in chosen:
         goals += goals_of(CTRL_C, ended, interrupted, "the node is ending", runs, rng)
+    if not chosen or KILLED in chosen:
+        goals += goals_of_death(world, runs, rng)
     print(
         f"{runs} runs of each; {sum(cell.early for cell in cells + ended)} more were stopped before their fault",
         file=sys.stderr,
@@ -283,6 +308,25 @@ def goals_of_loss(cells: list[Cell], runs: int, rng) -> list[Goal]:
         at_most(f"{LOST}: told, largest [s]", delay.max(), DELAY, median=float(np.median(delay))),
         at_least(f"{LOST}: reason published, share of the runs", named.mean(), 1.0),
     ]
+
+
+def goals_of_death(world, runs: int, rng) -> list[Goal]:
+    """The figures of a node that is killed; the last piece that it sent brings the robot to rest."""
+    figures, begun = [], time.monotonic()
+    for run in range(runs):
+        # the graph holds a killed node for a while, in which another one is refused
+        cell = Interrupted(world, HORIZON, f"killed_{run}")
+        cell.run_until(rng.uniform(0.0, 1.5))
+        figures.append(cell.killed())
+        world.executor.remove_node(cell.follower)
+    rest, excess, way = np.array(figures).T
+    tell(
+        f"{KILLED:<20} met by {np.count_nonzero(excess <= EXCESS)} of {runs} runs; at rest after "
+        f"{np.median(rest):.2f} s (median), {rest.max():.2f} s (largest), within {way.max():.2f} rad",
+        begun,
+    )
+    details = {"largest [s]": float(rest.max()), "largest way [rad]": float(way.max())}
+    return [at_most(f"{KILLED}: at rest after horizon and v / a, largest [s]", excess.max(), EXCESS, **details)]
 
 
 if __name__ == "__main__":

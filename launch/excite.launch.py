@@ -9,11 +9,12 @@ def generate_launch_description():
     return LaunchDescription(
         [
             *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "controller", "start"),
+            *arguments(recording="required"),
             *arguments("trajectory", "speed_scale", "amplitude_scale", "dry_run"),
             needs_configuration(),
             node(
                 "excitation_publisher",
-                ["urdf", "start", "trajectory", "speed_scale", "amplitude_scale", "dry_run"],
+                ["urdf", "start", "recording", "trajectory", "speed_scale", "amplitude_scale", "dry_run"],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),

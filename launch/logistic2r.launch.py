@@ -10,12 +10,12 @@ def generate_launch_description():
     return LaunchDescription(
         [
             # the simulator's own clock: it can wait for the controller, as no clock of a computer does
-            *arguments("config", "namespace", "folder", start="true", use_sim_time="true"),
+            *arguments("config", "namespace", "folder", start="true", use_sim_time="true", recording="required"),
             *arguments(robot="logistic2r", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]),
             *arguments(settings=shared("config", "identification", "logistic2r.yaml"), law="computed_torque"),
             node("simulator", ["urdf"], clock="{use_sim_time}", control="effort", brakes=True),
             node("controller", ["law"]),
-            node("excitation_publisher", ["start"], command_topic="controller/joint_trajectory"),
+            node("excitation_publisher", ["start", "recording"], command_topic="controller/joint_trajectory"),
             node("identifier", ["folder"], config="{settings}"),
             node("monitor"),
         ]

@@ -9,6 +9,7 @@ from robot_dyn_id.launching import TRAJECTORY, arguments, node, shared
 def generate_launch_description():
     return LaunchDescription(
         [
+            *arguments(recording="required"),
             *arguments("config", "namespace", "use_sim_time", "bag", "folder", "controller", "trajectory"),
             *arguments(settings=shared("config", "identification", "consistent.yaml")),
             *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
@@ -18,7 +19,11 @@ def generate_launch_description():
                 clock="{use_sim_time}",
                 remappings=[(TRAJECTORY, "{controller}/joint_trajectory")],
             ),
-            node("excitation_publisher", ["start", "trajectory"], command_topic="{controller}/joint_trajectory"),
+            node(
+                "excitation_publisher",
+                ["start", "recording", "trajectory"],
+                command_topic="{controller}/joint_trajectory",
+            ),
             node("recorder", folder="{bag}"),
             node("identifier", ["folder"], config="{settings}"),
             node("monitor"),

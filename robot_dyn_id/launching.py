@@ -32,6 +32,11 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "topics": ("", yaml.safe_load, "topics to record: \"['joint_states', 'other']\"; empty: joint_states"),
     "controller": ("joint_trajectory_controller", str, "trajectory controller that moves the robot"),
     "start": ("false", yaml.safe_load, "true: move at once; otherwise call excitation_publisher/start"),
+    "recording": (
+        "",
+        str,
+        "required: no motion without its recording; auto: if there is a recorder; ignore: not watched",
+    ),
     "data": ("", yaml.safe_load, "recordings to identify from: \"['a', 'b']\""),
     "validation": ("", yaml.safe_load, "recordings to validate on: \"['a']\"; empty: a part of the data is held out"),
     "settings": ("", str, "configuration file of the identification (gains, terms, filter); empty: defaults"),

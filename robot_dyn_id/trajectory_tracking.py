@@ -232,6 +232,9 @@ class TrajectoryTracker:
         new = TrajectoryTracker(knots[-1][0])
         new._replace(times, knots)
         gap = here.q - new.setpoint(now).q
+        since = now - self._begun
+        # what is being made up for goes on as it moves now: trajectories that come in a row must not halt it each time
+        moving = evaluate(self._gap, since) if since < BLENDING else None
         distance = np.abs(gap)
         if distance.max() > JUMP:
             joint = int(np.argmax(distance))
@@ -242,7 +245,8 @@ class TrajectoryTracker:
         self._replace(times, knots)
         if distance.any():
             still = np.zeros_like(gap)
-            self._begun, self._gap = now, polynomial(BLENDING, [gap, still, still], [still] * 3)
+            begin = [gap, still, still] if moving is None else [gap, moving.dq, moving.ddq]
+            self._begun, self._gap = now, polynomial(BLENDING, begin, [still] * 3)
 
     def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
         self._times, self._knots, self._segment, self._end = times, knots, -1, knots[-1][0]

@@ -16,13 +16,13 @@ ACTION = "/joint_trajectory_controller/follow_joint_trajectory"
 
 
 @pytest.fixture
-def cell(world):
+def cell(world, request):
     """A node in mode action that is ready, and the robot behind the action."""
     if ABSENT:
         pytest.skip("control_msgs is not installed: there is no action FollowJointTrajectory")
     from action_follower import ActionFollower
 
-    cell = Cell(world, follower=False, mode="action")
+    cell = Cell(world, follower=False, mode="action", horizon=getattr(request, "param", 0.0))
     cell.until(Status.WAITING)
     assert not cell.call("start").success
     assert cell.call("start").message == f"no controller: nobody serves the action {ACTION}"
@@ -59,6 +59,25 @@ def test_an_excitation_is_one_goal_that_succeeds(cell):
     assert (cell.state, cell.reason, len(cell.follower.received)) == (Status.DONE, "", 1)
     assert np.all(np.ptp([q for _, q, _ in cell.follower.history], axis=0) > 0.05)
     assert cell.world.probe.count_publishers("joint_trajectory_controller/joint_trajectory") == 0
+
+
+@pytest.mark.parametrize("cell", [0.3], indirect=True)
+def test_an_excitation_in_pieces_is_many_goals_of_which_each_replaces_the_one_before(cell):
+    cell.running().until(Status.DONE)
+    cell.world.until(lambda: cell.follower.goal is None)
+    stays(cell)
+    assert (cell.state, cell.reason, cell.follower.cancelled) == (Status.DONE, "", 0)
+    assert len(cell.follower.received) > 15
+
+
+@pytest.mark.parametrize("cell", [0.3], indirect=True)
+def test_a_controller_that_gives_up_a_piece_gets_no_other(cell):
+    cell.running()
+    cell.follower.accepts = lambda trajectory: False
+    cell.until(Status.FAULT, 2.0)
+    assert cell.reason.startswith(f"{ACTION} rejected the motion")
+    cell.world.until(cell.follower.at_rest, 2.0)
+    stays(cell)
 
 
 def test_a_stop_is_a_goal_that_brakes_and_a_pause_goes_on(cell):

@@ -40,6 +40,7 @@ pytestmark = pytest.mark.real_time
 
 IDLE, RECORDING = RecordingStatus.IDLE, RecordingStatus.RECORDING
 FINISHED, FAILED = RecordingStatus.FINISHED, RecordingStatus.FAILED
+PAUSED = RecordingStatus.PAUSED
 
 
 class Line:
@@ -292,7 +293,7 @@ def test_a_pause_leaves_a_gap_and_no_trace_in_the_statistics(world, line):
     source = line.source(rate=500.0)
     world.until(lambda: len(source.published) > 500)
     assert line.call("pause", True).message == "paused"
-    line.until(RECORDING, reason="paused")
+    line.until(PAUSED, reason="")
     before = len(source.published)
     world.until(lambda: len(source.published) > before + 500)
     assert line.call("pause", False).message == "recording"

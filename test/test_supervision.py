@@ -8,6 +8,7 @@ import pytest
 from simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.clocks import ClockAgreement
 from robot_dyn_id.excitation.feedback import REST_SPEED, Feedback, Moment
 from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
@@ -560,3 +561,68 @@ def test_three_joint_states_are_needed_however_much_time_they_take():
         assert feedback.exceeded() == ""
     feedback.receive(Moment(1.2, 1.2), 1.2, NAMES, [0.0] * 3, [100.0] * 3)
     assert feedback.exceeded()
+
+
+# --- a motion in pieces ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("event", ["tick", "receive", "stop", "pause"])
+def test_when_the_pieces_are_used_up_the_braking_that_has_begun_is_commanded(event):
+    """Whatever is called first after the process was held up, no other position is commanded than the robot's."""
+    cell = Cell().brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    reach = cell.t + 0.3
+    supervisor.extend(reach)
+    cell.step(20)
+    assert supervisor.phase == Phase.RUNNING
+    q, dq = supervisor.command.state(reach)
+    cell.t += 0.25
+    cell.steady += 0.25
+    if event == "tick":
+        supervisor.tick(cell.now, "")
+    elif event == "receive":
+        supervisor.receive(cell.now, cell.t, NAMES, cell.q.tolist())
+    else:
+        getattr(supervisor, event)(cell.now)
+    assert supervisor.phase == Phase.FAULT
+    assert "held up: the next piece of the motion was due 0.15 s ago" in supervisor.reason
+    motion = supervisor.command.trajectory
+    assert isinstance(motion, Braking)
+    assert supervisor.command.begin.motion == reach
+    assert np.array_equal(motion.position, q) and np.array_equal(motion.velocity, dq)
+    cell.step(300)
+    assert supervisor.command.over(cell.t)
+    assert cell.start() == ""
+
+
+def test_a_clock_that_goes_back_brakes_from_where_the_robot_is():
+    cell = Cell().brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    q, dq = supervisor.command.state(cell.t)
+    cell.t -= 30.0
+    supervisor.tick(cell.now, "")
+    assert supervisor.phase == Phase.FAULT
+    assert supervisor.reason == "the clock of the motion went back by 30 s"
+    now, speed = supervisor.command.state(cell.t)
+    assert np.allclose(now, q, atol=1e-9) and np.allclose(speed, dq, atol=1e-9)
+
+
+def test_positions_that_no_joint_can_have_are_broken_joint_states():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    for value in (1e308, -1e300, math.inf, math.nan):
+        feedback.receive(Moment(1.0, 1.0), 0.0, NAMES, [0.0, value, 0.0], [1e308] * 3, [-1e308] * 3)
+        assert feedback.broken == f"joint elbow: its measured position is {value:g}"
+
+
+def test_clocks_that_disagree_are_found_and_one_late_message_is_not():
+    clocks = ClockAgreement(0.1)
+    assert clocks.problem(0.0) == ""
+    for k in range(100):
+        clocks.receive(0.01 * k, 3.0 if k == 50 else 0.02)
+        assert clocks.problem(0.01 * k) == ""
+    for age, words in ((5.0, "5 s behind"), (-5.0, "5 s ahead of")):
+        for k in range(60):
+            clocks.receive(1.0 + 0.01 * k, age)
+        assert f"joint states are {words} this node's clock: synchronize" in clocks.problem(1.6)
+        clocks.receive(1.7, 0.0)
+        assert clocks.problem(1.7) == ""

@@ -171,3 +171,23 @@ def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
             NAMES, np.array([-9.0, -9]), np.array([0.0, 9])
         )
     assert np.array_equal(tracker.setpoint(1.0).q, before.q)
+
+
+def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
+    """A piece every 0.1 s, which reaches 0.3 s ahead; the setpoint begins 0.02 beside the motion and joins it."""
+    tracker = TrajectoryTracker(sine(0.0)[0] + 0.02)
+    step, setpoints = 1e-3, []
+    for k in range(2000):
+        now = k * step
+        if k % 100 == 0:
+            t = now - 0.003 + np.arange(0.0, 0.31, 0.01)  # on its way for 3 ms
+            rows = [list(x) for x in sine(t)]
+            tracker.follow(Waypoints.of(NAMES, NAMES, list(t - t[0]), *rows), t[0], now)
+        setpoints.append(tracker.setpoint(now))
+    q, dq = (np.array([getattr(setpoint, name) for setpoint in setpoints]) for name in ("q", "dq"))
+    times = np.arange(2000) * step
+    apart = np.abs(q - sine(times)[0]).max(axis=1)
+    assert apart[0] == pytest.approx(0.02, abs=1e-6)
+    assert np.all(apart[1000:] < 2e-4)
+    # the motion starts with its full speed; after that nothing steps: 3 rad/s^2 of its own, and of the joining as much
+    assert np.abs(np.diff(dq[1:], axis=0)).max() < 6.0 * step

@@ -15,6 +15,9 @@ from robot_dyn_id.excitation.limits import MotionLimits
 REST_SPEED = 0.05
 """A robot that measures less than this stands [rad/s or m/s]."""
 
+FARTHEST = 1e6
+"""No joint is farther from its zero than this, whatever a message says [rad or m]."""
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -95,8 +98,8 @@ class Feedback:
             return
         position = self._ours(positions)
         self.broken = ""
-        for j in np.flatnonzero(~np.isfinite(position)):
-            self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]}"
+        for j in np.flatnonzero(~(np.abs(position) <= FARTHEST)):
+            self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
         self.position, self.at = position, now
         self.velocity = self._ours(velocities)

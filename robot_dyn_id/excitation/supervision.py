@@ -27,6 +27,9 @@ OVERSLEPT = 0.05
 LISTENING = 0.03
 """After that it listens so long before it judges [s]."""
 
+SET_BACK = 0.05
+"""Least step backwards of the motion's clock that is a fault [s]."""
+
 MEMORY = 1.0
 """For so long it is named as a likely cause of what happens then [s]."""
 
@@ -57,6 +60,9 @@ class Supervisor:
 
     Feed it joint states and the clock; send `command` whenever it is another one than before.
 
+    Where the motion is sent in pieces, `extend` takes how far they reach. A robot that has used them up brakes along
+    the last one; the supervisor then commands exactly this braking, and its phase is FAULT.
+
     Attributes:
         phase: what it is doing.
         reason: why it waits, stopped or failed, or that it returns; empty otherwise.
@@ -85,6 +91,8 @@ class Supervisor:
         self._after = Phase.READY  # what follows braking
         self._ticked = self._woke = self._held_up_at = -math.inf
         self._held_up = 0.0  # how long, then
+        self._latest = -math.inf  # time of the motion at the latest look
+        self._reach = math.inf  # time of the motion up to which the robot has the command
 
     # --- what happens --------------------------------------------------------------------------------------------
 
@@ -99,6 +107,7 @@ class Supervisor:
     ) -> None:
         """Take joint states, see `Feedback.receive`; what is wrong with them is a fault at once."""
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
+        self._check_reach(now)
         if self.phase in MOVING:
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
 
@@ -109,6 +118,7 @@ class Supervisor:
             now: the time.
             obstacle: why the robot cannot be commanded, such as no controller; empty if it can.
         """
+        self._check_reach(now)
         self._progress(now)
         if math.isfinite(self._ticked) and now.steady - self._ticked > OVERSLEPT:
             self._held_up_at, self._held_up = now.steady, now.steady - self._ticked
@@ -125,6 +135,47 @@ class Supervisor:
                 self.phase, self.reason = Phase.READY, ""
         elif self.phase in MOVING:
             self._watch(now, problem or self.feedback.outside() or self._lost_track(now.steady))
+
+    def extend(self, reach: float) -> None:
+        """Take how far the robot has the command; afterwards it brakes on its own.
+
+        Args:
+            reach: time by the motion's clock [s]; infinite where it has all of it.
+        """
+        self._reach = reach
+
+    def _check_reach(self, now: Moment) -> None:
+        """Command the braking that has begun where the pieces sent so far ended."""
+        if self.phase not in UNDER_WAY:
+            return
+        late, latest = now.motion - self._reach, self._latest
+        self._latest = now.motion
+        if late > 0.0:
+            self._watch(
+                Moment(now.steady - late, self._reach),
+                f"this node or its clock was held up: the next piece of the motion was due {late:.2g} s ago, and the "
+                "robot has braked on its own",
+            )
+        elif now.motion < latest - SET_BACK:
+            assert self.command is not None
+            begin = replace(now, motion=now.motion - self.command.time(latest))
+            self.command = replace(self.command, begin=begin)  # the robot goes on from where it is
+            self._watch(now, f"the clock of the motion went back by {latest - now.motion:.3g} s")
+
+    def fail(self, now: Moment, why: str) -> None:
+        """Brake, if anything moves, for a reason other than the robot; a new start may be tried.
+
+        Args:
+            now: the time.
+            why: the reason that is reported.
+        """
+        self._check_reach(now)
+        self._watch(now, why)
+
+    @property
+    def exciting(self) -> bool:
+        """Whether the robot approaches or follows the excitation, which is what a recording is for."""
+        return self.phase in UNDER_WAY and self.command is not None and isinstance(self.command.trajectory, Entered)
 
     def _progress(self, now: Moment) -> None:
         """Go on to what the clock demands."""
@@ -185,12 +236,12 @@ class Supervisor:
         It is a fault without braking, which would be a motion anew, also when the motion was over. One that the
         controller refuses in the middle of a fault is told beside that.
         """
-        self._since, self.command = self.elapsed(now), None
+        self._since, self.command, self._reach = self.elapsed(now), None, math.inf
         self.phase, self.reason = Phase.FAULT, f"{self.reason}; {why}" if self.phase == Phase.FAULT else why
 
     def _brake(self, now: Moment) -> None:
         assert self.command is not None
-        self._since = self.elapsed(now)
+        self._since, self._reach = self.elapsed(now), math.inf
         self.command = Command(Braking(*self.command.state(now.motion), self._limits.acceleration), now)
 
     # --- what is asked; the answer is empty, or why not ----------------------------------------------------------
@@ -207,6 +258,7 @@ class Supervisor:
 
     def pause(self, now: Moment) -> str:
         """Brake, to go on later."""
+        self._check_reach(now)
         if self.phase in UNDER_WAY:
             self._brake(now)
             self.phase, self._after, self.reason = Phase.STOPPING, Phase.PAUSED, "paused as asked"
@@ -215,6 +267,7 @@ class Supervisor:
 
     def stop(self, now: Moment, why: str = STOPPED) -> str:
         """Brake, if anything moves; a pause ends too. It is never refused; `why` is the reason that is told."""
+        self._check_reach(now)
         if self.phase in UNDER_WAY:
             self._brake(now)
             self.phase = Phase.STOPPING
@@ -242,7 +295,7 @@ class Supervisor:
             return str(error)
         if self.phase != Phase.PAUSED:
             self._home = feedback.position
-        self.command, self._since = Command(motion, now), since
+        self.command, self._since, self._latest = Command(motion, now), since, now.motion
         self.phase, self.reason = Phase.APPROACHING, ""
         return ""
 

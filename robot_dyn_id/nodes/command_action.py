@@ -47,6 +47,8 @@ class CommandAction:
                 "workspace that has it, or set mode to trajectory"
             ) from None
         self._type: Any = FollowJointTrajectory
+        self._guarded = node.guarded
+        self._pieces = node.settings.horizon > 0.0
         self._name = node.resolve_service_name(node.settings.command_action)
         self._client = ActionClient(node, FollowJointTrajectory, node.settings.command_action)
         self._number = 0  # of the latest goal
@@ -64,7 +66,7 @@ class CommandAction:
         self._rejected, self._failure = False, ""
         number = self._number
         future = self._client.send_goal_async(self._type.Goal(trajectory=message))
-        future.add_done_callback(lambda done: self._answered(number, done.result()))
+        future.add_done_callback(self._guarded(lambda done: self._answered(number, done.result())))
 
     def failure(self) -> str:
         """See `Outlet`."""
@@ -75,19 +77,23 @@ class CommandAction:
         """A goal is accepted or rejected; the action has no words for the reason."""
         if goal.accepted:
             self._goal = goal
-            goal.get_result_async().add_done_callback(lambda done: self._ended(number, done.result()))
+            goal.get_result_async().add_done_callback(self._guarded(lambda done: self._ended(number, done.result())))
         elif number == self._number:
             self._rejected = True
             self._failure = f"{self._name} rejected the motion; the controller's log tells why"
-        if self._rejected and self._goal is not None:
-            self._goal.cancel_goal_async()  # what is under way must not go on where even braking is refused
+        if self._rejected and self._goal is not None and not self._pieces:
+            # what is under way must not go on where even braking is refused; a piece comes to rest on its own
+            self._goal.cancel_goal_async()
 
     def _ended(self, number: int, answer: Any) -> None:
-        """A goal is over; those that were replaced, or are cancelled here, do not matter any more."""
-        if number != self._number:
+        """A goal is over; those that were replaced, or are cancelled here, do not matter any more.
+
+        A piece that was given up while the next one was on its way was not replaced.
+        """
+        result = answer.result
+        if number != self._number and result.error_code != self._type.Result.PATH_TOLERANCE_VIOLATED:
             return
         self._goal = None
-        result = answer.result
         if answer.status == GoalStatus.STATUS_SUCCEEDED and result.error_code == self._type.Result.SUCCESSFUL:
             return
         names = {getattr(self._type.Result, name): name for name in ERRORS}

@@ -1,7 +1,8 @@
-"""What a `Supervisor` commands, as messages for a trajectory controller: whole, or streamed."""
+"""Commands of a `Supervisor` as messages for a trajectory controller: in pieces that end at rest, or whole."""
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from trajectory_msgs.msg import JointTrajectory
@@ -10,15 +11,16 @@ from robot_dyn_id.excitation.command import Command
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.sampling import look_ahead, sample
 from robot_dyn_id.excitation.supervision import UNDER_WAY, Supervisor
+from robot_dyn_id.excitation.transfer import Braking
 from robot_dyn_id.nodes.command_action import CommandAction
 from robot_dyn_id.nodes.command_topic import CommandTopic
 from robot_dyn_id.nodes.contract import RobotNode
-from robot_dyn_id.nodes.excitation_settings import ACTION, STREAMING
+from robot_dyn_id.nodes.excitation_settings import ACTION
 from robot_dyn_id.nodes.motion_clock import MotionClock
 from robot_dyn_id.nodes.trajectory_messages import TrajectoryMessage
 
-AHEAD = 0.1
-"""How much of the motion a message of streaming holds before it brakes [s]."""
+RENEWAL = 1.0 / 3.0
+"""Share of the horizon after which the next piece is sent: two may be late or lost before the robot brakes."""
 
 
 class Outlet(Protocol):
@@ -38,7 +40,12 @@ class Outlet(Protocol):
 
 
 class Commands:
-    """Sends every new command once, or what follows of it at every sample."""
+    """Sends the motion that a supervisor commands.
+
+    With a horizon, a message holds the motion of that time and the braking behind it, at absolute times: whatever
+    happens to this node, the robot comes to rest. Every message replaces the one before, and repeats what it had still
+    to do, so that a controller follows one motion. Without a horizon, one message holds the whole motion.
+    """
 
     def __init__(self, node: RobotNode, clock: MotionClock) -> None:
         """Open the way that the node's parameter `mode` names.
@@ -48,11 +55,10 @@ class Commands:
         """
         self._clock = clock
         self._step = 1.0 / node.settings.rate
-        self._streaming = node.settings.mode == STREAMING
+        self._horizon: float = node.settings.horizon
         self._outlet: Outlet = (CommandAction if node.settings.mode == ACTION else CommandTopic)(node)
         self._sent: Command | None = None
-        if self._streaming:
-            node.create_timer(self._step, self._stream_on, clock=node.steady)
+        self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
 
     def describe(self, message: TrajectoryMessage, limits: MotionLimits) -> None:
         """Set what stays the same: the message of the joints, and how they brake."""
@@ -62,30 +68,51 @@ class Commands:
         """Why nobody follows what is sent; empty if a controller does."""
         return self._outlet.obstacle()
 
-    def follow(self, supervisor: Supervisor) -> None:
-        """Send the supervisor's command if it is new, and tell it what the controller gave up."""
+    def follow(self, supervisor: Supervisor, stamped: bool = True) -> None:
+        """Send the supervisor's command if it is new or to be continued, and report what the controller gave up.
+
+        Args:
+            supervisor: it commands.
+            stamped: whether the controller has the same clock as this node. Braking needs none.
+        """
         failure = self._outlet.failure()
         if failure:
             supervisor.abandon(self._clock.now(), failure)
         command = supervisor.command
-        if command is None or command is self._sent:
+        if command is None:
             return
-        whole = None if self._streaming else self._message.fill(sample(command, self._step))
-        if supervisor.phase in UNDER_WAY:
-            command = supervisor.sent(self._clock.now())  # planning and filling took their time
-        self._sent = command
-        if whole is None:
-            self._stream(command)
+        new = command is not self._sent
+        if not new and self._clock.now().motion < self._renewal:
+            return
+        starts = new and supervisor.phase in UNDER_WAY
+        if self._horizon and (stamped or not isinstance(command.trajectory, Braking)):
+            self._send_piece(supervisor, command, starts)
         else:
-            self._outlet.send(whole)
+            self._send_whole(supervisor, command, starts)
 
-    def _stream_on(self) -> None:
-        """Send what follows, until the end is near: the messages before hold it, and a late one would be refused."""
-        if self._sent is not None and self._sent.left(self._clock.now().motion) > AHEAD / 2:
-            self._stream(self._sent)
+    def _send_whole(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
+        """Send all of the motion, which begins when the controller receives it."""
+        message = self._message.fill(sample(command, self._step))
+        # planning and filling took their time
+        self._sent = supervisor.sent(self._clock.now()) if starts else command
+        self._renewal = math.inf
+        self._outlet.send(message)
 
-    def _stream(self, command: Command) -> None:
+    def _send_piece(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
         """Send what follows from now on."""
-        time = self._clock.time()
-        points = look_ahead(command, self._clock.motion(time), self._step, AHEAD, self._limits)
-        self._outlet.send(self._message.fill(points, time))
+        if starts:
+            self._clock.synchronize()
+        else:
+            self._clock.follow_slew()
+        now = self._clock.now()
+        if starts:
+            command = supervisor.sent(now)
+        self._sent = command
+        left = command.left(now.motion)
+        ends = left <= self._horizon or isinstance(command.trajectory, Braking)
+        self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
+        supervisor.extend(math.inf if ends else now.motion + self._horizon)
+        if left == 0.0 and not starts:
+            return  # over already: a controller would refuse it as outdated
+        points = look_ahead(command, now.motion, self._step, self._horizon, self._limits)
+        self._outlet.send(self._message.fill(points, self._clock.stamp(now.motion)))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.contract import OK, STALE, Diagnosis
-
-AGAIN = 1.0
-"""Time after which the same refusal is logged again [s]: bad messages come in streams."""
-
 
 USUAL = 5.0
 """How long a node may wait for others after its start without a warning [s]."""
@@ -27,7 +23,8 @@ class Condition:
     def __init__(self, log: Any) -> None:
         """Begin; `log` is the logger of the node."""
         self._log, self.diagnosis = log, Diagnosis(OK, "starting")
-        self._refused, self._refusal, self._told = 0, "none", -math.inf
+        self._refused, self._refusal = 0, "none"
+        self._changes, self._refusals = Changes(), Changes()
         self._begun, self._waiting = time.monotonic(), False
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
@@ -37,7 +34,10 @@ class Condition:
         self.diagnosis = Diagnosis(level, message, counted)
         if (old.level, old.message) == (level, message):
             return
-        self._waiting = level == STALE and time.monotonic() < self._begun + USUAL
+        now = time.monotonic()
+        self._waiting = level == STALE and now < self._begun + USUAL
+        if not self._changes.due(now, f"{level!r} {message}"):
+            return
         if level == OK or self._waiting:
             self._log.info(message)
         else:
@@ -51,8 +51,7 @@ class Condition:
         return self.diagnosis
 
     def refuse(self, what: str) -> None:
-        """Log an input that is not used, and why."""
-        self._refused += 1
-        if what != self._refusal or time.monotonic() > self._told + AGAIN:
+        """Count an input that is not used, and log why, at most once in `LOG_PERIOD` for the same reason."""
+        self._refused, self._refusal = self._refused + 1, what
+        if self._refusals.due(time.monotonic(), what):
             self._log.warning(f"refused: {what}")
-            self._refusal, self._told = what, time.monotonic()

@@ -9,11 +9,14 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.excitation.clocks import ClockAgreement
 from robot_dyn_id.excitation.feedback import Moment
+from robot_dyn_id.excitation.recording_watch import RecordingWatch
 from robot_dyn_id.excitation.sampling import preview
-from robot_dyn_id.excitation.supervision import Phase, Supervisor
-from robot_dyn_id.msg import ExcitationStatus
+from robot_dyn_id.excitation.supervision import MOVING, Phase, Supervisor
+from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.commands import Commands
 from robot_dyn_id.nodes.contract import (
     LATCHED,
@@ -38,6 +41,7 @@ from robot_dyn_id.nodes.excitation_settings import (
 from robot_dyn_id.nodes.excitation_status import StatusTopic
 from robot_dyn_id.nodes.joint_state import seconds
 from robot_dyn_id.nodes.motion_clock import MotionClock
+from robot_dyn_id.nodes.recording_reports import REPORTS, RecordingReports
 from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.nodes.trajectory_messages import TrajectoryMessage
@@ -51,6 +55,9 @@ SETTLED = 1.0
 
 ENDING = "the node is ending"
 
+CLOCKS_AGREE, SIMULATED_CLOCKS_AGREE = 0.1, 1.0
+"""Largest age of joint states by their stamps [s]; simulated time can run many times faster than messages travel."""
+
 
 class ExcitationPublisher(RobotNode):
     """Turns joint states, requests and the clock into values for a `Supervisor`, and its command into messages."""
@@ -58,6 +65,7 @@ class ExcitationPublisher(RobotNode):
     NAME = "excitation_publisher"
     PURPOSE = "moves the robot along an excitation when asked to, and brakes on any fault"
     SETTINGS = ExcitationSettings
+    ENDS_ON_FAULT = True
     INTERFACES = (
         DESCRIPTION,
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability", SENSOR),
@@ -65,6 +73,10 @@ class ExcitationPublisher(RobotNode):
         Interface(SENDS, GOALS, ACTION_TYPE, "The motion instead, where the parameter mode is action"),
         Interface(
             SUBSCRIBES, "identified_parameters", ParameterSetMsg, "What the next of several runs waits for", LATCHED
+        ),
+        Interface(SUBSCRIBES, "recording_status", RecordingStatus, "Whether the joint states are recorded", REPORTS),
+        Interface(
+            SUBSCRIBES, "stream_status", RecordingStatus, "Whether the identifier keeps the joint states", REPORTS
         ),
         Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
         Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),
@@ -84,6 +96,8 @@ class ExcitationPublisher(RobotNode):
         self._ending, self._start_pending = False, settings.start
         self._more = settings.runs - 1 if settings.start else 0
         self._motion_clock = MotionClock(self)
+        self._clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if self._motion_clock.simulated else CLOCKS_AGREE)
+        self._refusals = Changes()
         self._status = StatusTopic(self, self.publisher("excitation_status"))
         if settings.dry_run:  # then there is neither a topic to command by nor a supervisor that would
             self._preview = self.publisher("~/preview")
@@ -93,7 +107,9 @@ class ExcitationPublisher(RobotNode):
         self.service("~/stop", self._stop)
         self.service("~/pause", self._pause)
         self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot)
-        self.subscription("joint_states", self._receive)
+        states = self.subscription("joint_states", self._receive)
+        self._recording = RecordingWatch(settings.recording, states.topic_name)
+        self._reports = RecordingReports(self, self._recording)
         if self._more:
             self.subscription("identified_parameters", self._repeat)
         self.create_timer(TICK, self._tick, clock=self.steady)
@@ -123,20 +139,39 @@ class ExcitationPublisher(RobotNode):
         return self._source.problem or "dry run: the motion fits the robot; set dry_run to false to move"
 
     def _obstacle(self) -> str:
-        """Why the robot cannot be commanded; empty if it can."""
-        return ENDING if self._ending else self._motion_clock.missing() or self._commands.obstacle()
+        """Why the robot cannot be commanded, or should not; empty if it can."""
+        if self._ending:
+            return ENDING
+        return self._motion_clock.missing() or self._commands.obstacle() or self._clock_problem() or self._unrecorded()
+
+    def _clock_problem(self) -> str:
+        """Why stamped commands would be followed at another time than they say; empty if they are not stamped."""
+        return self._clocks.problem(self._motion_clock.now().steady) if self.settings.horizon else ""
+
+    def _unrecorded(self) -> str:
+        """Why the excitation is not recorded as it was asked to be; of the way back nothing needs to be recorded."""
+        assert self._supervisor is not None
+        steady = self._motion_clock.now().steady
+        if self._supervisor.exciting:
+            return self._recording.fault(steady)
+        return "" if self._supervisor.phase in MOVING else self._recording.obstacle(steady)
 
     def _receive(self, message: JointState) -> None:
         if self._supervisor is not None:
-            now = self._motion_clock.now()
+            now, stamp = self._motion_clock.now(), message.header.stamp
+            if stamp.sec or stamp.nanosec:
+                self._clocks.receive(now.steady, now.motion - self._motion_clock.motion(stamp))
             channels = message.name, message.position, message.velocity, message.effort
-            self._supervisor.receive(now, seconds(message.header.stamp), *channels)
+            self._supervisor.receive(now, seconds(stamp), *channels)
             self._follow(now)
 
     def _tick(self) -> None:
         now = self._motion_clock.now()
+        self._reports.tick(now.steady)
         if self._supervisor is not None:
             self._supervisor.tick(now, self._obstacle())
+            if not self._supervisor.exciting:
+                self._recording.end()
             if self._start_pending:
                 self._start_by_itself(self._supervisor, now)
         self._follow(now)
@@ -148,8 +183,8 @@ class ExcitationPublisher(RobotNode):
             return
         refusal = self._begin(supervisor, now)
         self._start_pending = bool(refusal)
-        if refusal:  # a robot that has just been switched on may still settle
-            self.get_logger().warning(f"cannot start yet: {refusal}", throttle_duration_sec=1.0)
+        if refusal and self._refusals.due(now.steady, refusal):  # a robot that was just switched on may still settle
+            self.get_logger().warning(f"cannot start yet: {refusal}")
 
     def _repeat(self, message: Any) -> None:
         """Run again, with the model that the last run has told."""
@@ -161,15 +196,18 @@ class ExcitationPublisher(RobotNode):
     def _begin(self, supervisor: Supervisor, now: Moment) -> str:
         """Begin the excitation, or tell why not; a person must know what nobody watches."""
         refusal = supervisor.start(now, self._obstacle())
-        blind = supervisor.feedback.blind()
-        if blind and not refusal:
+        if refusal:
+            return refusal
+        self._recording.begin()
+        blind = "; ".join(filter(None, (supervisor.feedback.blind(), self._recording.blind())))
+        if blind:
             self.get_logger().warning(f"not watched: {blind}")
-        return refusal
+        return ""
 
     def _follow(self, now: Moment) -> None:
         """Send the command if it is new, tell the state if it is."""
         if self._supervisor is not None:
-            self._commands.follow(self._supervisor)
+            self._commands.follow(self._supervisor, stamped=not self._clock_problem())
         self._status.tell(now, self._supervisor, self._absent())
 
     # --- what is asked -------------------------------------------------------------------------------------------
@@ -197,7 +235,21 @@ class ExcitationPublisher(RobotNode):
     def _pause(self, request: Any, answer: Any) -> Any:
         if request.data:
             return self._request(answer, lambda supervisor, now: supervisor.pause(now))
-        return self._request(answer, lambda supervisor, now: supervisor.resume(now, self._obstacle()))
+        return self._request(answer, self._resume)
+
+    def _resume(self, supervisor: Supervisor, now: Moment) -> str:
+        refusal = supervisor.resume(now, self._obstacle())
+        if not refusal:
+            self._recording.begin()
+        return refusal
+
+    def fault(self, error: Exception) -> None:
+        """Brake, report, and end; see `RobotNode.fault`."""
+        super().fault(error)
+        if self._supervisor is not None and self._supervisor.phase in MOVING:
+            now = self._motion_clock.now()
+            self._supervisor.fail(now, f"internal error: {error!r}; the log has the details")
+            self._follow(now)
 
     def diagnosis(self) -> Diagnosis:
         """The phase, and how far it is."""

@@ -11,17 +11,21 @@ from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.feedback import REST_SPEED
 from robot_dyn_id.excitation.guard import Thresholds
+from robot_dyn_id.excitation.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.trajectory import Excitation, Scaled
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import read_trajectory
 
-TRAJECTORY, STREAMING, ACTION = "trajectory", "streaming", "action"
+TRAJECTORY, ACTION = "trajectory", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
 GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "control_msgs/action/FollowJointTrajectory"
 
 MOST_POINTS = 100_000
 """Of one message: 20 MB for seven joints."""
+
+SHORTEST_HORIZON = 0.05
+"""Less than this and every scheduling delay brakes the robot [s]."""
 
 FEWEST_POINTS = 10
 """For each period of the fastest wave, so that interpolation between them is the motion."""
@@ -88,12 +92,24 @@ class ExcitationSettings:
     )
     mode: str = ros_parameter(
         TRAJECTORY,
-        "The whole motion in one message that begins when the controller receives it; action: the same as a goal, "
-        "whose result is watched; streaming: at every sample a stamped message with the next 0.1 s and braking to rest",
-        choices=(TRAJECTORY, STREAMING, ACTION),
+        "To the topic command_topic; action: as goals of command_action, whose results are watched",
+        choices=(TRAJECTORY, ACTION),
     )
-    rate: float = ros_parameter(100.0, "Points per second, and messages per second of streaming", unit="Hz",
-                                minimum=20.0, maximum=1000.0)  # fmt: skip
+    horizon: float = ros_parameter(
+        0.3,
+        "Length of the stamped pieces in which the motion is sent, with braking to rest behind each, renewed after a "
+        "third of it: if this node dies, the robot rests after this and v / a; 0: whole, and nothing stops it then",
+        unit="s",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    rate: float = ros_parameter(100.0, "Points per second", unit="Hz", minimum=20.0, maximum=1000.0)
+    recording: str = ros_parameter(
+        AUTO,
+        "Brake, and do not start, unless the joint states are recorded by every recorder and identifier in the graph; "
+        "auto: there may be none; required: there must be one; ignore: not watched",
+        choices=(AUTO, REQUIRED, IGNORE),
+    )
     return_to_start: bool = ros_parameter(True, "Go back to where the robot stood, once the excitation is over")
     start: bool = ros_parameter(False, "Start by itself when all is ready; otherwise ~/start is waited for")
     runs: int = ros_parameter(
@@ -195,11 +211,13 @@ def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
             f"parameter rate gives {points:.3g} points per period of the fastest wave in the motion, fewer than "
             f"{FEWEST_POINTS}: make it at least {FEWEST_POINTS / excitation.fastest:g} Hz, or the period longer"
         )
+    if 0.0 < settings.horizon < SHORTEST_HORIZON:
+        raise UsageError(f"parameter horizon is {settings.horizon:g} s: make it 0 or at least {SHORTEST_HORIZON:g} s")
     count = excitation.duration * settings.rate
-    if settings.mode != STREAMING and count > MOST_POINTS:
+    if not settings.horizon and count > MOST_POINTS:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
-            f"{MOST_POINTS}: lower rate or periods, or set mode to streaming"
+            f"{MOST_POINTS}: lower rate or periods, or leave horizon above 0"
         )
 
 

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
+from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.contract import ERROR, OK, WARN, Diagnosis
 
 PERIOD = 0.2
@@ -29,6 +30,7 @@ class StatusTopic:
         self._message = ExcitationStatus()
         self._told: tuple[Phase, str] = Phase.WAITING, "starting"
         self._told_at = -math.inf
+        self._changes, self._log_changes = Changes(PERIOD), Changes()
 
     def describe(self, joint_names: Sequence[str], duration: float) -> None:
         """Set what stays the same: the joints, and the length of the excitation [s]."""
@@ -37,9 +39,11 @@ class StatusTopic:
     def tell(self, now: Moment, supervisor: Supervisor | None, problem: str) -> None:
         """Look at the supervisor; while there is none, `problem` is what is waited for."""
         state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
-        if state == self._told and now.steady - self._told_at < PERIOD:
+        text = _text(*state)
+        changed = self._changes.due(now.steady, text)
+        if not changed and now.steady - self._told_at < PERIOD:
             return
-        if state != self._told:
+        if state != self._told and self._log_changes.due(now.steady, text):
             self._log(*state)
         self._told, self._told_at = state, now.steady
         message = self._message

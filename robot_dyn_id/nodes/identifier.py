@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +17,11 @@ from std_srvs.srv import Trigger
 
 from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.recording_watch import HEARTBEAT, RecordingState
 from robot_dyn_id.faults import reported
-from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
+from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.contract import (
     ERROR,
     LATCHED,
@@ -85,6 +88,7 @@ class Identifier(RobotNode):
         Interface(
             PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
         ),
+        Interface(PUBLISHES, "stream_status", RecordingStatus, "How the stream is kept, if it listens", LATCHED),
         Interface(PUBLISHES, "identification_report", IdentificationReport, "What it is worth", LATCHED),
         Interface(SERVES, "~/identify", Trigger, "Identify from all that was received; the report tells the end"),
         Interface(SERVES, "~/reset", Trigger, "Forget what was received"),
@@ -115,6 +119,7 @@ class Identifier(RobotNode):
         self._parts: list[BackgroundWriter] = []  # ended bags of the stream so far
         self._forgotten: list[BackgroundWriter] = []
         self._received, self._excited, self._ending = 0, False, False
+        self._unwritable = ""  # why there is no bag for the stream
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
@@ -124,6 +129,9 @@ class Identifier(RobotNode):
         self._stream: RawStream | None = None
         if settings.listen and not self._data:
             self._stream = RawStream(self, JointState, "joint_states", self._write)
+            self._stream_status = self.publisher("stream_status")
+            self._stream_changes, self._stream_told = Changes(HEARTBEAT), 0.0
+            self.create_timer(LOOK, self._tell_stream, clock=self.steady)
             if settings.after_excitation:
                 self.subscription("excitation_status", self._follow)
         self.service("~/identify", self._identify)
@@ -153,13 +161,40 @@ class Identifier(RobotNode):
             try:
                 self._bag = BackgroundWriter(self._folder / f"stream_{free}")
             except InputError as error:  # the folder was taken away, or the disk is full
-                self.get_logger().error(f"joint states are not kept: {error}", throttle_duration_sec=5.0)
+                self._unwritable = f"joint states are not kept: {error}"
+                self.get_logger().error(self._unwritable, throttle_duration_sec=5.0)
                 return
+            self._unwritable = ""
             self._kept = Stream("/joint_states", TYPE_NAME, definition(JointState), "", (), stamped=True)
             self._bag.announce(self._kept)
             self.get_logger().info(f"joint states arrive, and are kept in {self._bag.folder}")
         self._received += 1
         self._bag.add(self._kept, self.get_clock().now().nanoseconds, message)
+
+    def _tell_stream(self) -> None:
+        """Publish the state of the stream if it changed, or after a while."""
+        assert self._stream is not None
+        state, reason = RecordingStatus.RECORDING, ""
+        if self._unwritable or (self._bag is not None and self._bag.failure):
+            state, reason = RecordingStatus.FAILED, self._unwritable or str(self._bag.failure if self._bag else "")
+        elif self._ending:
+            state = RecordingStatus.FINISHED
+        elif not self._received:
+            state, reason = RecordingStatus.IDLE, "no joint states yet"
+        now = time.monotonic()
+        if (
+            not self._stream_changes.due(now, f"{RecordingState(state).name}: {reason}")
+            and now - self._stream_told < HEARTBEAT
+        ):
+            return
+        self._stream_told = now
+        status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=state, reason=reason)
+        status.folder = str(self._folder)
+        status.topics, status.types = [self._stream.name], [TYPE_NAME]
+        bags = (*self._parts, self._bag) if self._bag is not None else self._parts
+        status.counts, status.lost = [sum(bag.written for bag in bags)], [self._stream.lost]
+        status.rates = status.jitter = [0.0]
+        self._stream_status.publish(self._stamped(status))
 
     def _reset(self, request: Any, answer: Any) -> Any:
         answer.message = f"{self._received} messages forgotten; their bags stay in {self._folder}"
@@ -293,6 +328,9 @@ class Identifier(RobotNode):
 
     def stop(self) -> bool:
         """Finish the bag; an identification that is going on is given up, its files are written whole or not at all."""
+        if not self._ending and self._stream is not None:
+            self._ending = True
+            self._tell_stream()
         self._ending = True
         self._close_bag()
         return all(bag.ended() for bag in (*self._parts, *self._forgotten))

@@ -22,6 +22,7 @@ class RawStream:
     is made anew.
 
     Attributes:
+        name: full name of the topic.
         lost: messages that the middleware reported as lost.
     """
 
@@ -30,6 +31,7 @@ class RawStream:
         self._node, self._type, self._topic, self._callback = node, message_type, topic, callback
         self.lost = 0
         self._subscription = self._subscribe(ReliabilityPolicy.RELIABLE)
+        self.name: str = self._subscription.topic_name
 
     def _subscribe(self, reliability: ReliabilityPolicy) -> Any:
         events = SubscriptionEventCallbacks(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.contract import STREAM, RobotNode
 from robot_dyn_id.nodes.message_types import begins_with_header, definition, message_class
 from robot_dyn_id.nodes.offered_qos import as_in_bags, matching
@@ -45,7 +47,7 @@ class RecordedTopic:
         self._warned: tuple[str, ...] = ()
         self._held, self._received, self._received_before = 0.0, 0, (0, 0)
         self._node, self._topic, self._writer = node, topic, writer
-        self._clock = node.get_clock()
+        self._clock, self._changes = node.get_clock(), Changes()
         self._stream: Stream | None = None
         self._class: Any = None
         self._qos: QoSProfile | None = None
@@ -166,8 +168,8 @@ class RecordedTopic:
             self.lost += event.total_count_change
 
     def _complain(self, problem: str) -> None:
-        if problem != self.problem:
-            self.problem = problem
+        self.problem = problem
+        if self._changes.due(time.monotonic(), problem):
             self._node.get_logger().error(problem)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,9 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.msg import RecordingStatus
+from robot_dyn_id.excitation.recording_watch import HEARTBEAT, MotionWatch, RecordingState
+from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
+from robot_dyn_id.nodes.changes import Changes
 from robot_dyn_id.nodes.contract import (
     ERROR,
     LATCHED,
@@ -32,13 +35,17 @@ from robot_dyn_id.nodes.running import run
 LOOK = 0.1
 """Time between two looks at publishers and writer [s]."""
 
-STEADY = 1.0
-"""Time between two status messages when nothing changes [s]."""
-
 FINISH = 2.0
 """How long `~/stop` waits for the disk [s]; then the bag is finished behind it."""
 
-WORDS = {RecordingStatus.IDLE: "idle", RecordingStatus.RECORDING: "recording", RecordingStatus.FINISHED: "finished"}
+WORDS = {
+    RecordingStatus.IDLE: "idle",
+    RecordingStatus.RECORDING: "recording",
+    RecordingStatus.FINISHED: "finished",
+    RecordingStatus.PAUSED: "paused",
+}
+
+EXCITATION = (ExcitationStatus.APPROACHING, ExcitationStatus.RUNNING)
 
 NOTHING = "nothing is being recorded"
 
@@ -65,6 +72,9 @@ class Recorder(RobotNode):
     SETTINGS = RecorderSettings
     INTERFACES = (
         Interface(SUBSCRIBES, "joint_states", JointState, "Or whatever `topics` names; as its publishers offer it"),
+        Interface(
+            SUBSCRIBES, "excitation_status", ExcitationStatus, "Noted if the excitation fails or disappears", LATCHED
+        ),
         Interface(PUBLISHES, "recording_status", RecordingStatus, "What is recorded, and how well", LATCHED),
         Interface(SERVES, "~/start", Trigger, "Begin a recording"),
         Interface(SERVES, "~/stop", Trigger, "End it; the bag is finished when the answer says success"),
@@ -76,11 +86,14 @@ class Recorder(RobotNode):
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
         self._recording: Recording | None = None
-        self._told: tuple[float, Any] = (0.0, None)
+        self._motion = MotionWatch()
+        self._told = 0.0
+        self._changes = Changes(HEARTBEAT)
         self._status = self.publisher("recording_status")
         self.service("~/start", self._on_start)
         self.service("~/stop", self._on_stop)
         self.service("~/pause", self._on_pause)
+        self.subscription("excitation_status", self._on_excitation)
         self.create_timer(LOOK, self._look, clock=self.steady)
         if self.settings.start:
             self.end = self._begin()
@@ -89,8 +102,8 @@ class Recorder(RobotNode):
 
     @property
     def _active(self) -> Recording | None:
-        """The recording that goes on."""
-        return self._recording if self._state == RecordingStatus.RECORDING else None
+        """The recording that goes on, paused or not."""
+        return self._recording if self._state in (RecordingStatus.RECORDING, RecordingStatus.PAUSED) else None
 
     def stop(self) -> bool:
         """Finish the bag."""
@@ -117,20 +130,39 @@ class Recorder(RobotNode):
             if names.count(name) > 1:
                 raise UsageError(f"parameter topics names {name} twice")
 
+    def _seconds(self) -> float:
+        return float(self.steady.now().nanoseconds * 1e-9)
+
+    def _on_excitation(self, status: Any) -> None:
+        fault = status.reason if status.state == ExcitationStatus.FAULT else ""
+        self._note(lambda: self._motion.receive(self._seconds(), status.state in EXCITATION, fault))
+
+    def _note(self, watch: Callable[[], None]) -> None:
+        """Log what the motion watch has found."""
+        before = self._motion.remark
+        watch()
+        if self._active is not None and self._motion.remark not in ("", before):
+            self.get_logger().warning(f"{self._motion.remark}; what was recorded is kept")
+
+    def _remarks(self, recording: Recording) -> str:
+        return "; ".join(filter(None, (recording.remarks, self._motion.remark)))
+
     def _look(self) -> None:
-        """Watch publishers and disk."""
+        """Watch publishers, disk and motion."""
+        self._note(lambda: self._motion.tick(self._seconds()))
         if self._active is not None:
             longest = self.settings.max_duration
             if self._active.ending or self._active.failure or 0.0 < longest <= self._active.age:
                 self._finish(0.0)
             else:
                 self._active.look()
-                self._reason = self._active.remarks
+                self._reason = self._remarks(self._active)
         self._tell()
 
     def _begin(self) -> RobotDynIdError | None:
         """Begin a recording, or fail; why."""
         self._recording, failure = None, None
+        self._motion.begin()
         try:
             self._recording = Recording(self, self.settings.folder, self.settings.topics)
         except RobotDynIdError as error:
@@ -156,7 +188,7 @@ class Recorder(RobotNode):
             self._state, self._reason = RecordingStatus.FAILED, failure
             self.get_logger().error(failure)
         else:
-            self._state, self._reason = RecordingStatus.FINISHED, recording.remarks
+            self._state, self._reason = RecordingStatus.FINISHED, self._remarks(recording)
             empty = "; without a message there is no bag" if recording.empty else ""
             self.get_logger().info(f"finished {recording.folder}{empty}")
         for name, figures in recording.figures().items():
@@ -166,11 +198,14 @@ class Recorder(RobotNode):
 
     def _tell(self) -> None:
         """Publish the status if it changed, or after a while."""
-        now, what = time.monotonic(), (self._state, self._reason)
-        if what == self._told[1] and now - self._told[0] < STEADY:
+        now = time.monotonic()
+        if (
+            not self._changes.due(now, f"{RecordingState(self._state).name}: {self._reason}")
+            and now - self._told < HEARTBEAT
+        ):
             return
-        self._told = now, what
-        status = RecordingStatus(state=self._state, reason=self._reason)
+        self._told = now
+        status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=self._state, reason=self._reason)
         status.header.stamp = self.get_clock().now().to_msg()
         if self._recording is not None:
             self._recording.describe(status)
@@ -201,7 +236,8 @@ class Recorder(RobotNode):
             answer.message = NOTHING
             return answer
         self._active.pause(request.data)
-        self._reason = self._active.remarks
+        self._state = RecordingStatus.PAUSED if request.data else RecordingStatus.RECORDING
+        self._reason = self._remarks(self._active)
         self._tell()
         answer.success, answer.message = True, "paused" if request.data else "recording"
         return answer

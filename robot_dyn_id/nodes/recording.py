@@ -73,8 +73,6 @@ class Recording:
             what = "no publisher on"
         if absent:
             parts.append(f"{what} {', '.join(absent)}")
-        if self._paused and not self.ending:
-            parts.append("paused")
         return "; ".join(parts)
 
     @property

@@ -52,6 +52,7 @@ class BackgroundWriter:
 
     Attributes:
         folder: the bag's folder.
+        written: number of messages that are in the file.
     """
 
     def __init__(self, folder: str | Path, backlog: int = BACKLOG) -> None:
@@ -69,6 +70,7 @@ class BackgroundWriter:
         self._backlog = backlog
         self._announced: deque[Stream] = deque()
         self._queue: deque[tuple[Stream, int, bytes | None]] = deque()  # no bytes: an interruption
+        self.written = 0
         self._given, self._taken = 0, 0  # [bytes] each counted by one thread
         self._end = threading.Event()
         self._failure: str | None = None
@@ -152,6 +154,7 @@ class BackgroundWriter:
                 continue
             self._bag.write(stream.topic, stream.type_name, arrival, message)
             self._taken += len(message)
+            self.written += 1
             batch.append((arrival, message))
         for stream, batch in batches.values():
             _count(stream, batch)

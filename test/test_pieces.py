@@ -1,4 +1,4 @@
-"""Streaming from the excitation publisher to the simulator over real DDS, in real and in simulated time."""
+"""A motion in pieces from the excitation publisher to the simulator over real DDS, in real and in simulated time."""
 
 from pathlib import Path
 
@@ -24,8 +24,8 @@ ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
     ],
     ids=["real time", "coarse clock"],
 )
-def test_a_streamed_excitation_is_followed_to_its_end(world, simulator, publisher):
-    """Slowly: a busy computer may hold a stream up for half a second without the arm being left far behind."""
+def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publisher):
+    """Slowly: a busy computer may hold the node up for half a second without the arm being left far behind."""
     told = world.heard(Status, "excitation_status", LATCHED)
     log = world.heard(Log, "/rosout", RELIABLE)
     states = world.heard(JointState, "joint_states", SENSOR)
@@ -34,7 +34,7 @@ def test_a_streamed_excitation_is_followed_to_its_end(world, simulator, publishe
         ExcitationPublisher,
         parameters={
             "urdf": str(ARM),
-            "mode": "streaming",
+            "horizon": 1.0,
             "period": 4.0,
             "velocity_scale": 0.05,
             "timeout": 2.0,
