@@ -12,6 +12,11 @@ from robot_dyn_id.nodes.contract import OK, STALE, Diagnosis
 AGAIN = 1.0
 """Time after which the same refusal is logged again [s]: bad messages come in streams."""
 
+BURST = 20
+"""Different refusals that are logged at once; then one in `AGAIN`."""
+
+LONGEST = 400
+"""Characters of a refusal that are logged: names in it come from the message that is refused."""
 
 USUAL = 5.0
 """How long a node may wait for others after its start without a warning [s]."""
@@ -29,6 +34,7 @@ class Condition:
         self._log, self.diagnosis = log, Diagnosis(OK, "starting")
         self._refused, self._refusal, self._told = 0, "none", -math.inf
         self._begun, self._waiting = time.monotonic(), False
+        self._burst, self._regained = float(BURST), self._begun
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
         """Say how the node is; other words than before are logged."""
@@ -53,6 +59,12 @@ class Condition:
     def refuse(self, what: str) -> None:
         """Log an input that is not used, and why."""
         self._refused += 1
-        if what != self._refusal or time.monotonic() > self._told + AGAIN:
+        what = " ".join(what[: 2 * LONGEST].split())[:LONGEST]
+        now = time.monotonic()
+        self._burst = min(float(BURST), self._burst + (now - self._regained) / AGAIN)
+        self._regained = now
+        if self._burst >= 1.0 and (what != self._refusal or now > self._told + AGAIN):
+            self._burst -= 1.0
             self._log.warning(f"refused: {what}")
-            self._refusal, self._told = what, time.monotonic()
+            self._told = now
+        self._refusal = what
