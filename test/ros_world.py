@@ -21,5 +21,15 @@ class World(Composition):
     def add(self, make: Callable[..., Node], *arguments: str, **options: object) -> Node:
         return super().add(make, arguments=arguments, **options)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults_expected = False
+
+    def close(self) -> None:
+        """End all nodes; a callback that raised an exception, which no node passes on, fails the test."""
+        broken = {node.get_name(): node._fault for node in self._nodes if getattr(node, "internal_errors", 0)}
+        super().close()
+        assert self.faults_expected or not broken, broken
+
     def until(self, condition: Callable[[], bool], timeout: float = 20.0, what: str = "the condition") -> None:
         super().until(condition, timeout, what)

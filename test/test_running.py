@@ -5,9 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import make_dataclass
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import Log
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.nodes.contract import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
 
 pytestmark = pytest.mark.real_time
 
@@ -131,3 +139,78 @@ def test_the_world_of_the_tests_serves(world):
     world.probe.create_service(Trigger, "answer", lambda request, answer: Trigger.Response(success=True))
     assert world.call(Trigger, "answer").success
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+
+
+class Fragile(RobotNode):
+    """Callbacks that raise what they are given."""
+
+    NAME, PURPOSE = "fragile", "Raises exceptions"
+    SETTINGS = make_dataclass("Settings", [])
+    INTERFACES = (
+        Interface(SUBSCRIBES, "input", String, "The exception", RELIABLE),
+        Interface(SERVES, "~/ask", Trigger, "Raises"),
+    )
+
+    def begin(self):
+        self.error, self.heard, self.ticks = None, 0, 0
+        self.subscription("input", self.receive)
+        self.service("~/ask", self.answer)
+        self.create_timer(0.01, self.tick)
+
+    def receive(self, message):
+        self.heard += 1
+        raise InputError(message.data) if message.data else ZeroDivisionError("by nothing")
+
+    def answer(self, request, answer):
+        raise KeyError("wrist")
+
+    def tick(self):
+        self.ticks += 1
+
+
+class Moving(Fragile):
+    ENDS_ON_FAULT = True
+
+
+def test_an_exception_in_a_callback_is_logged_once_diagnosed_and_ends_no_node(world):
+    world.faults_expected = True
+    everything = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    log, health = world.heard(Log, "/rosout", everything), world.heard(DiagnosticArray, "diagnostics", RELIABLE)
+    node = world.add(Fragile)
+    publisher = world.probe.create_publisher(String, "input", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count())
+    publisher.publish(String(data="joint elbow is unknown"))
+    world.until(lambda: node.heard == 1)
+    assert node.internal_errors == 0
+    for count in range(2, 12):
+        publisher.publish(String())
+        world.until(lambda count=count: node.heard == count)
+    answer = world.call(Trigger, "fragile/ask")
+    assert (answer.success, answer.message) == (False, "internal error: KeyError: 'wrist'")
+    ticks = node.ticks
+    world.until(lambda: node.ticks > ticks + 5, what="the timer to go on")
+    assert (node.internal_errors, node.end) == (11, None)
+    world.until(lambda: health and health[-1].status[0].message == "internal error: KeyError: 'wrist'")
+    assert health[-1].status[0].level == DiagnosticStatus.ERROR
+    world.until(lambda: any("KeyError" in line.msg for line in log))
+    lines = [line.msg for line in log if line.name == "fragile"]
+    assert lines.count("refused: joint elbow is unknown") == 1
+    assert len([line for line in lines if line.startswith("internal error: ZeroDivisionError: by nothing\n")]) == 1
+
+
+def test_a_node_that_moves_a_robot_ends_with_exit_code_4_after_an_exception(world):
+    world.faults_expected = True
+    node = world.add(Moving)
+    world.call(Trigger, "fragile/ask")
+    assert node.end == 4
+
+
+@pytest.mark.parametrize("place", ["self.ticks += 1", 'print("ready", flush=True)'])
+def test_an_exception_ends_the_process_in_order_with_exit_code_4(place):
+    source = NODE.replace(place, "raise KeyError('wrist')").replace(
+        "    def begin", "    ENDS_ON_FAULT = True\n\n    def begin"
+    )
+    with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 4
+    assert "internal error" in err and "KeyError: 'wrist'" in err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -29,6 +31,15 @@ STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 FAREWELL = 1.0
 """How long the last messages of a node may take to arrive [s]."""
+
+INTERNAL_FAULT = 4
+"""Exit code of a process whose own code failed, as opposed to its input."""
+
+REFUSAL_PERIOD = 5.0
+"""Shortest time between two log lines of callbacks that refuse their input [s]."""
+
+LONGEST_ERROR = 500
+"""Characters of an exception that are reported; messages can quote what they were given."""
 
 PUBLISHES, SUBSCRIBES, SERVES, SENDS = "publishes", "subscribes", "serves", "sends goals to"
 
@@ -83,10 +94,13 @@ class RobotNode(Node):  # type: ignore[misc]
     Attributes:
         settings: its ROS parameters, an instance of `SETTINGS`.
         end: why the node ends by itself, an error or the exit code of its process; None while it does not.
+        internal_errors: number of callbacks that ended in an unexpected exception.
     """
 
     NAME: ClassVar[str]
     PURPOSE: ClassVar[str]
+    ENDS_ON_FAULT: ClassVar[bool] = False
+    """Whether the node comes to rest and ends after an unexpected exception; True for nodes that move a robot."""
     SETTINGS: ClassVar[type]
     INTERFACES: ClassVar[tuple[Interface, ...]]
 
@@ -105,6 +119,9 @@ class RobotNode(Node):  # type: ignore[misc]
         except ValueError as error:  # an empty list in YAML has no type
             raise UsageError(f"a parameter has no value: leave it out ({error})") from None
         self.end: RobotDynIdError | int | None = None
+        self.internal_errors = 0
+        self._fault = ""
+        self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
             self.steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -141,8 +158,75 @@ class RobotNode(Node):  # type: ignore[misc]
         """How the node is; asked once a second."""
         return Diagnosis(OK, "running")
 
+    def fault(self, error: Exception) -> None:
+        """Handle an unexpected exception of a callback: a defect of this package, not of its input.
+
+        The first one from each line of code is logged with its traceback. From then on the diagnostics are an ERROR,
+        and the exit code of the process is `INTERNAL_FAULT`. Where `ENDS_ON_FAULT`, the node ends after `stop`.
+        """
+        self.internal_errors += 1
+        self._fault = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST_ERROR]}"
+        raised = traceback.extract_tb(error.__traceback__)[-1:]
+        place = next(((frame.filename, frame.lineno or 0) for frame in raised), (type(error).__name__, 0))
+        if place not in self._logged_faults:
+            self._logged_faults.add(place)
+            self.get_logger().error(f"{self._fault}\n{''.join(traceback.format_exception(error))}")
+        if self.ENDS_ON_FAULT and self.end is None:
+            self.end = INTERNAL_FAULT
+
+    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a callback so that no exception reaches the executor, where it would end the node.
+
+        A `RobotDynIdError` is a refused input and is logged; any other exception goes to `fault`. Callbacks of
+        subscriptions, timers and services are wrapped when they are created; those of events and futures are not.
+        """
+
+        @functools.wraps(callback)
+        def call(*arguments: Any) -> Any:
+            try:
+                return callback(*arguments)
+            except RobotDynIdError as error:
+                self.get_logger().warning(f"refused: {error}", throttle_duration_sec=REFUSAL_PERIOD)
+            except Exception as error:
+                self.fault(error)
+            return None
+
+        return call
+
+    def create_subscription(self, msg_type: Any, topic: str, callback: Callable[..., None], *args: Any,
+                            **options: Any) -> Any:  # fmt: skip
+        """Create a subscription whose callback is `guarded`; see `rclpy.node.Node`."""
+        return super().create_subscription(msg_type, topic, self.guarded(callback), *args, **options)
+
+    def create_timer(self, timer_period_sec: float, callback: Callable[[], None], *args: Any, **options: Any) -> Any:
+        """Create a timer whose callback is `guarded`; see `rclpy.node.Node`."""
+        return super().create_timer(timer_period_sec, self.guarded(callback), *args, **options)
+
+    def create_service(self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any) -> Any:
+        """Create a service that answers even if its callback raises; see `rclpy.node.Node`."""
+
+        def call(request: Any, answer: Any) -> Any:
+            try:
+                return callback(request, answer)
+            except RobotDynIdError as error:
+                reason = str(error)
+            except Exception as error:
+                self.fault(error)
+                reason = self._fault
+            if hasattr(answer, "success") and hasattr(answer, "message"):
+                answer.success, answer.message = False, reason
+            return answer
+
+        return super().create_service(srv_type, srv_name, call, **options)
+
     def _diagnose(self) -> None:
-        found = self.diagnosis()
+        try:
+            found = self.diagnosis()
+        except Exception as error:
+            self.fault(error)
+            found = Diagnosis(ERROR, self._fault)
+        if self._fault:
+            found = Diagnosis(ERROR, self._fault, {**found.values, "internal errors": self.internal_errors})
         status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
         status.values = [KeyValue(key=key, value=str(value)) for key, value in found.values.items()]
         message = DiagnosticArray(status=[status])

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from robot_dyn_id.nodes.contract import RobotNode
 
 DEPTH = 2000
 """Messages that may wait for the executor: 2 s at 1 kHz."""
@@ -24,14 +25,16 @@ class RawStream:
         lost: messages that the middleware reported as lost.
     """
 
-    def __init__(self, node: Node, message_type: Any, topic: str, callback: Callable[[bytes], None]) -> None:
+    def __init__(self, node: RobotNode, message_type: Any, topic: str, callback: Callable[[bytes], None]) -> None:
         """Subscribe; `callback` gets the bytes of each message."""
         self._node, self._type, self._topic, self._callback = node, message_type, topic, callback
         self.lost = 0
         self._subscription = self._subscribe(ReliabilityPolicy.RELIABLE)
 
     def _subscribe(self, reliability: ReliabilityPolicy) -> Any:
-        events = SubscriptionEventCallbacks(incompatible_qos=self._incompatible, message_lost=self._lost)
+        events = SubscriptionEventCallbacks(
+            incompatible_qos=self._node.guarded(self._incompatible), message_lost=self._node.guarded(self._lost)
+        )
         profile = QoSProfile(depth=DEPTH, reliability=reliability)
         return self._node.create_subscription(
             self._type, self._topic, self._callback, profile, raw=True, event_callbacks=events

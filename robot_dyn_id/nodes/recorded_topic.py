@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.nodes.contract import STREAM
+from robot_dyn_id.nodes.contract import STREAM, RobotNode
 from robot_dyn_id.nodes.message_types import begins_with_header, definition, message_class
 from robot_dyn_id.nodes.offered_qos import as_in_bags, matching
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
@@ -36,7 +35,7 @@ class RecordedTopic:
         paused: whether messages are dropped.
     """
 
-    def __init__(self, node: Node, topic: str, writer: BackgroundWriter) -> None:
+    def __init__(self, node: RobotNode, topic: str, writer: BackgroundWriter) -> None:
         self.name: str = node.resolve_topic_name(topic)
         self.publishers: tuple[str, ...] = ()
         self.lost = 0
@@ -154,7 +153,7 @@ class RecordedTopic:
             self._receive,
             wanted,
             raw=True,
-            event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
+            event_callbacks=SubscriptionEventCallbacks(message_lost=self._node.guarded(self._count_lost)),
         )
 
     def _receive(self, message: bytes) -> None:

@@ -6,10 +6,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rclpy.node import Node
-
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.msg import RecordingStatus
+from robot_dyn_id.nodes.contract import RobotNode
 from robot_dyn_id.nodes.recorded_topic import RecordedTopic
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 
@@ -28,7 +27,7 @@ class Recording:
         ending: whether it was ended.
     """
 
-    def __init__(self, node: Node, folder: str, topics: Sequence[str]) -> None:
+    def __init__(self, node: RobotNode, folder: str, topics: Sequence[str]) -> None:
         """Create the bag, and look for publishers at once.
 
         Args:

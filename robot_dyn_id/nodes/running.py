@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.nodes.contract import RobotNode
+from robot_dyn_id.nodes.contract import INTERNAL_FAULT, RobotNode
 from robot_dyn_id.parameter_files import origin
 
 SLICE = 0.1
@@ -66,13 +67,23 @@ def _spin_for(executor: Any, duration: float) -> None:
         alarm.join()
 
 
+def _spin_guarded(executor: Any, node: RobotNode, until: Callable[[], bool], timeout: float) -> bool:
+    """Spin like `spin`; an exception of `until` or of the executor itself is a fault of the node and ends the wait."""
+    try:
+        return spin(executor, until, timeout)
+    except Exception as error:
+        node.fault(error)
+        return True
+
+
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     """Run one node until SIGINT or SIGTERM; the whole of an executable.
 
     The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
 
     Returns:
-        0 ended as asked; 2 wrong parameters; 3 bad input; or the code with which the node has ended by itself.
+        0 ended as asked; 2 wrong parameters; 3 bad input; 4 a fault of the node itself, such as an unexpected exception
+        in a callback; or the code with which the node has ended by itself.
     """
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -83,17 +94,20 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         node = make()
         executor = make_executor()
         executor.add_node(node)
-        spin(executor, lambda: bool(asked) or node.end is not None)
-        if not spin(executor, node.stop, PATIENCE):
+        _spin_guarded(executor, node, lambda: bool(asked) or node.end is not None, float("inf"))
+        if not _spin_guarded(executor, node, node.stop, PATIENCE):
             node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
         node.farewell()
         executor.shutdown()
         if isinstance(node.end, RobotDynIdError):
             raise node.end
-        return node.end or 0
+        return node.end or (INTERNAL_FAULT if node.internal_errors else 0)
     except RobotDynIdError as error:
         print(f"{make.NAME}: {error}{origin(str(error), arguments or sys.argv)}", file=sys.stderr)
         return error.exit_code
+    except Exception:
+        print(f"{make.NAME}: internal error\n{traceback.format_exc()}", file=sys.stderr)
+        return INTERNAL_FAULT
     finally:
         if node is not None:
             node.destroy_node()
