@@ -164,15 +164,15 @@ class Waypoints:
     def _between(self, share: float) -> tuple[Array, Array]:
         """Position and velocity at a share of the time between each two points, shape (k - 1, n) each."""
         duration = np.diff(self.t)[:, None]
-        known = np.array([np.isfinite(x).all(axis=1) for x in (self.dq, self.ddq) if x is not None])
-        orders = 1 + np.cumprod(known[:, :-1] & known[:, 1:], axis=0).sum(axis=0) * np.ones(len(duration), dtype=int)
+        channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
+        known = np.cumprod([np.isfinite(x).all(axis=1) for x in channels], axis=0).sum(axis=0)
+        orders = np.minimum(known[:-1], known[1:])  # what both ends have
         q, dq = np.empty((2, len(duration), self.q.shape[1]))
-        for order in np.unique(orders):
+        for order in np.unique(orders).tolist():
             some = np.flatnonzero(orders == order)
             unit = np.eye(2 * order)
             of_ends = evaluate(polynomial(1.0, unit[:order], unit[order:]), share)
-            channels = [x for x in (self.q, self.dq, self.ddq) if x is not None][:order]
-            ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels)]
+            ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels[:order])]
             q[some] = np.tensordot(of_ends.q, ends, 1)
             dq[some] = np.tensordot(of_ends.dq, ends, 1) / duration[some]
         return q, dq

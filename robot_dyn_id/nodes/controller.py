@@ -50,7 +50,7 @@ from robot_dyn_id.urdf import urdf_text
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 
-FAULT_SHOWN = 2.0
+TROUBLE_SHOWN = 2.0
 """Time for which an effort that was limited or not finite is reported [s]."""
 
 LOOKS = 4
@@ -87,6 +87,7 @@ class Controller(RobotNode):
     NAME = "controller"
     PURPOSE = "moves a robot by effort commands from the identified model: an example of a controller that uses it"
     SETTINGS = ControllerSettings
+    ENDS_ON_FAULT = True
     INTERFACES = (
         Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", SENSOR),
@@ -119,7 +120,7 @@ class Controller(RobotNode):
         self._joints = set[str]()  # of the robot, that have been in joint states
         self._q: Array | None = None
         self._heard, self._time, self._message = -np.inf, 0.0, Float64MultiArray()
-        self._fault, self._fault_time = "", -np.inf
+        self._trouble, self._troubled = "", -np.inf
         warm_up()
         if self.settings.urdf:
             self._robot = RobotModel.from_urdf(urdf_text(self.settings.urdf)[0])
@@ -259,15 +260,15 @@ class Controller(RobotNode):
         if len(efforts.invalid):  # not held by setpoints that may have caused it
             self._tracker = None
             joint = model.joint_names[efforts.invalid[0]]
-            self._fault = f"the effort of joint {joint} is not finite: zero effort for all joints"
-            self._fault_time = self._seconds()
+            self._trouble = f"the effort of joint {joint} is not finite: zero effort for all joints"
+            self._troubled = self._seconds()
         elif len(efforts.limited):
             joint = int(efforts.limited[0])
-            self._fault = (
+            self._trouble = (
                 f"the effort of joint {model.joint_names[joint]} is limited to its rating, {efforts.rated[joint]:g} "
                 f"{model.effort_units[joint]}: check the model and the trajectory"
             )
-            self._fault_time = self._seconds()
+            self._troubled = self._seconds()
 
     def _effort(self, setpoint: Setpoint, q: Array, dq: Array) -> Array:
         if self._dynamics is None:
@@ -301,7 +302,7 @@ class Controller(RobotNode):
         if self._tracker is not None and not fresh:
             self._tracker = None  # the robot may be elsewhere when it comes back
             self._command_rest()
-        recent = self._seconds() - self._fault_time < FAULT_SHOWN
+        recent = self._seconds() - self._troubled < TROUBLE_SHOWN
         if self._robot is None:
             self._condition.report(STALE, "waiting for robot_description")
         elif not self._joints or (self._model is not None and not fresh):
@@ -310,7 +311,7 @@ class Controller(RobotNode):
             values = {"age of joint states [s]": f"{age:.3f}"}
             self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
         elif self._model is not None and recent:
-            self._condition.report(ERROR, self._fault)
+            self._condition.report(ERROR, self._trouble)
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
         elif self._start is not None:
