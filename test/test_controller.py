@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from model_nodes import COULOMB, VISCOUS, identified, message
+from model_nodes import ARM, COULOMB, VISCOUS, identified, message
 from rcl_interfaces.msg import Log
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
-from simulated import ARM
 from std_msgs.msg import Float64MultiArray, String
 from test_controllers import impossible
 from test_simulator import DEEP, RELIABLE, Commander, given, trajectory
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.assembly import with_values
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.contract import LATCHED, SENSOR, STREAM
@@ -233,7 +233,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
     assert np.all(quiet < 0.1), "the noise is 0.05 N m"
     assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
-    wrong = replace(identified(), values=0.5 * identified().values)
+    wrong = with_values(identified(), 0.5 * identified().values)
     scene.parameters.publish(message(wrong))
     scene.trajectories.publish(points)
     world.until(lambda: "does not fit any more" in scene.level("monitor")[1], 30.0, "warning")

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_nodes import identified
-from simulated import ARM
+from model_nodes import ARM, identified
 
+from robot_dyn_id.assembly import with_values
 from robot_dyn_id.controllers import usable_dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import urdf_hash
@@ -19,7 +19,7 @@ def impossible():
     good = identified()
     values = good.values.copy()
     values[good.names.index("Izz1")] -= 10.0 * np.abs(values).max()
-    return replace(good, values=values)
+    return with_values(good, values)
 
 
 @pytest.mark.parametrize("needed", [True, False])

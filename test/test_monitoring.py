@@ -7,6 +7,7 @@ import pytest
 from scipy.signal import lsim, lti
 from simulated import ARM, GRIPPER, TERMS, Simulated
 
+from robot_dyn_id.assembly import with_covariance, with_values
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.transfer import Braking
@@ -104,7 +105,7 @@ def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     drawn = np.random.default_rng(0).multivariate_normal(parameters.values, parameters.covariance, 200)
     predictions = []
     for values in drawn:
-        guessed = replace(parameters, values=values)
+        guessed = with_values(parameters, values)
         predictions.append(watch(arm, guessed, duration=0.5, rate=200.0)[1][-1].predicted)
     again = watch(arm, parameters, duration=0.5, rate=200.0)[1][-1].standard_deviation
     assert np.allclose(np.std(predictions, axis=0), again, rtol=0.2)
@@ -176,7 +177,7 @@ def test_a_load_that_is_taken_up_later_is_seen(arm, parameters):
 def test_parameters_that_nobody_knows_make_an_infinite_deviation(arm, parameters):
     covariance = parameters.covariance.copy()
     covariance[-1], covariance[:, -1] = np.inf, np.inf  # the offset of the last joint
-    _, residuals = watch(arm, replace(parameters, covariance=covariance), duration=1.0)
+    _, residuals = watch(arm, with_covariance(parameters, covariance), duration=1.0)
     assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
 
 
