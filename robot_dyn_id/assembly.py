@@ -120,7 +120,7 @@ def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
 
 
 def with_covariance(parameters: ParameterSet, covariance: Array) -> ParameterSet:
-    """Parameter set with another covariance of the base values, shape (p, p), and the deviations that follow from it."""
+    """Parameter set with another covariance of the base values, shape (p, p), and the deviations that follow."""
     sigma = np.sqrt(np.diag(covariance))
     spread = np.full(len(parameters.column_names), np.inf)
     spread[parameters.independent_columns.astype(np.int64)] = sigma

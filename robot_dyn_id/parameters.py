@@ -316,7 +316,7 @@ def _check_mapping(one: ParameterSet) -> None:
 
 
 def _check_covariance(one: ParameterSet) -> None:
-    """Refuse a covariance that is not symmetric, semidefinite and consistent with the deviations where they are finite."""
+    """Refuse a covariance that is not symmetric, semidefinite and consistent with the finite deviations."""
     known = np.isfinite(one.standard_deviations)
     variance = np.diag(one.covariance)
     if np.isnan(one.covariance).any() or not (variance >= 0.0).all():

@@ -241,7 +241,7 @@ def regressor_of(parameters: ParameterSet) -> Regressor:
 
     Raises:
         InputError: a term that this version does not know, joints, bodies, columns, units or constants that are not
-            those of the URDF and the terms in their order, or base parameters and a representative that differ in torque.
+            those of the URDF and the terms in their order, or base parameters and a representative whose torques differ.
     """
     held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
     model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))

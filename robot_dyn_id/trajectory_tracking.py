@@ -18,13 +18,16 @@ MOST_POINTS = 100_000
 """Greatest number of points of a trajectory."""
 
 LARGEST = 1e6
-"""Bound of positions, velocities and accelerations [SI]; beyond it no joint moves, and polynomials lose their digits."""
+"""Bound of positions, velocities and accelerations [SI]: no joint exceeds it, and polynomials would lose digits."""
+
+FASTEST = 1e3
+"""Bound of the speed between points [rad/s or m/s], where a robot has no limit of its own."""
 
 SHORTEST = 1e-5
 """Least time between two points [s]."""
 
 OVERSHOOT = 0.05
-"""Share of the range of a joint [rad or m], and of its velocity limit, by which the way between points may exceed it."""
+"""Share of the range of a joint, and of its velocity limit, by which the way between points may exceed them."""
 
 STOPPING = 0.1
 """Time in which a moving setpoint comes to rest when it is told to hold [s]."""
@@ -135,7 +138,7 @@ class Waypoints:
             joint_names: for messages.
             lower: least positions [rad or m].
             upper: greatest positions.
-            velocity: greatest speeds; not compared where they are 0 or infinite, or if there are none.
+            velocity: greatest speeds; `FASTEST` where they are 0, or if there are none.
 
         Raises:
             InputError: a point beyond the position limits, or a way that leaves them or is too fast.
@@ -147,8 +150,9 @@ class Waypoints:
                 f"point {point}: joint {joint_names[joint]} at {self.q[point, joint]:.4g} is beyond its limits "
                 f"{lower[joint]:.4g} to {upper[joint]:.4g}"
             )
-        limits = np.full(len(lower), np.inf) if velocity is None else np.where(velocity > 0.0, velocity, np.inf)
-        fastest = (1.0 + OVERSHOOT) * limits
+        fastest = np.full(len(lower), FASTEST)
+        if velocity is not None:
+            fastest = np.where(velocity > 0.0, np.minimum((1.0 + OVERSHOOT) * velocity, FASTEST), FASTEST)
         bounded = np.isfinite(lower) & np.isfinite(upper)
         margin = OVERSHOOT * np.where(bounded, np.where(bounded, upper, 0.0) - np.where(bounded, lower, 0.0), 0.0)
         for share in (0.25, 0.5, 0.75):
@@ -157,8 +161,8 @@ class Waypoints:
             if len(wrong):
                 point, joint = wrong[0]
                 raise InputError(
-                    f"between points {point} and {point + 1} joint {joint_names[joint]} passes {q[point, joint]:.4g} at "
-                    f"the speed {dq[point, joint]:.4g}, beyond its limits: correct velocities and accelerations"
+                    f"between points {point} and {point + 1} joint {joint_names[joint]} passes {q[point, joint]:.4g} "
+                    f"at the speed {dq[point, joint]:.4g}, beyond its limits: correct velocities and accelerations"
                 )
 
     def _between(self, share: float) -> tuple[Array, Array]:
@@ -270,13 +274,15 @@ class TrajectoryTracker:
             now: the time [s].
 
         Raises:
-            InputError: it is over already, or begins farther than `JUMP` from the setpoint.
+            InputError: it is over already, begins farther than `JUMP` from the setpoint, or cannot be reached in time.
         """
         times = (start + waypoints.t).tolist()
         knots = [waypoints.point(number) for number in range(len(times))]
         here = self.setpoint(now)
         lead = times[0] - now
         if lead > 0.0:
+            if lead > SOON and np.abs(knots[0][0] - here.q).max() > FASTEST * lead:
+                raise InputError(f"its first point is too far away to be reached within {lead:.3g} s")
             times.insert(0, now)
             knots.insert(0, list(here) if lead > SOON else _before(knots[0], lead))
         elif times[-1] < now:

@@ -9,11 +9,11 @@ from typing import Any
 
 from robot_dyn_id.nodes.contract import OK, STALE, Diagnosis
 
-AGAIN = 1.0
+AGAIN = 5.0
 """Time after which the same refusal is logged again [s]: bad messages come in streams."""
 
 BURST = 20
-"""Different refusals that are logged at once; then one in `AGAIN`."""
+"""Different refusals that are logged at once; then one per second."""
 
 LONGEST = 400
 """Characters of a refusal that are logged: names in it come from the message that is refused."""
@@ -61,7 +61,7 @@ class Condition:
         self._refused += 1
         what = " ".join(what[: 2 * LONGEST].split())[:LONGEST]
         now = time.monotonic()
-        self._burst = min(float(BURST), self._burst + (now - self._regained) / AGAIN)
+        self._burst = min(float(BURST), self._burst + now - self._regained)
         self._regained = now
         if self._burst >= 1.0 and (what != self._refusal or now > self._told + AGAIN):
             self._burst -= 1.0

@@ -37,7 +37,7 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, waypoints
+from robot_dyn_id.nodes.conversions import parameter_set, read_bounded, waypoints
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.robot_source import as_text
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
@@ -112,7 +112,7 @@ class Controller(RobotNode):
         self._gains = Gains.of_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None
         self._start: StartInertia | None = None  # used until there are dynamics
-        self._offered: ParameterSetMsg | None = None
+        self._offered: bytes | None = None
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
         self._efforts: CommandedEfforts | None = None  # of the robot that is moved
@@ -126,9 +126,9 @@ class Controller(RobotNode):
             self._robot = RobotModel.from_urdf(urdf_text(self.settings.urdf)[0])
         else:
             self.subscription("robot_description", self._take_description)
-        self.subscription("identified_parameters", self._take_parameters)
+        self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.subscription("joint_states", self._take_state)
-        self.subscription("~/joint_trajectory", self._follow)
+        self.subscription("~/joint_trajectory", self._follow, raw=True)
         self.create_timer(self.settings.timeout / LOOKS, self._look, clock=self.steady)
         self._look()
 
@@ -149,7 +149,7 @@ class Controller(RobotNode):
             self._joints.clear()
             self._decide()
 
-    def _take_parameters(self, message: Any) -> None:
+    def _take_parameters(self, message: bytes) -> None:
         self._offered = message
         self._decide()
 
@@ -161,10 +161,8 @@ class Controller(RobotNode):
             self._begin_unknown()
             return
         try:
-            self._use(parameter_set(self._offered), self._robot)
-        except UsageError as error:  # nothing that comes later would make the node's own parameters right
-            self.end = error
-        except InputError as error:
+            self._use(parameter_set(read_bounded(self._offered, ParameterSetMsg)), self._robot)
+        except RobotDynIdError as error:
             self._refused = f"parameters refused: {error}"
             if self._model is None:
                 self._begin_unknown()
@@ -178,8 +176,7 @@ class Controller(RobotNode):
         """Go over to a model.
 
         Raises:
-            InputError: it may not move this robot.
-            UsageError: the parameter effort_limit does not fit the robot.
+            RobotDynIdError: it may not move this robot.
         """
         dynamics = usable_dynamics(
             parameters, robot.urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
@@ -190,7 +187,7 @@ class Controller(RobotNode):
                 f"its joints are {', '.join(model.joint_names)}, those of the model in use "
                 f"{', '.join(used.joint_names)}: restart the node to use it"
             )
-        rated = rated_efforts(model, self.settings.effort_limit)
+        rated = self._rated(model)
         check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
         self._dynamics = dynamics
         self._begin_law(model, rated)
@@ -203,15 +200,27 @@ class Controller(RobotNode):
         if model is None or not self._joints.issuperset(model.joint_names):
             return  # more joint states are to come
         try:
-            rated = rated_efforts(model, self.settings.effort_limit)
+            rated = self._rated(model)
             self._start = StartInertia.anywhere(self.settings.start_droop, model, self._gains)
-        except UsageError as error:
-            self.end = error
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
         else:
             self._begin_law(model, rated)
         self._look()
+
+    def _rated(self, model: RobotModel) -> Array:
+        """Efforts that may be commanded, shape (n,).
+
+        Raises:
+            InputError: a joint without a rating.
+            UsageError: the parameter effort_limit does not fit the robot; the node ends, as nothing that comes later
+                would make it right.
+        """
+        try:
+            return rated_efforts(model, self.settings.effort_limit)
+        except UsageError as error:
+            self.end = error
+            raise
 
     def _begin_law(self, model: RobotModel, rated: Array) -> None:
         """Take up another law, without a jump of the efforts."""
@@ -279,10 +288,11 @@ class Controller(RobotNode):
                 return self._dynamics.gravity(q)
             return computed_torque(self._dynamics, setpoint, q, dq, self._gains)
 
-    def _follow(self, message: Any) -> None:
+    def _follow(self, data: bytes) -> None:
         try:
             if self._model is None or self._tracker is None or self.settings.law != COMPUTED_TORQUE:
                 raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
+            message = read_bounded(data, JointTrajectory)
             if message.points:
                 model = self._model
                 points = waypoints(message, model.joint_names)

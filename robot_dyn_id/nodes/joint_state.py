@@ -34,6 +34,11 @@ class JointOrder:
         """Whether a JointState has any of the joints: a gripper may have a driver of its own on the same topic."""
         return message.name == self._seen or not set(self._wanted).isdisjoint(message.name)
 
+    def has(self, message: Any, channel: str) -> bool:
+        """Whether a JointState has values of a channel: what is not measured is left out, or NaN for all joints."""
+        values = getattr(message, channel)
+        return len(values) > 0 and not np.isnan(values).all()
+
     def read(self, message: Any, channels: Sequence[str] = CHANNELS) -> list[Array]:
         """The channels of a JointState, shape (n,) each.
 
