@@ -240,8 +240,8 @@ def regressor_of(parameters: ParameterSet) -> Regressor:
     """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
 
     Raises:
-        InputError: a term that this version does not know, joints, bodies, columns, units or constants that are not
-            those of the URDF and the terms in their order, or base parameters and a representative whose torques differ.
+        InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
+            those of the URDF and the terms in their order; base parameters and representative with different torques.
     """
     held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
     model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
@@ -273,7 +273,8 @@ def _check_representative(regressor: Regressor, parameters: ParameterSet) -> Non
         InputError: the joint with the greatest difference.
     """
     joints = len(parameters.joint_names)
-    motion = Motion(*np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, STATES)), np.full((joints, STATES), 20.0))
+    q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, STATES))
+    motion = Motion(q, dq, ddq, temperature=np.full((joints, STATES), 20.0))
     columns = regressor.dense(motion).transpose(1, 2, 0)  # (n, N, c)
     full = np.concatenate([parameters.standard_parameters, parameters.term_values])
     torque = columns[..., parameters.independent_columns.astype(np.int64)] @ parameters.values

@@ -27,19 +27,20 @@ class Condition:
 
     Attributes:
         diagnosis: what the node answers when it is asked how it is.
+        refused: number of refused inputs.
     """
 
     def __init__(self, log: Any) -> None:
         """Begin; `log` is the logger of the node."""
         self._log, self.diagnosis = log, Diagnosis(OK, "starting")
-        self._refused, self._refusal, self._told = 0, "none", -math.inf
+        self.refused, self._refusal, self._told = 0, "none", -math.inf
         self._begun, self._waiting = time.monotonic(), False
         self._burst, self._regained = float(BURST), self._begun
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
         """Say how the node is; other words than before are logged."""
         old = self.diagnosis
-        counted = {**(values or {}), "refused inputs": self._refused, "last refused": self._refusal}
+        counted = {**(values or {}), "refused inputs": self.refused, "last refused": self._refusal}
         self.diagnosis = Diagnosis(level, message, counted)
         if (old.level, old.message) == (level, message):
             return
@@ -58,7 +59,7 @@ class Condition:
 
     def refuse(self, what: str) -> None:
         """Log an input that is not used, and why."""
-        self._refused += 1
+        self.refused += 1
         what = " ".join(what[: 2 * LONGEST].split())[:LONGEST]
         now = time.monotonic()
         self._burst = min(float(BURST), self._burst + now - self._regained)

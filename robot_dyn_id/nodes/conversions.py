@@ -21,8 +21,7 @@ from robot_dyn_id.pipeline import Identification
 from robot_dyn_id.trajectory_tracking import Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**24}
-"""Greatest sizes of messages that are read [bytes]: Python needs 2 s for a JointTrajectory of that size, in which a node
-does nothing else."""
+"""Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 2 s."""
 
 
 def read_bounded(data: bytes, message_type: Any) -> Any:
