@@ -28,19 +28,20 @@ class Condition:
     Attributes:
         diagnosis: what the node answers when it is asked how it is.
         refused: number of refused inputs.
+        refusal: reason of the latest refusal.
     """
 
     def __init__(self, log: Any) -> None:
         """Begin; `log` is the logger of the node."""
         self._log, self.diagnosis = log, Diagnosis(OK, "starting")
-        self.refused, self._refusal, self._told = 0, "none", -math.inf
+        self.refused, self.refusal, self._told = 0, "none", -math.inf
         self._begun, self._waiting = time.monotonic(), False
         self._burst, self._regained = float(BURST), self._begun
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
         """Say how the node is; other words than before are logged."""
         old = self.diagnosis
-        counted = {**(values or {}), "refused inputs": self.refused, "last refused": self._refusal}
+        counted = {**(values or {}), "refused inputs": self.refused, "last refused": self.refusal}
         self.diagnosis = Diagnosis(level, message, counted)
         if (old.level, old.message) == (level, message):
             return
@@ -64,8 +65,8 @@ class Condition:
         now = time.monotonic()
         self._burst = min(float(BURST), self._burst + now - self._regained)
         self._regained = now
-        if self._burst >= 1.0 and (what != self._refusal or now > self._told + AGAIN):
+        if self._burst >= 1.0 and (what != self.refusal or now > self._told + AGAIN):
             self._burst -= 1.0
             self._log.warning(f"refused: {what}")
             self._told = now
-        self._refusal = what
+        self.refusal = what

@@ -270,14 +270,16 @@ class Controller(RobotNode):
             self._tracker = None
             joint = model.joint_names[efforts.invalid[0]]
             self._trouble = f"the effort of joint {joint} is not finite: zero effort for all joints"
-            self._troubled = self._seconds()
         elif len(efforts.limited):
-            joint = int(efforts.limited[0])
-            self._trouble = (
-                f"the effort of joint {model.joint_names[joint]} is limited to its rating, {efforts.rated[joint]:g} "
-                f"{model.effort_units[joint]}: check the model and the trajectory"
-            )
-            self._troubled = self._seconds()
+            number = int(efforts.limited[0])
+            if self._seconds() - self._troubled > TROUBLE_SHOWN:  # one line for a trouble that lasts
+                self._trouble = (
+                    f"the effort of joint {model.joint_names[number]} is limited to its rating, "
+                    f"{efforts.rated[number]:g} {model.effort_units[number]}: check the model and the trajectory"
+                )
+        else:
+            return
+        self._troubled = self._seconds()
 
     def _effort(self, setpoint: Setpoint, q: Array, dq: Array) -> Array:
         if self._dynamics is None:

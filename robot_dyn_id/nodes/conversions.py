@@ -20,8 +20,8 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import Identification
 from robot_dyn_id.trajectory_tracking import Waypoints
 
-MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**24}
-"""Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 2 s."""
+MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
+"""Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 1 s."""
 
 
 def read_bounded(data: bytes, message_type: Any) -> Any:
