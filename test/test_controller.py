@@ -197,7 +197,9 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
     world.until(lambda: any("waiting for identified_parameters" in line.msg for line in log))
     publisher.publish(other_robot())
     world.until(lambda: any("refused: identified_parameters: the parameters are those of" in line.msg for line in log))
-    assert not states
+    publisher.publish(message(impossible()))
+    world.until(lambda: any("the identified mass matrix is not positive definite" in line.msg for line in log))
+    assert not states and node.end is None
     publisher.publish(message())
     world.until(lambda: states, what="joint states")
     assert tuple(states[0].name) == identified().joint_names

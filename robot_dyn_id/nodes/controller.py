@@ -189,6 +189,8 @@ class Controller(RobotNode):
             )
         rated = self._rated(model)
         check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
+        if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
+            self._tracker = None
         self._dynamics = dynamics
         self._begin_law(model, rated)
 
@@ -224,7 +226,6 @@ class Controller(RobotNode):
 
     def _begin_law(self, model: RobotModel, rated: Array) -> None:
         """Take up another law, without a jump of the efforts."""
-        self._tracker = None
         if self._efforts is None:
             self._order = JointOrder(model.joint_names)
             self._efforts = CommandedEfforts(rated, self.settings.start_time, self.settings.blend_time)
