@@ -355,9 +355,9 @@ def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
     node = world.add(Controller, *given(timeout="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     for name, fields in HOSTILE_STATES.items():
-        before = node._condition.refused
+        before = node._condition._refused
         arm.publish(**fields)
-        world.until(lambda before=before: node._condition.refused > before, what=name)
+        world.until(lambda before=before: node._condition._refused > before, what=name)
     heard = len(arm.efforts)
     world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
     expected = Dynamics.of(identified()).gravity(np.array(arm.position))
@@ -394,10 +394,10 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
     world.until(lambda: publisher.get_subscription_count() and node._tracker is not None, what="controller")
     for one, words in hostile_trajectories(scene.names):
         for target, end in ((publisher, node), (scene.trajectories, scene.node)):
-            before = end._condition.refused
+            before = end._condition._refused
             target.publish(one)
-            world.until(lambda before=before, end=end: end._condition.refused > before, what=words)
-            assert words in end._condition.refusal
+            world.until(lambda before=before, end=end: end._condition._refused > before, what=words)
+            assert words in end._condition._refusal
     efforts = np.array([command.data for command in arm.efforts])
     assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
     assert np.abs(scene.position).max() < 1e-3

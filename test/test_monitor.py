@@ -109,7 +109,7 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
     told.tell(4.0)
-    assert node._condition.refused == 0
+    assert node._condition._refused == 0
     world.until(lambda: {p.key: p.value for p in told.status.values}.get("velocities") == "differentiated positions")
     world.until(lambda: told.status.message.startswith("the model fits"), what="verdict")
     residual = np.array([one.residual for one in told.residuals])
@@ -129,9 +129,9 @@ def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
         state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
         for name, value in fields.items():
             setattr(state, name, value)
-        before = node._condition.refused
+        before = node._condition._refused
         told.states.publish(state)
-        world.until(lambda before=before: node._condition.refused > before, what=str(fields))
+        world.until(lambda before=before: node._condition._refused > before, what=str(fields))
     told.tell(4.0)
     assert all(np.isfinite(one.residual).all() for one in told.residuals)
     assert node.end is None and node.internal_errors == 0
