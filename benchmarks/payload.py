@@ -17,7 +17,7 @@ if __name__ == "__main__":
 import argparse
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ import arms
 import numpy as np
 from uncertainty import measured_residuals, sensors_of
 
+from robot_dyn_id.assembly import with_covariance, with_values
 from robot_dyn_id.consistency import central, parameters_of
 from robot_dyn_id.dataset import Array, ArrayRecording
 from robot_dyn_id.design_settings import DesignSettings
@@ -129,9 +130,8 @@ def one(kind: str, seed: int) -> list[Run]:
     """One bare run, and one with each payload on top of it."""
     known = study()
     bare = GeneralizedLeastSquares().fit(known.problem(known.record(kind, np.zeros(10), seed)))
-    arm = replace(known.arm, values=bare.values, covariance=bare.covariance,
-                  standard_deviations=bare.standard_deviations)  # fmt: skip
-    certain = replace(arm, covariance=np.zeros_like(arm.covariance))
+    arm = with_covariance(with_values(known.arm, bare.values), bare.covariance)
+    certain = with_covariance(arm, np.zeros_like(arm.covariance))
     runs = []
     for number, mass in enumerate(MASSES):
         recording = known.record(kind, brick(mass), 10_000 * (number + 1) + seed)

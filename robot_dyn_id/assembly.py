@@ -105,28 +105,42 @@ def _status(values: Array, sigma: Array, unseen: NDArray[np.bool_]) -> tuple[str
 NOT_VALIDATED = "tracked while the robot works, loads included: not validated on held-out data"
 
 
-def tracked(parameters: ParameterSet, values: Array, covariance: Array) -> ParameterSet:
-    """A parameter set with the base values, shape (p,), and the covariance, (p, p), that recent motion tells.
-
-    The representative moves in the independent columns; ranges and held-out errors are those of the identified set.
-    Nobody takes it for that: `estimator` and `reasons` say what it is, and its verdict is at best `suspect`.
-    """
-    independent = parameters.independent_columns.astype(np.int64)
+def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
+    """Parameter set with other base values, shape (p,); its representative moves in the independent columns."""
     inertial = len(parameters.standard_parameters)
     full = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    full[independent] += values - parameters.values
-    spread, sigma = np.full(len(full), np.inf), np.sqrt(np.diag(covariance))
-    spread[independent] = sigma
+    full[parameters.independent_columns.astype(np.int64)] += values - parameters.values
     return replace(
         parameters,
         values=values,
-        covariance=covariance,
-        standard_deviations=sigma,
-        status=_status(values, sigma, np.zeros(len(values), dtype=bool)),
         standard_parameters=full[:inertial],
         physically_consistent=is_consistent(full[:inertial]),
         term_values=full[inertial:],
-        term_standard_deviations=spread[inertial:],
+    )
+
+
+def with_covariance(parameters: ParameterSet, covariance: Array) -> ParameterSet:
+    """Parameter set with another covariance of the base values, shape (p, p), and the deviations that follow."""
+    sigma = np.sqrt(np.diag(covariance))
+    spread = np.full(len(parameters.column_names), np.inf)
+    spread[parameters.independent_columns.astype(np.int64)] = sigma
+    return replace(
+        parameters,
+        covariance=covariance,
+        standard_deviations=sigma,
+        status=_status(parameters.values, sigma, np.zeros(len(sigma), dtype=bool)),
+        term_standard_deviations=spread[len(parameters.standard_parameters) :],
+    )
+
+
+def tracked(parameters: ParameterSet, values: Array, covariance: Array) -> ParameterSet:
+    """Parameter set with the base values, shape (p,), and the covariance, (p, p), that recent motion shows.
+
+    Ranges and held-out errors are those of the identified set. `estimator` and `reasons` say that the set is tracked,
+    and its verdict is at best `suspect`.
+    """
+    return replace(
+        with_covariance(with_values(parameters, values), covariance),
         estimator=f"{parameters.estimator}, tracked",
         verdict="bad" if parameters.verdict == "bad" else "suspect",
         reasons=(NOT_VALIDATED, *parameters.reasons),

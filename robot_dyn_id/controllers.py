@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
-from robot_dyn_id.plant import CompiledDynamics
+from robot_dyn_id.plant import CompiledDynamics, per_joint
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_tracking import Setpoint
 
@@ -155,6 +155,122 @@ def usable_dynamics(
                 f"is good for torques (gravity compensation) only; excite faster or longer"
             )
     return dynamics
+
+
+def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
+    """Greatest efforts that may be commanded [N m or N], shape (n,).
+
+    Args:
+        model: the robot, with the efforts of its URDF. 0 and infinity are no rating.
+        given: efforts by the user, one for all joints or one per joint. They take the place of absent ratings and lower
+            those of the URDF, but do not raise them.
+
+    Raises:
+        UsageError: another number of efforts, or one that is not positive.
+        InputError: a joint that has no rating.
+    """
+    joints = len(model.joint_names)
+    if not all(0.0 < effort < np.inf for effort in given):
+        raise UsageError(f"effort_limit {list(given)} must hold positive, finite efforts")
+    limits = per_joint(given, joints, "effort_limit") if given else np.full(joints, np.inf)
+    urdf = model.limits.effort
+    rated = np.minimum(limits, np.where(np.isfinite(urdf) & (urdf > 0.0), urdf, np.inf))
+    unknown = np.flatnonzero(np.isinf(rated))
+    if len(unknown):
+        raise InputError(
+            f"joint {model.joint_names[unknown[0]]} has no effort limit in the URDF ({urdf[unknown[0]]:g}): write its "
+            "rated effort into the URDF, or set the parameter effort_limit"
+        )
+    return np.asarray(rated)
+
+
+def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = None) -> None:
+    """Refuse a model by which the arm cannot be held within the rated efforts.
+
+    Args:
+        dynamics: the model.
+        rated: efforts [N m or N], shape (n,).
+        q: present positions, shape (n,), looked at in addition to poses within the position limits.
+
+    Raises:
+        InputError: the static effort of a joint exceeds its rating.
+    """
+    model = dynamics.regressor.model
+    reach = np.where(np.array(model.effort_units) == "N", 1.0, np.pi)  # where a joint has no limits
+    lower = np.where(np.isfinite(model.limits.lower), model.limits.lower, -reach)
+    upper = np.where(np.isfinite(model.limits.upper), model.limits.upper, reach)
+    poses = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSES, len(lower)))
+    effort = np.abs(dynamics.gravity(poses if q is None else np.vstack([poses, q])))
+    excess = np.where(np.isfinite(effort), effort, np.inf).max(axis=0)
+    beyond = np.flatnonzero(excess > rated)
+    if len(beyond):
+        joint = beyond[np.argmax(excess[beyond] / rated[beyond])]
+        raise InputError(
+            f"the model needs {excess[joint]:.4g} {model.effort_units[joint]} to hold joint {model.joint_names[joint]} "
+            f"within its position limits, above the rated {rated[joint]:.4g}: check units, gravity and URDF, "
+            "and identify again"
+        )
+
+
+class CommandedEfforts:
+    """Efforts on their way to the motors: finite, within the rating, and without a jump when the law changes.
+
+    Attributes:
+        rated: greatest efforts [N m or N], shape (n,).
+        last: efforts commanded last, shape (n,); zero at first.
+        limited: numbers of the joints whose effort was limited last.
+        invalid: numbers of the joints for which the law gave no finite effort last.
+    """
+
+    def __init__(self, rated: Array, start_time: float, blend_time: float) -> None:
+        """Begin with zero effort.
+
+        Args:
+            rated: see above.
+            start_time: time from zero effort to that of the law [s].
+            blend_time: time from the effort of one law to that of the next [s].
+        """
+        self.rated, self._start_time, self._blend_time = rated, start_time, blend_time
+        self.limited = self.invalid = np.zeros(0, dtype=np.int64)
+        self.rest()
+
+    def change(self) -> None:
+        """Go over to the efforts of another law, from the last one."""
+        self._changed = True
+        self._duration = self._blend_time if self.last.any() else self._start_time
+
+    def rest(self) -> Array:
+        """Zero effort, shape (n,); what follows begins there."""
+        self.last = self._gap = np.zeros(len(self.rated))
+        self._left = 0.0
+        self.change()
+        return self.last
+
+    def command(self, wanted: Array, step: float) -> Array:
+        """The effort to command, shape (n,).
+
+        The difference between the last effort and the first of a new law fades; feedback of the new law acts at once.
+
+        Args:
+            wanted: effort of the law, shape (n,).
+            step: time since the command before [s].
+
+        Returns:
+            Zero for all joints if `wanted` is not finite.
+        """
+        self.invalid = np.flatnonzero(~np.isfinite(wanted))
+        if len(self.invalid):
+            self.limited = np.zeros(0, dtype=np.int64)
+            return self.rest()
+        if self._changed:
+            self._gap, self._left, self._changed = self.last - np.clip(wanted, -self.rated, self.rated), 1.0, False
+        else:
+            self._left = max(0.0, self._left - step / self._duration) if self._duration > 0.0 else 0.0
+        share = self._left**2 * (3.0 - 2.0 * self._left)
+        self.limited = np.flatnonzero(np.abs(wanted) > self.rated)
+        blended = np.clip(wanted, -self.rated, self.rated) + share * self._gap
+        self.last = np.clip(blended, -self.rated, self.rated)
+        return self.last
 
 
 class PositionServo:

@@ -27,6 +27,9 @@ ENOUGH = 2.0
 PART = 0.25
 """Motion that one mean square goes over [s]; longer than the filter takes to forget one sample."""
 
+FORERUN = 4.0
+"""Cut-off of the low-pass that differentiates positions, over that of the monitor: it delays friction only a little."""
+
 LEFT_OUT = 0.15
 """Share of the parts, the worst ones, that is left out of the judgement. A controller that is told to stop, or to go
 elsewhere, gives a pulse of torque of a few milliseconds: efforts sampled at 200 Hz do not show how large it was, and no
@@ -154,7 +157,7 @@ class ResidualMonitor:
     Attributes:
         parameters: the set.
         watch: looks for changes in the residuals.
-        longest_gap: silence after which the filter begins anew [s].
+        longest_gap: silence after which the filters restart [s].
     """
 
     def __init__(
@@ -178,28 +181,41 @@ class ResidualMonitor:
         self._columns, self._trained = Columns(regressor, cutoff), Ranges.of_model(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
+        self._differentiator, self._differentiates = CausalFilter(FORERUN * cutoff), False
         self._last, self._evaluated = -np.inf, -np.inf
         self._moved, self._joints = np.zeros(joints), np.arange(joints)
         self._time = np.zeros((round(max(window / PART, 1.0)), joints))
         self._integrals = np.zeros((5, *self._time.shape))  # of residual^2, torque^2, and `outside`, in each part
 
-    def add(self, t: float, q: Array, dq: Array, tau: Array) -> bool:
+    def add(self, t: float, q: Array, dq: Array | None, tau: Array) -> bool:
         """Take up a joint state, shape (n,) each; states that are not later than the one before are left out.
 
+        Without velocities (None), positions and torques first pass a causal low-pass of `FORERUN` times the cut-off,
+        whose derivative gives the velocities: all three are late by the same time.
+
         Returns:
-            Whether the filter has settled, so that `residual` means something.
+            Whether the filter has settled, so that `residual` is valid.
         """
         if t <= self._last:
-            if t < self._last - self.longest_gap:  # time has been set back: a bag begins anew
-                self._columns.filter.reset()
+            if t < self._last - self.longest_gap:  # time has been set back: a bag begins again
+                self._restart()
                 self._last = self._evaluated = -np.inf
             else:
                 return False
-        if t > self._last + self.longest_gap:
-            self._columns.filter.reset()
-        self._last = t
+        if t > self._last + self.longest_gap or (dq is None) != self._differentiates:
+            self._restart()
+        self._last, self._differentiates = t, dq is None
+        if dq is None:
+            (q, tau), (dq, _) = self._differentiator.add(t, np.array((q, tau)))
+            if not self._differentiator.settled:
+                return False
         self._columns.add(t, np.array((q, dq, tau)))
         return self._columns.filter.settled
+
+    def _restart(self) -> None:
+        """Reset the filters."""
+        self._columns.filter.reset()
+        self._differentiator.reset()
 
     def residual(self) -> Residual:
         """The residual at the state that was added last; it is taken up in the judgement."""

@@ -141,39 +141,196 @@ class ParameterSet:
     ddq_max: Array
 
     def __post_init__(self) -> None:
-        """Check that all parts fit together and freeze the arrays.
+        """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
+
+        What only the robot's URDF can tell (order and names of joints, bodies and columns) is checked by
+        `regressor.regressor_of`.
 
         Raises:
-            InputError: a field of the wrong length, a URDF that is not the one its hash tells.
+            InputError: a field that is too long, has the wrong length or holds a value that no identification writes.
         """
-        if urdf_hash(self.urdf) != self.urdf_sha256:
-            raise InputError("parameter set: its URDF is not the one it was identified with (the hash differs)")
-        n, p, c = len(self.joint_names), len(self.names), len(self.column_names)
-        terms = c - 10 * len(self.body_names)
-        shapes: dict[str, tuple[int, ...]] = {
-            **dict.fromkeys(("expressions", "units", "values", "standard_deviations", "status"), (p,)),
-            **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), (n,)),
-            **dict.fromkeys(("term_names", "term_joints", "term_values", "term_standard_deviations"), (terms,)),
-            **dict.fromkeys(("term_constant_joints", "term_constant_values"), (len(self.term_constant_names),)),
-            "held_joint_positions": (len(self.held_joint_names),),
-            "gravity": (3,),
-            "covariance": (p, p),
-            "mapping": (p, c),
-            "independent_columns": (p,),
-            "standard_parameters": (10 * len(self.body_names),),
-        }
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, np.ndarray):
                 value = value.copy()
                 value.flags.writeable = False
                 object.__setattr__(self, item.name, value)
-            if item.name in shapes and np.shape(value) != shapes[item.name]:
-                raise InputError(
-                    f"parameter set: {item.name} has shape {np.shape(value)}, expected {shapes[item.name]}"
-                )
-        if p and int(self.independent_columns.max()) >= c:
-            raise InputError("parameter set: independent_columns names a column that does not exist")
+        _check_sizes(self)
+        _check_words(self)
+        _check_numbers(self)
+        _check_mapping(self)
+        _check_covariance(self)
+
+
+LARGEST = 1e12
+"""Bound of all magnitudes [SI]. No robot is near it, and products of such numbers do not overflow."""
+
+MOST = {
+    "joint_names": 100,
+    "held_joint_names": 100,
+    "body_names": 100,
+    "names": 1000,
+    "column_names": 2000,
+    "term_constant_names": 10_000,
+    "data_sources": 10_000,
+    "reasons": 1000,
+}
+"""Greatest lengths of lists, refused before anything of the size of their product is computed."""
+
+LONGEST_LINE = 4096
+"""Greatest length of a text [characters], except for the URDF."""
+
+LONGEST_URDF = 2**24
+"""Greatest length of the URDF text [characters]."""
+
+STRONGEST_GRAVITY = 20.0
+"""Greatest gravity [m/s^2]: twice the Earth's."""
+
+HIGHEST_RATE = 1e6
+"""Greatest sample rate [Hz]."""
+
+HIGHEST_ORDER = 12
+"""Greatest order of the low-pass."""
+
+WORDS = {
+    "verdict": ("good", "suspect", "bad"),
+    "status": ("good", "weak", "not excited"),
+    "condition_number_scaling": ("columns", "none"),
+}
+"""Words that fields may hold."""
+
+AGREEMENT = 1e-6
+"""Relative difference within which fields that express the same quantity agree. Identification meets 1e-10."""
+
+
+def _refused(what: str) -> InputError:
+    return InputError(f"parameter set: {what}")
+
+
+def _check_sizes(one: ParameterSet) -> None:
+    """Refuse fields that are too long or whose lengths do not fit together."""
+    n, p, c = len(one.joint_names), len(one.names), len(one.column_names)
+    for name, most in MOST.items():
+        if len(getattr(one, name)) > most:
+            raise _refused(f"{name} has {len(getattr(one, name))} entries, at most {most} are read")
+    if not (n and p):
+        raise _refused(f"{'names' if n else 'joint_names'} is empty")
+    terms = c - 10 * len(one.body_names)
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("expressions", "units", "values", "standard_deviations", "status"), (p,)),
+        **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), (n,)),
+        **dict.fromkeys(("term_names", "term_joints", "term_values", "term_standard_deviations"), (terms,)),
+        **dict.fromkeys(("term_constant_joints", "term_constant_values"), (len(one.term_constant_names),)),
+        "held_joint_positions": (len(one.held_joint_names),),
+        "gravity": (3,),
+        "covariance": (p, p),
+        "mapping": (p, c),
+        "independent_columns": (p,),
+        "standard_parameters": (10 * len(one.body_names),),
+    }
+    for name, expected in shapes.items():
+        if np.shape(getattr(one, name)) != expected:
+            raise _refused(f"{name} has shape {np.shape(getattr(one, name))}, expected {expected}")
+
+
+def _check_words(one: ParameterSet) -> None:
+    """Refuse texts and names that no identification writes."""
+    for item in fields(one):
+        value = getattr(one, item.name)
+        texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
+        for text in texts if item.name != "urdf" else ():
+            if len(text) > LONGEST_LINE or not text.isprintable():
+                raise _refused(f"{item.name} holds a text that is not one printable line of {LONGEST_LINE} characters")
+        for text in texts if item.name in WORDS else ():
+            if text not in WORDS[item.name]:
+                raise _refused(f"{item.name} is {text[:40]!r}, expected one of {', '.join(WORDS[item.name])}")
+    if len(one.urdf) > LONGEST_URDF:
+        raise _refused(f"its URDF has {len(one.urdf)} characters, at most {LONGEST_URDF} are read")
+    if not one.urdf.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise _refused("urdf is not the text of a URDF: it must begin with '<' (the name of a file is not read)")
+    if urdf_hash(one.urdf) != one.urdf_sha256:
+        raise _refused("its URDF is not the one it was identified with (the hash differs)")
+    for name in ("joint_names", "held_joint_names", "body_names", "column_names", "names"):
+        names = getattr(one, name)
+        if len(set(names)) < len(names):
+            raise _refused(f"{name} has {next(text for text in names if names.count(text) > 1)} twice")
+    strange = next((text for text in one.joint_names if text not in one.body_names), None)
+    if strange is not None:
+        raise _refused(f"joint_names has {strange}, which is not one of body_names")
+    both = next((text for text in one.held_joint_names if text in one.joint_names), None)
+    if both is not None:
+        raise _refused(f"joint {both} is among joint_names and held_joint_names")
+
+
+def _check_numbers(one: ParameterSet) -> None:
+    """Refuse numbers that no identification writes."""
+    finite = ("values", "standard_parameters", "term_values", "term_constant_values", "held_joint_positions", "mapping")
+    ranges = ("gravity", "q_min", "q_max", "dq_max", "ddq_max", "sample_rate", "cutoff_frequency", "filter_order")
+    for name in (*finite, *ranges):
+        bad = np.ravel(getattr(one, name))[~(np.abs(np.ravel(getattr(one, name))) <= LARGEST)]
+        if len(bad):
+            raise _refused(f"{name} holds {bad[0]}, expected finite numbers of magnitudes up to {LARGEST:g}")
+    spreads = ("standard_deviations", "term_standard_deviations")
+    for name in (*spreads, "dq_max", "ddq_max"):
+        bad = getattr(one, name)[~(getattr(one, name) >= 0.0)]
+        if len(bad):
+            raise _refused(f"{name} holds {bad[0]}, expected 0 or more")
+    for name in ("held_out_nrmse", "held_out_all_joints_nrmse"):  # NaN of a joint whose held-out torque is zero
+        bad = np.ravel(getattr(one, name))[np.ravel(getattr(one, name)) < 0.0]
+        if len(bad):
+            raise _refused(f"{name} holds {bad[0]}, expected 0 or more")
+    if not one.condition_number >= 1.0 - AGREEMENT:
+        raise _refused(f"condition_number is {one.condition_number}, expected 1 or more")
+    strength = float(np.linalg.norm(one.gravity))
+    if strength > STRONGEST_GRAVITY:
+        raise _refused(f"gravity is {strength:.4g} m/s^2, expected at most {STRONGEST_GRAVITY:g}")
+    if not 0.0 < one.sample_rate <= HIGHEST_RATE:
+        raise _refused(f"sample_rate is {one.sample_rate} Hz, expected more than 0 and at most {HIGHEST_RATE:g}")
+    if not 0.0 < one.cutoff_frequency <= 0.5 * one.sample_rate:
+        raise _refused(f"cutoff_frequency is {one.cutoff_frequency} Hz, expected more than 0 and at most half the rate")
+    if not 1 <= one.filter_order <= HIGHEST_ORDER:
+        raise _refused(f"filter_order is {one.filter_order}, expected 1 to {HIGHEST_ORDER}")
+    reversed_range = np.flatnonzero(one.q_min > one.q_max)
+    if len(reversed_range):
+        raise _refused(f"q_min of joint {one.joint_names[reversed_range[0]]} is greater than q_max")
+
+
+def _check_mapping(one: ParameterSet) -> None:
+    """Refuse base parameters that are not the combinations of columns that they claim to be.
+
+    The identity on the independent columns makes them distinct and the rank of the mapping full.
+    """
+    columns = one.independent_columns.astype(np.int64)
+    if int(columns.max()) >= len(one.column_names):
+        raise _refused("independent_columns names a column that does not exist")
+    if np.abs(one.mapping[:, columns] - np.eye(len(columns))).max() > AGREEMENT:
+        raise _refused("mapping is not the identity on independent_columns")
+    for number, column in enumerate(columns):
+        if one.names[number] != one.column_names[column]:
+            raise _refused(f"{one.names[number]} is not the name of its column, {one.column_names[column]}")
+    full = np.concatenate([one.standard_parameters, one.term_values])
+    allowed = AGREEMENT * (np.abs(one.mapping) @ np.abs(full) + np.abs(one.values))
+    apart = np.flatnonzero(np.abs(one.values - one.mapping @ full) > allowed)
+    if len(apart):
+        raise _refused(f"values of {one.names[apart[0]]} is not mapping * (standard_parameters, term_values)")
+
+
+def _check_covariance(one: ParameterSet) -> None:
+    """Refuse a covariance that is not symmetric, semidefinite and consistent with the finite deviations."""
+    known = np.isfinite(one.standard_deviations)
+    variance = np.diag(one.covariance)
+    if np.isnan(one.covariance).any() or not (variance >= 0.0).all():
+        raise _refused("covariance holds NaN, or a variance below 0")
+    sigma = one.standard_deviations[known]
+    block = one.covariance[np.ix_(known, known)]
+    if not np.isfinite(block).all() or np.any(np.abs(np.sqrt(variance[known]) - sigma) > AGREEMENT * sigma):
+        raise _refused("covariance does not have the squares of standard_deviations on its diagonal")
+    scale = np.where(sigma > 0.0, sigma, 1.0)
+    correlation = block / scale / scale[:, None]
+    if np.any(np.abs(correlation - correlation.T) > AGREEMENT):
+        raise _refused("covariance is not symmetric")
+    if np.any(np.linalg.eigvalsh(correlation) < -AGREEMENT * max(len(sigma), 1)):
+        raise _refused("covariance is not positive semidefinite")
 
 
 def expression(coefficients: Sequence[float], names: Sequence[str]) -> str:

@@ -16,10 +16,16 @@ from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.stored_terms import stored_terms
+from robot_dyn_id.stored_terms import stored_constants, stored_terms
 from robot_dyn_id.terms import Coordinate, Coupling, Term, TermGroup, grouped
 
 Integers = NDArray[np.int64]
+
+STATES = 8
+"""Random states at which base parameters and representative of a parameter set are compared."""
+
+EQUIVALENT = 1e-6
+"""Share of the torques of single columns by which the torques of base parameters and representative may differ."""
 
 
 @dataclass(frozen=True)
@@ -231,17 +237,56 @@ class Regressor:
 
 
 def regressor_of(parameters: ParameterSet) -> Regressor:
-    """The regressor that a parameter set belongs to: its own URDF, held joints, gravity and terms.
+    """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
 
     Raises:
-        InputError: a term that this version does not know, or columns that the URDF does not give.
+        InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
+            those of the URDF and the terms in their order; base parameters and representative with different torques.
     """
     held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
     model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
     regressor = Regressor(model, stored_terms(parameters, joint_coordinates(model), model))
-    if regressor.names != parameters.column_names:
-        raise InputError("parameter set: its columns are not those of its URDF and terms")
+    columns = regressor.term_columns
+    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
+    units = tuple(regressor.units[column] for column in parameters.independent_columns if column < len(regressor.units))
+    for name, expected in (
+        ("joint_names", model.joint_names),
+        ("held_joint_names", tuple(model.held)),
+        ("body_names", model.body_names),
+        ("column_names", regressor.names),
+        ("units", units),
+        ("term_names", tuple(column.term.name for column in columns)),
+        ("term_joints", tuple(column.coordinate.name for column in columns)),
+        ("term_constant_names", tuple(constant for constant, _, _ in constants)),
+        ("term_constant_joints", tuple(joint for _, joint, _ in constants)),
+    ):
+        if getattr(parameters, name) != expected:
+            raise InputError(f"parameter set: {name} is not that of its URDF and terms, or in another order")
+    _check_representative(regressor, parameters)
     return regressor
+
+
+def _check_representative(regressor: Regressor, parameters: ParameterSet) -> None:
+    """Refuse a set whose base parameters and representative give different torques.
+
+    Raises:
+        InputError: the joint with the greatest difference.
+    """
+    joints = len(parameters.joint_names)
+    q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, STATES))
+    motion = Motion(q, dq, ddq, temperature=np.full((joints, STATES), 20.0))
+    columns = regressor.dense(motion).transpose(1, 2, 0)  # (n, N, c)
+    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
+    torque = columns[..., parameters.independent_columns.astype(np.int64)] @ parameters.values
+    difference = np.abs(torque - columns @ full).max(axis=1)
+    scale = np.abs(columns).max(axis=1) @ np.abs(full) + np.abs(torque).max(axis=1)
+    apart = np.flatnonzero(difference > EQUIVALENT * scale)
+    if len(apart):
+        joint = parameters.joint_names[int(apart[np.argmax(difference[apart])])]
+        raise InputError(
+            f"parameter set: values and standard_parameters give different torques of joint {joint}: "
+            "they are not of the same robot"
+        )
 
 
 @dataclass(frozen=True)

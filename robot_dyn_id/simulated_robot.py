@@ -30,6 +30,9 @@ FASTEST = 10_000.0
 WAYPOINTS = 100.0
 """Points per second of a trajectory that is followed [Hz]; between them the way is quintic."""
 
+LARGEST = 1e9
+"""Bound of effort commands [N m or N]: beyond it they are no efforts of motors."""
+
 BLOCK = 1024
 """Noise is drawn for so many samples at once."""
 
@@ -168,7 +171,7 @@ class SimulatedRobot:
         """Take up an effort command [N m or N], shape (n,).
 
         Raises:
-            InputError: another number of joints, or NaN.
+            InputError: another number of joints, not finite, or larger than any motor's.
         """
         names = self.plant.dynamics.model.joint_names
         if effort.shape != (len(names),):
@@ -176,6 +179,9 @@ class SimulatedRobot:
         bad = np.flatnonzero(~np.isfinite(effort))
         if len(bad):
             raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]}, not a finite number")
+        bad = np.flatnonzero(np.abs(effort) > LARGEST)
+        if len(bad):
+            raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]:g}, above {LARGEST:g}")
         self._command, self._commanded, self._braked = effort, self.time, False
 
     def tick(self) -> tuple[Array, Array, Array]:

@@ -14,6 +14,21 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
 
+MOST_POINTS = 100_000
+"""Greatest number of points of a trajectory."""
+
+LARGEST = 1e6
+"""Bound of positions, velocities and accelerations [SI]: no joint exceeds it, and polynomials would lose digits."""
+
+FASTEST = 1e3
+"""Bound of the speed between points [rad/s or m/s], where a robot has no limit of its own."""
+
+SHORTEST = 1e-5
+"""Least time between two points [s]."""
+
+OVERSHOOT = 0.05
+"""Share of the range of a joint, and of its velocity limit, by which the way between points may exceed them."""
+
 STOPPING = 0.1
 """Time in which a moving setpoint comes to rest when it is told to hold [s]."""
 
@@ -77,6 +92,8 @@ class Waypoints:
         missing = [name for name in joint_names if name not in given_names]
         if missing:
             raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
+        if len(q) > MOST_POINTS:
+            raise InputError(f"it has {len(q)} points, at most {MOST_POINTS} are followed: send it in pieces")
         order = [list(given_names).index(name) for name in joint_names]
         channels: list[Array | None] = []
         for what, rows in (("positions", q), ("velocities", dq), ("accelerations", ddq)):
@@ -90,13 +107,14 @@ class Waypoints:
             values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, len(joint_names))
             channel = np.full((len(rows), len(joint_names)), np.nan)
             channel[given] = values[:, order]
-            for number, joint in np.argwhere(~np.isfinite(channel) & given[:, None]):
-                raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is not finite")
+            for number, joint in np.argwhere(~(np.abs(channel) <= LARGEST) & given[:, None])[:1]:
+                wrong = f"above {LARGEST:g}" if np.isfinite(channel[number, joint]) else "not finite"
+                raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is {wrong}")
             channels.append(channel)
         times = np.array(t, dtype=np.float64)
-        late = np.flatnonzero(np.diff(times) <= 0.0)
+        late = np.flatnonzero(np.diff(times) < SHORTEST)
         if len(late):
-            raise InputError(f"point {late[0] + 1} is not later than the one before it")
+            raise InputError(f"point {late[0] + 1} is not later than the one before it (by at least {SHORTEST:g} s)")
         if times[0] < 0.0:
             raise InputError("point 0 is before the start of the trajectory")
         assert channels[0] is not None
@@ -111,11 +129,19 @@ class Waypoints:
             known.append(channel[number])
         return known
 
-    def check_limits(self, joint_names: Sequence[str], lower: Array, upper: Array) -> None:
-        """Compare the points with position limits, shape (n,) each.
+    def check_limits(
+        self, joint_names: Sequence[str], lower: Array, upper: Array, velocity: Array | None = None
+    ) -> None:
+        """Compare the points, and the way between them, with limits of position and velocity, shape (n,) each.
+
+        Args:
+            joint_names: for messages.
+            lower: least positions [rad or m].
+            upper: greatest positions.
+            velocity: greatest speeds; `FASTEST` where they are 0, or if there are none.
 
         Raises:
-            InputError: a point beyond them.
+            InputError: a point beyond the position limits, or a way that leaves them or is too fast.
         """
         beyond = np.argwhere((self.q < lower) | (self.q > upper))
         if len(beyond):
@@ -124,9 +150,39 @@ class Waypoints:
                 f"point {point}: joint {joint_names[joint]} at {self.q[point, joint]:.4g} is beyond its limits "
                 f"{lower[joint]:.4g} to {upper[joint]:.4g}"
             )
+        fastest = np.full(len(lower), FASTEST)
+        if velocity is not None:
+            fastest = np.where(velocity > 0.0, np.minimum((1.0 + OVERSHOOT) * velocity, FASTEST), FASTEST)
+        bounded = np.isfinite(lower) & np.isfinite(upper)
+        margin = OVERSHOOT * np.where(bounded, np.where(bounded, upper, 0.0) - np.where(bounded, lower, 0.0), 0.0)
+        for share in (0.25, 0.5, 0.75):
+            q, dq = self._between(share)
+            wrong = np.argwhere((q < lower - margin) | (q > upper + margin) | (np.abs(dq) > fastest))
+            if len(wrong):
+                point, joint = wrong[0]
+                raise InputError(
+                    f"between points {point} and {point + 1} joint {joint_names[joint]} passes {q[point, joint]:.4g} "
+                    f"at the speed {dq[point, joint]:.4g}, beyond its limits: correct velocities and accelerations"
+                )
+
+    def _between(self, share: float) -> tuple[Array, Array]:
+        """Position and velocity at a share of the time between each two points, shape (k - 1, n) each."""
+        duration = np.diff(self.t)[:, None]
+        channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
+        known = np.cumprod([np.isfinite(x).all(axis=1) for x in channels], axis=0).sum(axis=0)
+        orders = np.minimum(known[:-1], known[1:])  # what both ends have
+        q, dq = np.empty((2, len(duration), self.q.shape[1]))
+        for order in np.unique(orders).tolist():
+            some = np.flatnonzero(orders == order)
+            unit = np.eye(2 * order)
+            of_ends = evaluate(polynomial(1.0, unit[:order], unit[order:]), share)
+            ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels[:order])]
+            q[some] = np.tensordot(of_ends.q, ends, 1)
+            dq[some] = np.tensordot(of_ends.dq, ends, 1) / duration[some]
+        return q, dq
 
 
-def polynomial(duration: float, start: Sequence[Array], end: Sequence[Array]) -> Array:
+def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:
     """Coefficients of the polynomial with given derivatives at both ends, lowest power first, shape (6, n).
 
     Args:
@@ -218,13 +274,15 @@ class TrajectoryTracker:
             now: the time [s].
 
         Raises:
-            InputError: it is over already, or begins farther than `JUMP` from the setpoint.
+            InputError: it is over already, begins farther than `JUMP` from the setpoint, or cannot be reached in time.
         """
         times = (start + waypoints.t).tolist()
         knots = [waypoints.point(number) for number in range(len(times))]
         here = self.setpoint(now)
         lead = times[0] - now
         if lead > 0.0:
+            if lead > SOON and np.abs(knots[0][0] - here.q).max() > FASTEST * lead:
+                raise InputError(f"its first point is too far away to be reached within {lead:.3g} s")
             times.insert(0, now)
             knots.insert(0, list(here) if lead > SOON else _before(knots[0], lead))
         elif times[-1] < now:

@@ -3,7 +3,8 @@
 from functools import cache
 
 import numpy as np
-from simulated import ARM, TERMS
+import simulated
+from simulated import TERMS
 
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.conversions import parameter_set_message
@@ -14,6 +15,10 @@ from robot_dyn_id.settings import Settings
 from robot_dyn_id.simulation import Sensors, simulated_recording
 
 VISCOUS, COULOMB, NOISE = 1.5, 1.0, 0.05
+
+RATED = 40.0
+ARM = simulated.ARM.replace('effort="5"', f'effort="{RATED}"')
+"""The arm of `simulated` with motors that can carry it."""
 
 
 @cache

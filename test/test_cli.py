@@ -216,7 +216,8 @@ class TestAnswers:
     def test_a_bad_verdict_exits_with_1(self, files, tmp_path, cli):
         stored = (files / "parameters.yaml").read_text()
         values = yaml.safe_load(stored)
-        values["values"] = [-value for value in values["values"]]
+        for name in ("values", "standard_parameters", "term_values"):
+            values[name] = [-value for value in values[name]]
         wrong = tmp_path / "wrong.yaml"
         wrong.write_text(yaml.safe_dump(values))
         code, out, _ = cli("validate", files / "other.npz", "--robot", files / "arm.urdf", "--parameters", wrong,

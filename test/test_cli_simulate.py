@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from simulated import ARM, GRIPPER, Simulated, save_npz
 
+from robot_dyn_id.assembly import with_values
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import MotionLimits, random_fourier
@@ -150,7 +151,7 @@ def indefinite(parameters):
     values = parameters.values.copy()
     inertial = parameters.independent_columns < 10 * len(parameters.body_names)
     values[inertial] *= -1.0
-    return replace(parameters, values=values)
+    return with_values(parameters, values)
 
 
 CHANGED = {

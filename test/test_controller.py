@@ -7,18 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticStatus
-from model_nodes import COULOMB, VISCOUS, identified, message
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from model_nodes import ARM, COULOMB, RATED, VISCOUS, identified, message
 from rcl_interfaces.msg import Log
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
-from simulated import ARM
 from std_msgs.msg import Float64MultiArray, String
 from test_controllers import impossible
 from test_simulator import DEEP, RELIABLE, Commander, given, trajectory
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.assembly import with_values
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.contract import LATCHED, SENSOR, STREAM
@@ -31,6 +32,9 @@ from robot_dyn_id.robot import RobotModel
 pytestmark = pytest.mark.real_time
 
 FRICTION = {"viscous": f"[{VISCOUS}]", "coulomb": f"[{COULOMB}]", "smoothing_width": "0.02"}
+
+
+DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Scene(Commander):
@@ -127,7 +131,7 @@ def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
     scene = Scene(world, tmp_path, control="effort")
-    world.add(Controller, *given(law=law))
+    world.add(Controller, *given(law=law, timeout="1.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.told(f"commands efforts by {law}"), what="controller")
     broken = message()
@@ -193,7 +197,9 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
     world.until(lambda: any("waiting for identified_parameters" in line.msg for line in log))
     publisher.publish(other_robot())
     world.until(lambda: any("refused: identified_parameters: the parameters are those of" in line.msg for line in log))
-    assert not states
+    publisher.publish(message(impossible()))
+    world.until(lambda: any("the identified mass matrix is not positive definite" in line.msg for line in log))
+    assert not states and node.end is None
     publisher.publish(message())
     world.until(lambda: states, what="joint states")
     assert tuple(states[0].name) == identified().joint_names
@@ -233,7 +239,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
     assert np.all(quiet < 0.1), "the noise is 0.05 N m"
     assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
-    wrong = replace(identified(), values=0.5 * identified().values)
+    wrong = with_values(identified(), 0.5 * identified().values)
     scene.parameters.publish(message(wrong))
     scene.trajectories.publish(points)
     world.until(lambda: "does not fit any more" in scene.level("monitor")[1], 30.0, "warning")
@@ -263,3 +269,181 @@ def test_control_c_ends_both_with_0():
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=20)
         assert (process.returncode, err) == (0, "")
+
+
+class Still:
+    """An arm that stands, by joint states that the test publishes, with its description and a set of parameters."""
+
+    def __init__(self, world, parameters=None, period=0.005, **fields):
+        self.world, self.stamp = world, 100.0
+        self.efforts = world.heard(Float64MultiArray, "effort_command", DEEP_SENSOR)
+        self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
+        self.log = world.heard(Log, "/rosout", DEEP)
+        self.states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+        description = world.probe.create_publisher(String, "robot_description", LATCHED)
+        description.publish(String(data=ARM))
+        self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+        if parameters is not None:
+            self.parameters.publish(message(parameters))
+        self.position, self.fields, self.period = [0.1, 0.4, 0.2], fields, period
+        self.timer = world.probe.create_timer(period, self.publish)
+
+    def publish(self, **fields):
+        self.stamp += self.period
+        state = JointState(name=list(identified().joint_names), position=self.position, velocity=[0.0] * 3)
+        for name, value in {**self.fields, **fields}.items():
+            setattr(state, name, value)
+        state.header.stamp.sec, state.header.stamp.nanosec = int(self.stamp), int(self.stamp % 1 * 1e9)
+        self.states.publish(state)
+
+    def told(self, words):
+        return any(words in line.msg for line in self.log)
+
+    def status(self):
+        found = [s for m in self.diagnostics for s in m.status if s.name == "/controller"]
+        return (found[-1].level, found[-1].message) if found else (None, "")
+
+    def settled(self, parameters):
+        expected = Dynamics.of(parameters).gravity(np.array(self.position))
+        return len(self.efforts) and np.allclose(self.efforts[-1].data, expected, rtol=1e-9)
+
+
+def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
+    arm, first = Still(world, identified()), identified()
+    world.add(Controller, *given(timeout="0.5", start_time="0.2", blend_time="0.3"))
+    world.until(lambda: arm.settled(first), what="first model")
+    second = with_values(first, 1.5 * first.values)
+    begin = len(arm.efforts)
+    arm.parameters.publish(message(second))
+    world.until(lambda: arm.settled(second), what="second model")
+    efforts = np.array([one.data for one in arm.efforts])
+    assert not efforts[0].any(), "the first effort is that of no model"
+    gravity = np.abs(efforts[begin]).max()
+    assert gravity > 1.0, "an arm without weight shows no jump"
+    for part, jump, time in ((efforts[:begin], gravity, 0.2), (efforts[begin:], 0.5 * gravity, 0.3)):
+        steps = np.abs(np.diff(part, axis=0)).max(axis=1)
+        assert np.count_nonzero(steps) >= 0.8 * time / arm.period  # a busy computer merges some
+        assert steps.max() < 0.25 * jump
+
+
+def test_a_law_beyond_the_rating_is_limited_and_reported(world):
+    """Computed torque far from its setpoint: a driver that sets the positions anew moves them by 1 rad at once."""
+    arm = Still(world, identified())
+    world.add(Controller, *given(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"))
+    world.until(lambda: len(arm.efforts) > 10, what="efforts")
+    arm.position = [0.1, 0.9, 0.2]
+    world.until(lambda: "is limited to its rating, 40 N m" in arm.status()[1], what="said")
+    assert arm.status()[0] == DiagnosticStatus.ERROR
+    efforts = np.array([one.data for one in arm.efforts])
+    assert np.abs(efforts).max() == RATED
+
+
+HOSTILE_STATES = {
+    "NaN": {"position": [0.1, float("nan"), 0.2]},
+    "infinite": {"velocity": [0.0, float("inf"), 0.0]},
+    "huge": {"velocity": [1e308, -1e308, 1e308]},
+    "short": {"position": [0.1]},
+    "long": {"position": [0.1] * 1000},
+    "no velocity": {"velocity": []},
+    "names twice": {"name": ["shoulder", "elbow", "elbow"]},
+    "many strangers": {"name": [f"shoulder{i}" for i in range(10_000)] + ["elbow"], "position": [0.0] * 10_001},
+}
+
+
+def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
+    arm = Still(world, identified())
+    node = world.add(Controller, *given(timeout="1.0"))
+    world.until(lambda: arm.settled(identified()), what="efforts")
+    for name, fields in HOSTILE_STATES.items():
+        before = node._condition._refused
+        arm.publish(**fields)
+        world.until(lambda before=before: node._condition._refused > before, what=name)
+    heard = len(arm.efforts)
+    world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
+    expected = Dynamics.of(identified()).gravity(np.array(arm.position))
+    assert all(np.allclose(one.data, expected) for one in arm.efforts[heard:])
+    assert node.end is None and node.internal_errors == 0
+
+
+def hostile_trajectories(names):
+    """Trajectories that no robot can follow, with the reason of the refusal."""
+    start = [0.1, 0.4, 0.2]
+    wild = trajectory(names, start, 0.0, accelerations=[1e308] * 3)
+    fast = trajectory(names, start, 0.0, accelerations=[0.0, 1e5, 0.0])
+    fast.points += trajectory(names, start, 1.0).points
+    unordered = trajectory(names, start, 2.0)
+    unordered.points += trajectory(names, start, 1.0).points
+    many = trajectory(names, start, 0.0)
+    many.points *= 120_000
+    return (
+        (wild, "accelerations of joint shoulder is above"),
+        (trajectory(names, start, 1.0, velocities=[float("nan")] * 3), "velocities of joint shoulder is not finite"),
+        (trajectory(names, [0.1, 40.0, 0.2]), "is beyond its limits"),
+        (fast, "between points 0 and 1 joint elbow passes"),
+        (unordered, "point 1 is not later"),
+        (many, "is larger than the"),
+    )
+
+
+def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM)
+    scene = Commander(world, tmp_path / "arm.urdf", "simulated")
+    arm = Still(world, identified())
+    node = world.add(Controller, *given(law="computed_torque", timeout="2.0"))
+    publisher = world.probe.create_publisher(JointTrajectory, "controller/joint_trajectory", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count() and node._tracker is not None, what="controller")
+    for one, words in hostile_trajectories(scene.names):
+        for target, end in ((publisher, node), (scene.trajectories, scene.node)):
+            before = end._condition._refused
+            target.publish(one)
+            world.until(lambda before=before, end=end: end._condition._refused > before, what=words)
+            assert words in end._condition._refusal
+    efforts = np.array([command.data for command in arm.efforts])
+    assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
+    assert np.abs(scene.position).max() < 1e-3
+    assert all(one.end is None and one.internal_errors == 0 for one in (node, scene.node))
+
+
+def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(world):
+    arm = Still(world)
+    unrated = ARM.replace(f'effort="{RATED}"', 'effort="0"')
+    parameters = replace(identified(), urdf=unrated, urdf_sha256=urdf_hash(unrated))
+    world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
+    arm.parameters.publish(message(parameters))
+    node = world.add(Controller, *given(timeout="1.0"))
+    world.until(lambda: arm.told("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
+    assert not arm.efforts
+    world.remove(node)
+    world.add(Controller, *given(timeout="1.0", effort_limit="[30.0]"))
+    world.until(lambda: arm.settled(parameters), what="efforts")
+
+
+ENDS = {"SIGINT": (signal.SIGINT, 0), "SIGTERM": (signal.SIGTERM, 0), "exception": (None, 4)}
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
+    number, code = ENDS[way]
+    arm = Still(world, identified())
+    broken = """
+import sys
+from robot_dyn_id.nodes.controller import Controller, main
+right = Controller._effort
+count = 0
+def wrong(self, *state):
+    global count
+    count += 1
+    if count > 100:
+        raise ZeroDivisionError("injected")
+    return right(self, *state)
+if sys.argv[1] == "exception":
+    Controller._effort = wrong
+sys.exit(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
+        world.until(lambda: arm.settled(identified()), 30.0, "efforts")
+        if number is not None:
+            process.send_signal(number)
+        world.until(lambda: process.poll() is not None, what="end")
+    assert process.returncode == code
+    world.until(lambda: not np.any(arm.efforts[-1].data), 2.0, what="last effort")

@@ -3,8 +3,8 @@
 import time
 from dataclasses import fields
 
-import numpy as np
 import pytest
+from awkward_set import assert_same, awkward_set
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 import rclpy
@@ -15,42 +15,9 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message
 from robot_dyn_id.parameter_io import read_parameters, write_parameters
-from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.parameters import ParameterSet
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def awkward_set() -> ParameterSet:
-    """Values that a careless conversion would change: subnormal, infinite, NaN, 1/3, -0.0, unicode, matrices."""
-    rng = np.random.default_rng(3)
-    values = np.array([1 / 3, 5e-324, -0.0])
-    urdf = "<robot name='bras_é'>\n</robot>\n"
-    return ParameterSet(
-        robot_name="bras_é", urdf=urdf, urdf_sha256=urdf_hash(urdf), joint_names=("a", "ß"),
-        held_joint_names=("h",), held_joint_positions=np.array([0.1]), gravity=np.array([0.0, 0.1, -9.81]),
-        body_names=("a",), names=("m1", "mx1", "fv1"),
-        expressions=("m1 + m2", "mx1", "fv1"), units=("kg", "kg m", "N m s"),
-        values=values, standard_deviations=np.array([np.inf, 1e-300, np.nan]), status=("not excited", "good", "weak"),
-        covariance=rng.normal(size=(3, 3)), column_names=tuple(f"c{i}" for i in range(12)),
-        mapping=rng.normal(size=(3, 12)), independent_columns=np.array([0, 1, 11], dtype=np.uint32),
-        standard_parameters=rng.normal(size=10), physically_consistent=True, term_names=("viscous", "offset"),
-        term_joints=("a", "a"), term_values=np.array([0.3, 0.7]), term_standard_deviations=np.array([np.inf, 0.1]),
-        term_constant_names=("coulomb.smoothing_width",), term_constant_joints=("a",),
-        term_constant_values=np.array([0.02]), sample_rate=1000 / 3, cutoff_frequency=4.1, filter_order=4,
-        data_sources=("bag",), data_sha256="cd", estimator="weighted", software_version="0",
-        held_out_nrmse=np.array([0.1, 0.2]), held_out_all_joints_nrmse=0.15, condition_number=float("inf"),
-        condition_number_scaling="columns", verdict="suspect", reasons=("joint ß: …",), q_min=np.array([-1.0, 0]),
-        q_max=np.array([1.0, 2]), dq_max=np.array([1.0, 2]), ddq_max=np.array([1.0, 2]),
-    )  # fmt: skip
-
-
-def assert_same(one: ParameterSet, other: ParameterSet) -> None:
-    for item in fields(ParameterSet):
-        a, b = getattr(one, item.name), getattr(other, item.name)
-        if isinstance(a, np.ndarray):
-            assert a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes(), item.name
-        else:
-            assert a == b and type(a) is type(b), item.name
 
 
 def test_every_field_of_the_message_is_a_field_of_the_value():

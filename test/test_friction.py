@@ -332,8 +332,10 @@ def test_constants_of_a_file_that_make_no_sense_are_named(case):
     parameters = case[3].parameters
     if not len(parameters.term_constant_names):
         return
-    wrong = replace(parameters, term_constant_values=np.full(len(parameters.term_constant_values), np.nan))
-    with pytest.raises(InputError, match=r"parameter set: .* must be"):
+    with pytest.raises(InputError, match="term_constant_values holds nan"):
+        replace(parameters, term_constant_values=np.full(len(parameters.term_constant_values), np.nan))
+    wrong = replace(parameters, term_constant_values=np.full(len(parameters.term_constant_values), -1.0))
+    with pytest.raises(InputError, match=r"parameter set: "):
         regressor_of(wrong)
     names = tuple(f"{name}s" for name in parameters.term_constant_names)
     with pytest.raises(InputError, match=r"parameter set: .*(no constant|is not among)"):

@@ -1,6 +1,7 @@
 """The node `monitor` over real DDS, told joint states whose stamps run faster than the clock."""
 
 import numpy as np
+import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from model_nodes import COULOMB, NOISE, VISCOUS, identified, message
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -23,8 +24,8 @@ RATE, STEP, BATCH = 100.0, 34.0, 50
 class Told:
     """An arm that repeats a motion and takes up a load at `STEP`; `tell(end)` publishes its states until then."""
 
-    def __init__(self, world):
-        self.world = world
+    def __init__(self, world, velocity=None):
+        self.world, self.velocity = world, velocity
         self.states = world.probe.create_publisher(JointState, "joint_states", DEEP)
         self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
@@ -48,6 +49,7 @@ class Told:
             for number in range(self.next, self.next + BATCH):
                 position, velocity, effort = self.rows[number]
                 names = list(identified().joint_names)
+                velocity = velocity if self.velocity is None else self.velocity
                 state = JointState(name=names, position=position, velocity=velocity, effort=effort)
                 state.header.stamp.sec, hundredth = divmod(number, round(RATE))
                 state.header.stamp.nanosec = 10_000_000 * hundredth
@@ -97,3 +99,39 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     assert answer.success and answer.message == "learning anew from 30 s of motion"
     world.until(lambda: told.changes == "thresholds need 30 s of motion", what="learning")
     assert told.status.level == DiagnosticStatus.OK
+
+
+@pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
+def test_joint_states_without_velocities_are_differentiated(world, velocity):
+    told = Told(world, velocity)
+    node = world.add(Monitor, *given(timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in told.status.message, what="parameters")
+    told.tell(4.0)
+    assert node._condition._refused == 0
+    world.until(lambda: {p.key: p.value for p in told.status.values}.get("velocities") == "differentiated positions")
+    world.until(lambda: told.status.message.startswith("the model fits"), what="verdict")
+    residual = np.array([one.residual for one in told.residuals])
+    assert np.median(np.abs(residual)) < 3.0 * NOISE
+
+
+def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
+    told = Told(world)
+    node = world.add(Monitor, *given(timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in told.status.message, what="parameters")
+    told.tell(2.0)
+    for fields in ({"effort": [1e308] * 3}, {"position": [np.nan] * 3}, {"velocity": [0.0]}, {"effort": []},
+                   {"velocity": [np.inf, 0.0, 0.0]}):  # fmt: skip
+        position, velocity, effort = told.rows[told.next]
+        state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
+        for name, value in fields.items():
+            setattr(state, name, value)
+        before = node._condition._refused
+        told.states.publish(state)
+        world.until(lambda before=before: node._condition._refused > before, what=str(fields))
+    told.tell(4.0)
+    assert all(np.isfinite(one.residual).all() for one in told.residuals)
+    assert node.end is None and node.internal_errors == 0

@@ -7,6 +7,7 @@ import pytest
 from scipy.signal import lsim, lti
 from simulated import ARM, GRIPPER, TERMS, Simulated
 
+from robot_dyn_id.assembly import with_covariance, with_values
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.transfer import Braking
@@ -15,6 +16,7 @@ from robot_dyn_id.pipeline import identify
 from robot_dyn_id.regressor import Motion
 from robot_dyn_id.settings import Settings
 from robot_dyn_id.simulated_robot import SimulatedRobot
+from robot_dyn_id.simulation import coloured_noise
 from robot_dyn_id.terms import RotorInertia
 from robot_dyn_id.trajectory_tracking import Waypoints
 
@@ -104,7 +106,7 @@ def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     drawn = np.random.default_rng(0).multivariate_normal(parameters.values, parameters.covariance, 200)
     predictions = []
     for values in drawn:
-        guessed = replace(parameters, values=values)
+        guessed = with_values(parameters, values)
         predictions.append(watch(arm, guessed, duration=0.5, rate=200.0)[1][-1].predicted)
     again = watch(arm, parameters, duration=0.5, rate=200.0)[1][-1].standard_deviation
     assert np.allclose(np.std(predictions, axis=0), again, rtol=0.2)
@@ -176,7 +178,7 @@ def test_a_load_that_is_taken_up_later_is_seen(arm, parameters):
 def test_parameters_that_nobody_knows_make_an_infinite_deviation(arm, parameters):
     covariance = parameters.covariance.copy()
     covariance[-1], covariance[:, -1] = np.inf, np.inf  # the offset of the last joint
-    _, residuals = watch(arm, replace(parameters, covariance=covariance), duration=1.0)
+    _, residuals = watch(arm, with_covariance(parameters, covariance), duration=1.0)
     assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
 
 
@@ -206,3 +208,38 @@ def test_motion_outside_the_trained_one_is_told_with_joint_and_quantity(arm, par
     assert "elbow speed" not in before
     assert 0.05 < after["elbow speed"] < 1.0
     assert {what for what in after if "elbow" not in what} == {what for what in before if "elbow" not in what}
+
+
+ENCODER = 2 * np.pi / 2**17
+"""Step of the encoders [rad]."""
+
+
+@pytest.mark.parametrize("measured", [True, False], ids=["velocities", "positions only"])
+def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, measured):
+    """80 g and less than 1 N m, taken up after 34 s; without velocities positions in steps are differentiated."""
+    motion, t = random_fourier(arm.model, 7), np.arange(0.0, 37.0, 0.01)
+    q, dq, ddq, _ = motion.evaluate(t % motion.period)
+    states, late = Motion(q, dq, ddq), t >= 34.0
+    tau = arm.regressor.torque(states, arm.parameters)
+    tau += coloured_noise(np.full(3, 0.05), len(t), 100.0, 0.1, np.random.default_rng(5))
+    load = np.zeros_like(arm.parameters)
+    load[[arm.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.08, 0.016, 0.0032, 0.0032
+    tau[:, late] += arm.regressor.torque(states.take(late), load)
+    monitor, detected = ResidualMonitor(parameters, 10.0, 10.0, quiet=30.0), np.inf
+    for k in range(len(t)):
+        position = ENCODER * np.round(q[:, k] / ENCODER)
+        if monitor.add(t[k], position, dq[:, k] if measured else None, tau[:, k]):
+            monitor.residual()
+            detected = min(detected, t[k] if monitor.watch.changed else np.inf)
+            if t[k] < 34.0:
+                assert monitor.worse(3.0, 0.1) == ()
+    assert 34.0 <= detected < 34.2
+    assert monitor.watch.named == "payload"
+
+
+def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
+    monitor, rest = ResidualMonitor(parameters, 10.0, 10.0), np.zeros(3)
+    for begin, velocity in ((0.0, rest), (0.5, None), (1.0, rest)):
+        settled = [monitor.add(begin + k * 0.01, rest, velocity, rest) for k in range(50)]
+        assert not settled[0]
+        assert settled[-1]

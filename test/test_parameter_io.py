@@ -4,14 +4,14 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import get_type_hints
 
-import numpy as np
 import pytest
 import yaml
+from awkward_set import assert_same, awkward_set
 from simulated import LIFT, Simulated
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameter_io import FORMAT, read_parameters, write_atomically, write_parameters
-from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import identify, split
 from robot_dyn_id.settings import Settings
 
@@ -23,48 +23,7 @@ def identified():
     return identify(training, held_out, robot.model, Settings(), "1.2.3").parameters
 
 
-def assert_same(one, other):
-    """Every field of the same type, and every number of the same bits."""
-    for item in fields(ParameterSet):
-        ours, theirs = getattr(one, item.name), getattr(other, item.name)
-        assert type(ours) is type(theirs), item.name
-        if isinstance(ours, np.ndarray):
-            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), item.name
-            assert ours.tobytes() == theirs.tobytes(), item.name
-        elif isinstance(ours, float):
-            assert np.float64(ours).tobytes() == np.float64(theirs).tobytes(), item.name
-        else:
-            assert ours == theirs, item.name
-
-
-def awkward():
-    """Numbers and names that text formats like to lose."""
-    whole = identified()
-    values, sigmas, covariance = whole.values.copy(), whole.standard_deviations.copy(), whole.covariance.copy()
-    numbers = (5e-324, 2.2250738585072014e-308, -0.0, 1e17, 1.7976931348623157e308, 0.1 + 0.2, 1 / 3, -1e-7)
-    values[: len(numbers)] = numbers
-    sigmas[:3] = np.inf, np.nan, 5e-324
-    covariance[0] = -np.inf
-    urdf = '<robot name="é">\r\n\t<link name="a: b"/>  \n\n#no comment\u2028\x85 "quoted" \'too\'\n</robot>\n '
-    return replace(
-        whole,
-        values=values,
-        standard_deviations=sigmas,
-        covariance=covariance,
-        robot_name="Röböt 关节 🤖",
-        urdf=urdf,
-        urdf_sha256=urdf_hash(urdf),
-        joint_names=("関節: 1", "true"),
-        data_sources=("null", "~", "- a", "{b}", " spaces ", ""),
-        reasons=("two\nlines", "\ttab"),
-        verdict="no",
-        held_out_all_joints_nrmse=float("nan"),
-        condition_number=float("inf"),
-        held_out_nrmse=np.array([1e-310, np.nan]),
-    )
-
-
-@pytest.mark.parametrize("make", [identified, awkward], ids=["identified", "awkward"])
+@pytest.mark.parametrize("make", [identified, awkward_set], ids=["identified", "awkward"])
 def test_what_is_read_is_what_was_written(make, tmp_path):
     file = tmp_path / "parameters.yaml"
     write_parameters(file, make())

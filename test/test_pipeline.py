@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
+from robot_dyn_id.assembly import with_values
 from robot_dyn_id.dataset import ArrayRecording, Chunk
 from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
@@ -270,7 +271,7 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
 
 
 def test_a_wrong_model_is_judged_bad(robot, recording, identified):
-    wrong = replace(identified.parameters, values=-identified.parameters.values)
+    wrong = with_values(identified.parameters, -identified.parameters.values)
     evaluation = validate([recording], wrong, Settings())
     assert evaluation.verdict.word == "bad"
     assert any("worse than the URDF's own" in reason for reason in evaluation.verdict.reasons)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from simulated import ARM, GRIPPER, TERMS, Simulated, changed
 
+from robot_dyn_id.assembly import with_values
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.pipeline import identify, validate
 from robot_dyn_id.regressor import regressor_of
@@ -205,7 +206,7 @@ def test_friction_is_the_sum_of_the_terms():
 def test_friction_holds_that_of_mimic_followers():
     gripper = Simulated(GRIPPER)
     parameters = identified(GRIPPER).parameters
-    truth = replace(parameters, values=gripper.base_values)
+    truth = with_values(parameters, gripper.base_values)
     curve = friction_curve(truth, regressor_of(truth), 1)
     still = np.zeros_like(curve.speed)
     columns = {name: term.columns(still, curve.speed, still)[0] for name, term in zip("vco", TERMS, strict=True)}

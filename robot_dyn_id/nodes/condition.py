@@ -12,6 +12,9 @@ from robot_dyn_id.nodes.contract import OK, STALE, Diagnosis
 USUAL = 5.0
 """How long a node may wait for others after its start without a warning [s]."""
 
+LONGEST_REFUSAL = 400
+"""Characters of a refusal that are reported: it can quote names of the message that is refused."""
+
 
 class Condition:
     """The diagnosis of a node.
@@ -52,6 +55,7 @@ class Condition:
 
     def refuse(self, what: str) -> None:
         """Count an input that is not used, and log why, at most once in `LOG_PERIOD` for the same reason."""
+        what = " ".join(what[: 2 * LONGEST_REFUSAL].split())[:LONGEST_REFUSAL]
         self._refused, self._refusal = self._refused + 1, what
         if self._refusals.due(time.monotonic(), what):
             self._log.warning(f"refused: {what}")

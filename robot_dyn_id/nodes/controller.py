@@ -10,10 +10,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.controllers import Gains, StartInertia, computed_torque, usable_dynamics
+from robot_dyn_id.controllers import (
+    CommandedEfforts,
+    Gains,
+    StartInertia,
+    check_static_efforts,
+    computed_torque,
+    rated_efforts,
+    usable_dynamics,
+)
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.condition import Condition
 from robot_dyn_id.nodes.contract import (
@@ -29,17 +37,21 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, waypoints
+from robot_dyn_id.nodes.conversions import parameter_set, read_bounded, waypoints
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.robot_source import as_text
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.plant import warm_up
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_tracking import Setpoint, TrajectoryTracker
 from robot_dyn_id.urdf import urdf_text
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
+
+TROUBLE_SHOWN = 2.0
+"""Time for which an effort that was limited or not finite is reported [s]."""
 
 LOOKS = 4
 """Looks at the age of the joint states per timeout."""
@@ -60,6 +72,13 @@ class ControllerSettings:
         "from its setpoint if each body has 0.5 to 1.5 times the mass that the URDF says; 0: no effort without a model",
         "rad or m", 0.0)  # fmt: skip
     timeout: float = ros_parameter(0.05, "Age at which joint states are stale: no effort is commanded", "s", 0.002)
+    effort_limit: tuple[float, ...] = ros_parameter(
+        (), "Rated effort of all joints or of each, where the URDF has none; lowers that of the URDF", "N m or N", 0.0
+    )
+    blend_time: float = ros_parameter(1.0, "Time from the efforts of one model to those of the next", "s", 0.0, 10.0)
+    start_time: float = ros_parameter(
+        0.1, "Time from zero effort to that of the model; an arm that nothing else holds sags meanwhile", "s", 0.0, 10.0
+    )
 
 
 class Controller(RobotNode):
@@ -68,6 +87,7 @@ class Controller(RobotNode):
     NAME = "controller"
     PURPOSE = "moves a robot by effort commands from the identified model: an example of a controller that uses it"
     SETTINGS = ControllerSettings
+    ENDS_ON_FAULT = True
     INTERFACES = (
         Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
         Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", SENSOR),
@@ -92,19 +112,23 @@ class Controller(RobotNode):
         self._gains = Gains.of_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None
         self._start: StartInertia | None = None  # used until there are dynamics
-        self._offered: ParameterSetMsg | None = None
+        self._offered: bytes | None = None
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
-        self._urdf, self._joints = "", set[str]()
+        self._efforts: CommandedEfforts | None = None  # of the robot that is moved
+        self._robot: RobotModel | None = None
+        self._joints = set[str]()  # of the robot, that have been in joint states
+        self._q: Array | None = None
         self._heard, self._time, self._message = -np.inf, 0.0, Float64MultiArray()
+        self._trouble, self._troubled = "", -np.inf
+        warm_up()
         if self.settings.urdf:
-            self._urdf = urdf_text(self.settings.urdf)[0]
+            self._robot = RobotModel.from_urdf(urdf_text(self.settings.urdf)[0])
         else:
             self.subscription("robot_description", self._take_description)
-        warm_up()
-        self.subscription("identified_parameters", self._take_parameters)
+        self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.subscription("joint_states", self._take_state)
-        self.subscription("~/joint_trajectory", self._follow)
+        self.subscription("~/joint_trajectory", self._follow, raw=True)
         self.create_timer(self.settings.timeout / LOOKS, self._look, clock=self.steady)
         self._look()
 
@@ -112,50 +136,101 @@ class Controller(RobotNode):
 
     def _take_description(self, message: Any) -> None:
         text = as_text(message.data)
-        if text != self._urdf:
-            self._urdf, self._dynamics, self._start = text, None, None
+        if self._robot is not None and text == self._robot.urdf:
+            return
+        if self._model is not None:  # an arm that is let go of falls
+            self._condition.refuse("robot_description has changed: restart the node to use the new one")
+            return
+        try:
+            self._robot = RobotModel.from_urdf(text)
+        except RobotDynIdError as error:
+            self._condition.refuse(f"robot_description: {error}")
+        else:
+            self._joints.clear()
             self._decide()
 
-    def _take_parameters(self, message: Any) -> None:
+    def _take_parameters(self, message: bytes) -> None:
         self._offered = message
         self._decide()
 
     def _decide(self) -> None:
         """Use the parameters that were offered last if they may move this robot; else those in use stay."""
-        if not self._urdf or not self._joints:
+        if self._robot is None or not self._joints:
             return
         if self._offered is None:
             self._begin_unknown()
             return
         try:
-            parameters = parameter_set(self._offered)
-            self._dynamics = usable_dynamics(
-                parameters, self._urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
-            )
-        except InputError as error:
+            self._use(parameter_set(read_bounded(self._offered, ParameterSetMsg)), self._robot)
+        except RobotDynIdError as error:
             self._refused = f"parameters refused: {error}"
             if self._model is None:
                 self._begin_unknown()
             if self._model is not None:  # an arm that is let go of falls
                 self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
         else:
-            self._order, self._tracker, self._refused = JointOrder(parameters.joint_names), None, ""
+            self._refused = ""
         self._look()
 
+    def _use(self, parameters: ParameterSet, robot: RobotModel) -> None:
+        """Go over to a model.
+
+        Raises:
+            RobotDynIdError: it may not move this robot.
+        """
+        dynamics = usable_dynamics(
+            parameters, robot.urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
+        )
+        model, used = dynamics.regressor.model, self._model
+        if used is not None and used.joint_names != model.joint_names:
+            raise InputError(
+                f"its joints are {', '.join(model.joint_names)}, those of the model in use "
+                f"{', '.join(used.joint_names)}: restart the node to use it"
+            )
+        rated = self._rated(model)
+        check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
+        if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
+            self._tracker = None
+        self._dynamics = dynamics
+        self._begin_law(model, rated)
+
     def _begin_unknown(self) -> None:
-        """Move by the URDF's inertia, if that is asked for."""
+        """Move by the URDF's inertia, if that is requested."""
+        model = self._robot
         if self._start is not None or self.settings.law != COMPUTED_TORQUE or not self.settings.start_droop:
             return
+        if model is None or not self._joints.issuperset(model.joint_names):
+            return  # more joint states are to come
         try:
-            model = RobotModel.from_urdf(self._urdf)
-            if not self._joints.issuperset(model.joint_names):
-                return  # more joint states are to come
+            rated = self._rated(model)
             self._start = StartInertia.anywhere(self.settings.start_droop, model, self._gains)
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
         else:
-            self._order, self._tracker = JointOrder(model.joint_names), None
+            self._begin_law(model, rated)
         self._look()
+
+    def _rated(self, model: RobotModel) -> Array:
+        """Efforts that may be commanded, shape (n,).
+
+        Raises:
+            InputError: a joint without a rating.
+            UsageError: the parameter effort_limit does not fit the robot; the node ends, as nothing that comes later
+                would make it right.
+        """
+        try:
+            return rated_efforts(model, self.settings.effort_limit)
+        except UsageError as error:
+            self.end = error
+            raise
+
+    def _begin_law(self, model: RobotModel, rated: Array) -> None:
+        """Take up another law, without a jump of the efforts."""
+        if self._efforts is None:
+            self._order = JointOrder(model.joint_names)
+            self._efforts = CommandedEfforts(rated, self.settings.start_time, self.settings.blend_time)
+        else:
+            self._efforts.change()
 
     @property
     def _model(self) -> RobotModel | None:
@@ -167,8 +242,9 @@ class Controller(RobotNode):
     # --- control
 
     def _take_state(self, message: Any) -> None:
-        if not self._joints.issuperset(message.name):
-            self._joints.update(message.name)
+        robot = self._robot
+        if robot is not None and not self._joints.issuperset(new := set(robot.joint_names).intersection(message.name)):
+            self._joints |= new
             self._heard = self._seconds()
             self._decide()
         if self._model is None or not self._order.concerns(message):
@@ -178,26 +254,52 @@ class Controller(RobotNode):
         except InputError as error:
             self._condition.refuse(f"joint state: {error}")
             return
-        self._heard, self._time = self._seconds(), seconds(message.header.stamp)
+        heard, time = self._seconds(), seconds(message.header.stamp)
+        step = time - self._time if time > self._time else heard - self._heard  # a driver without stamps
+        self._q, self._heard, self._time = q, heard, time
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
-        self._message.data = self._effort(self._tracker.setpoint(self._time), q, dq).tolist()
+        self._command(self._effort(self._tracker.setpoint(time), q, dq), min(step, self.settings.timeout))
+
+    def _command(self, wanted: Array, step: float) -> None:
+        """Publish what the motors may be given of a law's effort."""
+        efforts, model = self._efforts, self._model
+        assert efforts is not None and model is not None
+        self._message.data = efforts.command(wanted, step).tolist()
         self._commands.publish(self._message)
+        if len(efforts.invalid):  # not held by setpoints that may have caused it
+            self._tracker = None
+            joint = model.joint_names[efforts.invalid[0]]
+            self._trouble = f"the effort of joint {joint} is not finite: zero effort for all joints"
+        elif len(efforts.limited):
+            number = int(efforts.limited[0])
+            if self._seconds() - self._troubled > TROUBLE_SHOWN:  # one line for a trouble that lasts
+                self._trouble = (
+                    f"the effort of joint {model.joint_names[number]} is limited to its rating, "
+                    f"{efforts.rated[number]:g} {model.effort_units[number]}: check the model and the trajectory"
+                )
+        else:
+            return
+        self._troubled = self._seconds()
 
     def _effort(self, setpoint: Setpoint, q: Array, dq: Array) -> Array:
         if self._dynamics is None:
             assert self._start is not None
             return self._start.effort(setpoint, q, dq, self._gains)
-        if self.settings.law == GRAVITY:
-            return self._dynamics.gravity(q)
-        return computed_torque(self._dynamics, setpoint, q, dq, self._gains)
+        with np.errstate(all="ignore"):  # what is not finite is not commanded
+            if self.settings.law == GRAVITY:
+                return self._dynamics.gravity(q)
+            return computed_torque(self._dynamics, setpoint, q, dq, self._gains)
 
-    def _follow(self, message: Any) -> None:
+    def _follow(self, data: bytes) -> None:
         try:
             if self._model is None or self._tracker is None or self.settings.law != COMPUTED_TORQUE:
                 raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
+            message = read_bounded(data, JointTrajectory)
             if message.points:
-                points = waypoints(message, self._model.joint_names)
+                model = self._model
+                points = waypoints(message, model.joint_names)
+                points.check_limits(model.joint_names, model.limits.lower, model.limits.upper, model.limits.velocity)
                 self._tracker.follow(points, seconds(message.header.stamp) or self._time, self._time)
             else:
                 self._tracker.hold(self._time)
@@ -208,19 +310,21 @@ class Controller(RobotNode):
         return 1e-9 * float(self.steady.now().nanoseconds)
 
     def _look(self) -> None:
-        """Say how things are; joint states that have ceased get one last command, zero."""
+        """Report the state; joint states that have ceased are answered by one last command, zero."""
         fresh = self._seconds() - self._heard <= self.settings.timeout
         if self._tracker is not None and not fresh:
             self._tracker = None  # the robot may be elsewhere when it comes back
-            self._message.data = [0.0] * len(self._message.data)
-            self._commands.publish(self._message)
-        if not self._urdf:
+            self._command_rest()
+        recent = self._seconds() - self._troubled < TROUBLE_SHOWN
+        if self._robot is None:
             self._condition.report(STALE, "waiting for robot_description")
         elif not self._joints or (self._model is not None and not fresh):
             what = f"joint states are older than {self.settings.timeout:g} s" if self._joints else "no joint states"
             publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
             values = {"age of joint states [s]": f"{age:.3f}"}
             self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
+        elif self._model is not None and recent:
+            self._condition.report(ERROR, self._trouble)
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
         elif self._start is not None:
@@ -230,12 +334,16 @@ class Controller(RobotNode):
         else:
             self._condition.report(STALE, "waiting for identified_parameters")
 
+    def _command_rest(self) -> None:
+        """Command zero effort, if any effort was commanded."""
+        if self._efforts is not None and self._message.data:
+            self._message.data = self._efforts.rest().tolist()
+            self._commands.publish(self._message)
+
     def stop(self) -> bool:
         """Leave the motors without effort."""
         self._dynamics = self._start = None
-        if self._message.data:
-            self._message.data = [0.0] * len(self._message.data)
-            self._commands.publish(self._message)
+        self._command_rest()
         return True
 
     def diagnosis(self) -> Diagnosis:

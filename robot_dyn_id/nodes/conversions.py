@@ -6,8 +6,10 @@ import array
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
@@ -17,6 +19,24 @@ from robot_dyn_id.parameter_io import MATRICES
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import Identification
 from robot_dyn_id.trajectory_tracking import Waypoints
+
+MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
+"""Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 1 s."""
+
+
+def read_bounded(data: bytes, message_type: Any) -> Any:
+    """Read a serialized message, unless it is larger than any that is meant.
+
+    Args:
+        data: what a subscription with `raw=True` receives.
+        message_type: one of `MOST_BYTES`.
+
+    Raises:
+        InputError: it is too large.
+    """
+    if len(data) > MOST_BYTES[message_type]:
+        raise InputError(f"a message of {len(data)} bytes is larger than the {MOST_BYTES[message_type]} that are read")
+    return deserialize_message(data, message_type)
 
 
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:

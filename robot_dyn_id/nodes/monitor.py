@@ -9,7 +9,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.monitoring import ResidualMonitor
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
@@ -28,7 +28,7 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message
+from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message, read_bounded
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
@@ -89,8 +89,9 @@ class Monitor(RobotNode):
         self._condition = Condition(self.get_logger())
         self._monitor: ResidualMonitor | None = None
         self._heard, self._published = -np.inf, -np.inf
+        self._measured = True
         warm_up()
-        self.subscription("identified_parameters", self._take_parameters)
+        self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.subscription("joint_states", self._take_state)
         self.service("~/reset", self._reset)
         self.create_timer(LOOK, self._look, clock=self.steady)
@@ -99,8 +100,8 @@ class Monitor(RobotNode):
 
     def _take_parameters(self, message: Any) -> None:
         try:
-            self._monitor = self._begun(parameter_set(message))
-        except InputError as error:
+            self._monitor = self._begun(parameter_set(read_bounded(message, ParameterSetMsg)))
+        except RobotDynIdError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return
         parameters = self._monitor.parameters
@@ -136,11 +137,17 @@ class Monitor(RobotNode):
             return
         t = seconds(message.header.stamp)
         try:
-            settled = self._monitor.add(t, *self._order.read(message))
+            measured = self._order.has(message, "velocity")
+            if measured:
+                q, dq, tau = self._order.read(message)
+                settled = self._monitor.add(t, q, dq, tau)
+            else:
+                q, tau = self._order.read(message, ("position", "effort"))
+                settled = self._monitor.add(t, q, None, tau)
         except InputError as error:
             self._condition.refuse(f"joint state: {error}")
             return
-        self._heard = self._seconds()
+        self._heard, self._measured = self._seconds(), measured
         if not settled or 0.0 <= t - self._published < 0.999 / self.settings.rate:
             return
         self._published = t
@@ -166,6 +173,7 @@ class Monitor(RobotNode):
         watch = monitor.watch
         values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
         values["not watched: did not move in the learning"] = ", ".join(watch.unwatched) or "none"
+        values["velocities"] = "measured" if self._measured else "differentiated positions"
         values["far outside the trained motion"] = spoken(monitor.outside) or "none"
         age = self._seconds() - self._heard
         if age > settings.timeout:

@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.controllers import usable_dynamics
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.condition import Condition
 from robot_dyn_id.nodes.contract import (
@@ -30,7 +30,7 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, waypoints
+from robot_dyn_id.nodes.conversions import parameter_set, read_bounded, waypoints
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.plant import warm_up
@@ -90,11 +90,11 @@ class Simulator(RobotNode):
         self._commanded = -math.inf  # by the computer's clock [s]
         self._wait: float = settings.waits
         warm_up()
-        self.subscription("joint_trajectory_controller/joint_trajectory", self._follow)
+        self.subscription("joint_trajectory_controller/joint_trajectory", self._follow, raw=True)
         self.subscription("effort_command", self._take_effort)
         if settings.model == PARAMETERS:
             self._condition.report(STALE, "waiting for identified_parameters")
-            self.subscription("identified_parameters", self._take_parameters)
+            self.subscription("identified_parameters", self._take_parameters, raw=True)
         elif settings.urdf:
             self._begin(settings.nominal(settings.urdf), publish=True)
         else:
@@ -112,14 +112,17 @@ class Simulator(RobotNode):
             except InputError as error:
                 self._condition.refuse(f"robot_description: {error}")
 
-    def _take_parameters(self, message: Any) -> None:
+    def _take_parameters(self, message: bytes) -> None:
         if self._robot is None:
             try:
-                parameters = parameter_set(message)
+                parameters = parameter_set(read_bounded(message, ParameterSetMsg))
                 urdf = urdf_text(self.settings.urdf)[0] if self.settings.urdf else parameters.urdf
-                self._begin(
-                    usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True), publish=True
-                )
+                dynamics = usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True)
+            except RobotDynIdError as error:
+                self._condition.refuse(f"identified_parameters: {error}")
+                return
+            try:
+                self._begin(dynamics, publish=True)
             except UsageError as error:  # nothing that comes later would make the node's own parameters right
                 self.end = error
             except InputError as error:
@@ -209,11 +212,12 @@ class Simulator(RobotNode):
 
     # --- commands
 
-    def _follow(self, message: Any) -> None:
+    def _follow(self, data: bytes) -> None:
         robot = self._robot
         try:
             if robot is None or self.settings.control != POSITION:
                 raise InputError("there is no robot yet" if robot is None else "the parameter control is effort")
+            message = read_bounded(data, JointTrajectory)
             if not message.points:
                 robot.tracker.hold(robot.time)
                 return
