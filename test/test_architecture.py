@@ -11,7 +11,7 @@ ROOT = Path(robot_dyn_id.__file__).parent
 
 LAYERS = (
     ("errors", "__init__"),
-    ("dataset", "parameters"),
+    ("text_files", "xacro_process", "dataset", "parameters"),
     ("screw", "quaternions", "kernels"),
     ("urdf", "robot", "terms"),
     ("stored_terms", "regressor", "prior", "problem"),

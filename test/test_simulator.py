@@ -178,7 +178,7 @@ def test_gravity_compensation_from_outside_floats_the_arm(world):
         coulomb="[5.0]",
         initial_position="[0.0, 0.5, 0.0, -1.0, 0.0, 0.5, 0.0]",
     )
-    model = RobotModel.from_urdf(ARM7)
+    model = RobotModel.from_file(ARM7)
     dynamics = nominal_dynamics(model, np.zeros(7), np.zeros(7), 0.01)
     begin = arm.position
     arm.passes(0.1)

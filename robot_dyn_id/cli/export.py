@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Export and write."""
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    check_robot(parameters, RobotModel.from_file(arguments.robot))
     exported = FORMATS[arguments.format](parameters)
     file = Path(arguments.out)
     output_folder(file.parent)

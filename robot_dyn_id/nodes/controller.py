@@ -31,13 +31,12 @@ from robot_dyn_id.nodes.contract import (
 )
 from robot_dyn_id.nodes.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
-from robot_dyn_id.nodes.robot_source import as_text
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.plant import warm_up
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_tracking import Setpoint, TrajectoryTracker
-from robot_dyn_id.urdf import urdf_text
+from robot_dyn_id.urdf import RobotDescription
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 
@@ -98,7 +97,7 @@ class Controller(RobotNode):
         self._urdf, self._joints = "", set[str]()
         self._heard, self._time, self._message = -np.inf, 0.0, Float64MultiArray()
         if self.settings.urdf:
-            self._urdf = urdf_text(self.settings.urdf)[0]
+            self._urdf = RobotDescription.from_file(self.settings.urdf).text
         else:
             self.subscription("robot_description", self._take_description)
         warm_up()
@@ -111,9 +110,8 @@ class Controller(RobotNode):
     # --- the model
 
     def _take_description(self, message: Any) -> None:
-        text = as_text(message.data)
-        if text != self._urdf:
-            self._urdf, self._dynamics, self._start = text, None, None
+        if message.data != self._urdf:
+            self._urdf, self._dynamics, self._start = message.data, None, None
             self._decide()
 
     def _take_parameters(self, message: Any) -> None:

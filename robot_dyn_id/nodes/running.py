@@ -91,6 +91,8 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         if isinstance(node.end, RobotDynIdError):
             raise node.end
         return node.end or 0
+    except KeyboardInterrupt:  # while a file is expanded by xacro: nothing has moved yet
+        return 0
     except RobotDynIdError as error:
         print(f"{make.NAME}: {error}{origin(str(error), arguments or sys.argv)}", file=sys.stderr)
         return error.exit_code
