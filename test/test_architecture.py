@@ -79,7 +79,7 @@ ONLY_IN = {
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
-    "yaml": {"yaml_files", "parameter_io", "parameter_files", "recordings", "launching"},
+    "yaml": {"yaml_files", "parameter_io", "recordings"},
     "launch": {"launching"},
     "numba": {"kernels"},
 }

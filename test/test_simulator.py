@@ -231,8 +231,8 @@ def test_a_description_that_comes_late_is_waited_for(world):
     world.add(Simulator)
     world.until(lambda: any("waiting for robot_description" in message.msg for message in log))
     publisher = world.probe.create_publisher(String, "robot_description", LATCHED)
-    publisher.publish(String(data="<robot"))
-    world.until(lambda: any("refused: robot_description" in message.msg for message in log))
+    publisher.publish(String(data=str(PLANAR3R)))  # text is never the name of a file
+    world.until(lambda: any("refused: robot_description: robot description: broken XML" in m.msg for m in log))
     assert not states
     publisher.publish(String(data=PLANAR3R.read_text()))
     world.until(lambda: states, what="joint states")

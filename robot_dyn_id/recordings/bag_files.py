@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
 import zstandard
 
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import db3, mcap
 from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, one_line, reading
+from robot_dyn_id.yaml_files import read_yaml
 
 STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
 """Storage by suffix; a new one is one module and one line."""
@@ -154,10 +155,10 @@ def _split_number(path: Path) -> tuple[int, str]:
 def _listed(metadata: Path) -> tuple[Path, ...]:
     """Files that metadata.yaml names; none if it is missing or broken: the files then tell it themselves."""
     try:
-        content = yaml.safe_load(metadata.read_text(encoding="utf-8"))
+        content = read_yaml(metadata, METADATA)
         names = content["rosbag2_bagfile_information"]["relative_file_paths"]
         return tuple(metadata.parent / name for name in names)
-    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError):
         return ()
 
 
