@@ -9,6 +9,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+LONGEST = 2000
+"""Longest message of an error [characters]; longer ones lose their middle."""
+
 
 class RobotDynIdError(Exception):
     """Base of all errors of this package.
@@ -18,6 +21,10 @@ class RobotDynIdError(Exception):
     """
 
     exit_code = 3
+
+    def __str__(self) -> str:
+        """The message; what a file or a message brought into it cannot control a terminal or fill a log."""
+        return legible(super().__str__())
 
 
 class UsageError(RobotDynIdError):
@@ -48,6 +55,17 @@ class ConvergenceError(RobotDynIdError):
 
 class DeadlineError(RobotDynIdError):
     """Something that had to happen did not happen in time."""
+
+
+def legible(text: str, longest: int = LONGEST) -> str:
+    """A text with its control characters escaped, cut in the middle where it is longer than `longest` characters."""
+    if len(text) > longest:
+        text = f"{text[: longest * 3 // 4]} [...] {text[len(text) - longest // 4 :]}"
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def suggestion(word: object, known: Sequence[str]) -> str:

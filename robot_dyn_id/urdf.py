@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from robot_dyn_id.errors import InputError, ModelError
+from robot_dyn_id.errors import InputError, ModelError, legible
 from robot_dyn_id.text_files import MIB, read_text
 from robot_dyn_id.xacro_process import expand
 
@@ -23,6 +23,9 @@ MOST_ELEMENTS = 200_000
 
 MOST_LINKS = 1_000
 """Largest number of links, and of joints, of a robot."""
+
+LONGEST_NAME = 200
+"""Longest name of a link or joint [characters]."""
 
 ANY_TEXT = "robot description"
 """Origin, for messages, of a description that is not a file's."""
@@ -76,7 +79,8 @@ class RobotDescription:
         """
         root, namespaces = _parsed(self.text, self.source, ModelError)
         if root.tag != "robot":
-            raise ModelError(f"{self.source}: not a URDF: its root element is <{root.tag}>, expected <robot>")
+            found = legible(root.tag, 40)
+            raise ModelError(f"{self.source}: not a URDF: its root element is <{found}>, expected <robot>")
         xacro = _xacro_in(root, namespaces)
         if xacro:
             raise ModelError(
@@ -156,7 +160,7 @@ def _xacro_in(root: ElementTree.Element, namespaces: Mapping[str, str]) -> str:
     for element in root.iter() if spaces else ():
         for name in (element.tag, *element.attrib):
             if name.startswith(spaces):
-                return f"xacro:{name.partition('}')[2]}"
+                return f"xacro:{name.partition('}')[2][:40]}"
     for part in root:
         for element in part.iter() if part.tag in ("link", "joint") else ():
             for value in element.attrib.values():
@@ -168,9 +172,16 @@ def _xacro_in(root: ElementTree.Element, namespaces: Mapping[str, str]) -> str:
 def _check_structure(root: ElementTree.Element, label: str) -> None:
     joints = root.findall("joint")
     links = {link.get("name") for link in root.findall("link")}
-    for count, what in ((len(root.findall("link")), "links"), (len(joints), "joints")):
-        if count > MOST_LINKS:
-            raise ModelError(f"{label}: {count} {what}; at most {MOST_LINKS} are supported")
+    for kind in ("link", "joint"):
+        names = [element.get("name", "") for element in root.findall(kind)]
+        if len(names) > MOST_LINKS:
+            raise ModelError(f"{label}: {len(names)} {kind}s; at most {MOST_LINKS} are supported")
+        for name in names:
+            if len(name) > LONGEST_NAME or not name.isprintable():
+                raise ModelError(
+                    f"{label}: the name {name[:40]!r} of a {kind} must have at most {LONGEST_NAME} characters, all of "
+                    "them printable"
+                )
     _refuse_negative_masses(root, label)
     parents: dict[str, tuple[str, str]] = {}  # of each link: its joint and the link above
     for joint in joints:

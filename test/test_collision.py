@@ -207,7 +207,7 @@ def test_a_srdf_disables_pairs(tmp_path):
     model = RobotModel.from_file(ARM7)
     assert set(Clearance(model).pairs) - set(Clearance(model, srdf=file).pairs) == {"link0 and link2"}
     file.write_text("<robot")
-    with pytest.raises(InputError, match=r"arm7.srdf: cannot read the SRDF"):
+    with pytest.raises(InputError, match=r"arm7.srdf: broken XML"):
         Clearance(model, srdf=file)
     with pytest.raises(InputError, match=r"none.srdf: cannot read the SRDF \(No such file"):
         Clearance(model, srdf=tmp_path / "none.srdf")
