@@ -21,6 +21,9 @@ DEEPEST = 200
 MOST_ELEMENTS = 200_000
 """Largest number of XML elements of a robot description."""
 
+MOST_ATTRIBUTES = 100
+"""Largest number of attributes of an element; the time of the URDF parser below grows with its square."""
+
 MOST_LINKS = 1_000
 """Largest number of links, and of joints, of a robot."""
 
@@ -128,7 +131,7 @@ class _Builder(ElementTree.TreeBuilder):
     def __init__(self) -> None:
         super().__init__()
         self.namespaces: dict[str, str] = {}
-        self._depth = self._count = 0
+        self._depth = self._count = self._declared = 0
 
     def start(self, tag: str, attributes: dict[str, str], /) -> ElementTree.Element:
         """Begin an element."""
@@ -138,6 +141,8 @@ class _Builder(ElementTree.TreeBuilder):
             raise _TooMuch(f"elements are nested deeper than {DEEPEST}")
         if self._count > MOST_ELEMENTS:
             raise _TooMuch(f"more than {MOST_ELEMENTS} elements")
+        if len(attributes) > MOST_ATTRIBUTES:
+            raise _TooMuch(f"an element with more than {MOST_ATTRIBUTES} attributes")
         return super().start(tag, attributes)
 
     def end(self, tag: str, /) -> ElementTree.Element:
@@ -147,6 +152,9 @@ class _Builder(ElementTree.TreeBuilder):
 
     def start_ns(self, prefix: str, uri: str) -> None:
         """Take note of a namespace."""
+        self._declared += 1
+        if self._declared > MOST_ATTRIBUTES:
+            raise _TooMuch(f"more than {MOST_ATTRIBUTES} namespaces are declared")
         self.namespaces[uri] = prefix
 
 
@@ -172,8 +180,8 @@ def _xacro_in(root: ElementTree.Element, namespaces: Mapping[str, str]) -> str:
 def _check_structure(root: ElementTree.Element, label: str) -> None:
     joints = root.findall("joint")
     links = {link.get("name") for link in root.findall("link")}
-    for kind in ("link", "joint"):
-        names = [element.get("name", "") for element in root.findall(kind)]
+    for kind, elements in (("robot", [root]), ("link", root.findall("link")), ("joint", joints)):
+        names = [element.get("name", "") for element in elements]
         if len(names) > MOST_LINKS:
             raise ModelError(f"{label}: {len(names)} {kind}s; at most {MOST_LINKS} are supported")
         for name in names:

@@ -354,6 +354,10 @@ BROKEN = {
     "too deep": (ARM.replace("</robot>", "<a>" * 300 + "</a>" * 300 + "</robot>"), "nested deeper than 200"),
     "too deep by far": ("<a>" * 1_000_000, "nested deeper than 200"),
     "too many elements": (ARM.replace("</robot>", "<a/>" * 300_000 + "</robot>"), "more than 200000 elements"),
+    "too many attributes": (
+        ARM.replace("<link ", "<link " + " ".join(f'a{i}="1"' for i in range(1_000_000)) + " ", 1),
+        "an element with more than 100 attributes",
+    ),
     "too many links": (urdf(*(joint(f"j{i}", "base", f"l{i}") for i in range(1, 1002)), links=1001), "1002 links"),
 }
 
