@@ -14,7 +14,7 @@ import zstandard
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import db3, mcap
-from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, one_line, reading
+from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, check_regular, one_line, reading
 from robot_dyn_id.yaml_files import read_yaml
 
 STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
@@ -22,6 +22,8 @@ STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
 
 METADATA = "metadata.yaml"
 _COMPRESSED = ".zstd"  # rosbag2's compression mode "file"
+_RATIO = 200  # largest size of what is unpacked over what was packed: a small file could fill the disk
+_ANY_SIZE = 64 * 2**20  # [bytes] may be unpacked from any file
 _JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a database that was not closed
 
 
@@ -165,6 +167,7 @@ def _listed(metadata: Path) -> tuple[Path, ...]:
 def _opened(path: Path) -> BagFile:
     if not is_storage(path):
         raise Unreadable(f"no storage file of rosbag2; it must end in {' or '.join(STORAGES)}")
+    check_regular(path)
     if path.suffix == _COMPRESSED:
         return _unpacked(path)
     journals = [journal for suffix in _JOURNALS if _size(journal := path.with_name(path.name + suffix))]
@@ -185,8 +188,13 @@ def _unpacked(path: Path) -> BagFile:
     scratch = _Scratch()
     target = scratch.folder / _plain(path).name
     try:
+        left = _ANY_SIZE + _RATIO * path.stat().st_size
         with path.open("rb") as packed, target.open("wb") as unpacked:
-            zstandard.ZstdDecompressor().copy_stream(packed, unpacked)
+            for piece in zstandard.ZstdDecompressor().read_to_iter(packed, write_size=2**20):
+                left -= len(piece)
+                if left < 0:
+                    raise Unreadable(f"it unpacks to more than {_RATIO} times its size: no bag does")
+                unpacked.write(piece)
     except zstandard.ZstdError as error:
         raise Unreadable(f"cannot be decompressed ({error}); copy it again") from None
     return BagFile(path, target, scratch)
