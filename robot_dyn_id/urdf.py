@@ -184,10 +184,10 @@ def _check_structure(root: ElementTree.Element, label: str) -> None:
         names = [element.get("name", "") for element in elements]
         if len(names) > MOST_LINKS:
             raise ModelError(f"{label}: {len(names)} {kind}s; at most {MOST_LINKS} are supported")
-        for name in names:
-            if len(name) > LONGEST_NAME or not name.isprintable():
+        for given in names:
+            if len(given) > LONGEST_NAME or not given.isprintable():
                 raise ModelError(
-                    f"{label}: the name {name[:40]!r} of a {kind} must have at most {LONGEST_NAME} characters, all of "
+                    f"{label}: the name {given[:40]!r} of a {kind} must have at most {LONGEST_NAME} characters, all of "
                     "them printable"
                 )
     _refuse_negative_masses(root, label)

@@ -284,6 +284,24 @@ def test_nothing_is_compiled_after_the_start(world):
     assert (len(advance.signatures), len(motor_effort.signatures)) == known == (1, 1)
 
 
+def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
+    endless = tmp_path / "endless.xacro"
+    head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    endless.write_text(head + '<xacro:property name="b" value="${10 ** 10 ** 10}"/>${b}</robot>')
+    command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
+    with subprocess.Popen([*command, "--ros-args", *given(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
+        children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
+        while not children.read_text().strip():
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)  # into the expression
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5.0
+    assert (process.returncode, err) == (0, "")
+
+
 def test_control_c_ends_it_with_0():
     command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
     arguments = ["--ros-args", *given(urdf=PLANAR3R)]

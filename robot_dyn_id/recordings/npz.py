@@ -222,6 +222,8 @@ def _check_header(archive: NpzFile, key: str) -> None:
     if name not in archive.zip.namelist():  # no array at all
         return
     with archive.zip.open(name) as member:
+        if not member.peek().startswith(np.lib.format.MAGIC_PREFIX):
+            return
         version = np.lib.format.read_magic(member)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, kind = read(member)
