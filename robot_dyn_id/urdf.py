@@ -180,14 +180,14 @@ def _xacro_in(root: ElementTree.Element, namespaces: Mapping[str, str]) -> str:
 def _check_structure(root: ElementTree.Element, label: str) -> None:
     joints = root.findall("joint")
     links = {link.get("name") for link in root.findall("link")}
-    for kind, elements in (("robot", [root]), ("link", root.findall("link")), ("joint", joints)):
+    for what, elements in (("robot", [root]), ("link", root.findall("link")), ("joint", joints)):
         names = [element.get("name", "") for element in elements]
         if len(names) > MOST_LINKS:
-            raise ModelError(f"{label}: {len(names)} {kind}s; at most {MOST_LINKS} are supported")
+            raise ModelError(f"{label}: {len(names)} {what}s; at most {MOST_LINKS} are supported")
         for given in names:
             if len(given) > LONGEST_NAME or not given.isprintable():
                 raise ModelError(
-                    f"{label}: the name {given[:40]!r} of a {kind} must have at most {LONGEST_NAME} characters, all of "
+                    f"{label}: the name {given[:40]!r} of a {what} must have at most {LONGEST_NAME} characters, all of "
                     "them printable"
                 )
     _refuse_negative_masses(root, label)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -221,6 +222,7 @@ def _check_header(archive: NpzFile, key: str) -> None:
     name = f"{key}.npy"
     if name not in archive.zip.namelist():  # no array at all
         return
+    member: Any
     with archive.zip.open(name) as member:
         if not member.peek().startswith(np.lib.format.MAGIC_PREFIX):
             return
