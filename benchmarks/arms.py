@@ -48,8 +48,8 @@ def urdf(arm: str) -> Path:
 
 def model(arm: str) -> RobotModel:
     """Our model."""
-    whole = RobotModel.from_urdf(urdf(arm))
-    return RobotModel.from_urdf(urdf(arm), [name for name in whole.joint_names if name not in ARMS[arm][1]])
+    whole = RobotModel.from_file(urdf(arm))
+    return RobotModel.from_file(urdf(arm), [name for name in whole.joint_names if name not in ARMS[arm][1]])
 
 
 def with_friction(arm: str) -> Regressor:

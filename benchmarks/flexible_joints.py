@@ -42,7 +42,7 @@ def measure() -> list[Goal]:
 
 def seven_axes() -> list[Goal]:
     """Seven flexible joints from 40 poses and 20 s of motion at 500 Hz; another motion is held out."""
-    robot, ratio = RobotModel.from_urdf(shared_file("urdf/arm7.urdf")), 100.0
+    robot, ratio = RobotModel.from_file(shared_file("urdf/arm7.urdf")), 100.0
     model = FlexibleModel(robot, tuple(FlexibleJoint(name, ratio) for name in robot.joint_names))
     links = np.zeros(len(model.regressor.names))
     links[: len(robot.inertial_parameters)] = robot.inertial_parameters

@@ -78,7 +78,7 @@ def _identified(folder: Path, samples: int) -> dict[str, float]:
 
 def _write(bag: Path, samples: int) -> None:
     """A 7-axis arm with friction on a random motion; torques in blocks, as the regressor of all would not fit."""
-    model = RobotModel.from_urdf(shared_file("urdf/arm7.urdf"))
+    model = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
     regressor = Regressor(model, terms_on_joints(model, Settings().terms))
     t, series, parameters = np.arange(samples) / RATE, random_fourier(model, 1), true_parameters(model)
     rng = np.random.default_rng(1)

@@ -167,7 +167,7 @@ def measured_residuals() -> Array | str:
     if folder is None:
         return "ROBOT_DYN_ID_DATA, the folder of measured data, is not set"
     recording = open_recording(Path(folder) / MEASURED / BAG)
-    model = RobotModel.from_urdf(Path(folder) / MEASURED / "model.urdf")
+    model = RobotModel.from_file(Path(folder) / MEASURED / "model.urdf")
     settings = Settings()
     training, _ = split([recording], model.joint_names, [recording])
     found = identify(training, training, model, settings, __version__)

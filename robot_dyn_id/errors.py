@@ -10,6 +10,9 @@ import difflib
 from collections.abc import Sequence
 from typing import ClassVar
 
+LONGEST = 2000
+"""Longest message of an error [characters]; longer ones lose their middle."""
+
 
 class RobotDynIdError(Exception):
     """Base of all errors of this package: a message of one line, and what is needed to report it to programs.
@@ -33,7 +36,11 @@ class RobotDynIdError(Exception):
 
     def summary(self) -> dict[str, str | int]:
         """The error as `--json` reports it: code, message, action and exit code."""
-        return {"code": self.code, "message": self.message, "action": self.action, "exit_code": self.exit_code}
+        return {"code": self.code, "message": str(self), "action": self.action, "exit_code": self.exit_code}
+
+    def __str__(self) -> str:
+        """The message; what a file or a message brought into it cannot control a terminal or fill a log."""
+        return legible(super().__str__())
 
 
 class UsageError(RobotDynIdError):
@@ -100,6 +107,17 @@ class InterruptedRun(RobotDynIdError):
     code = "interrupted"
     exit_code = 130
     advice = "run the command again"
+
+
+def legible(text: str, longest: int = LONGEST) -> str:
+    """A text with its control characters escaped, cut in the middle where it is longer than `longest` characters."""
+    if len(text) > longest:
+        text = f"{text[: longest * 3 // 4]} [...] {text[len(text) - longest // 4 :]}"
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def suggestion(word: object, known: Sequence[str]) -> str:

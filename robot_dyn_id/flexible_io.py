@@ -17,6 +17,7 @@ from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.stepwise import Observability, Plan, Step
+from robot_dyn_id.urdf import RobotDescription
 from robot_dyn_id.validation import Verdict
 from robot_dyn_id.yaml_files import read_yaml
 
@@ -106,18 +107,18 @@ class StoredFlexible:
             dict(found.unidentified), found.solution.plan, found.fit, held_out, verdict, **provenance,
         )  # fmt: skip
 
-    def model(self, robot: str | Path) -> FlexibleModel:
+    def model(self, robot: RobotDescription) -> FlexibleModel:
         """The arm, for simulation and further equations.
 
         Args:
-            robot: its URDF or xacro, file or text.
+            robot: plain URDF and its origin.
 
         Raises:
             InputError: another robot.
             ModelError: the robot description cannot be used.
         """
         gravity = tuple(self.gravity.tolist())
-        whole = RobotModel.from_urdf(robot, joints=self.joint_names, held=self.held, gravity=gravity)
+        whole = RobotModel.from_description(robot, joints=self.joint_names, held=self.held, gravity=gravity)
         if urdf_hash(whole.urdf) != self.urdf_sha256:
             raise InputError(f"the parameters are of {self.robot_name} with a URDF of hash {self.urdf_sha256[:12]}..., "
                              f"the one given has {urdf_hash(whole.urdf)[:12]}...")  # fmt: skip

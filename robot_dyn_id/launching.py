@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, Shutdown
@@ -15,35 +14,42 @@ from launch_ros.actions import Node
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameter_files import check_parameter_file
+from robot_dyn_id.yaml_files import parse_yaml
 
 PACKAGE = "robot_dyn_id"
 
 TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 """What the simulator listens to, before it is remapped."""
 
+
+def _yaml(text: str) -> Any:
+    """Value of a launch argument that is written as YAML."""
+    return parse_yaml(text, "launch argument")
+
+
 ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "robot": ("", str, "robot whose file in this package's config folder sets the parameters of all nodes"),
     "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`; neither: defaults"),
     "urdf": ("", str, "URDF or xacro file; empty: from the topic robot_description"),
     "namespace": ("", str, "namespace of all nodes and topics, one for each robot"),
-    "use_sim_time": ("", yaml.safe_load, "true: time from /clock"),
+    "use_sim_time": ("", _yaml, "true: time from /clock"),
     "folder": ("", str, "folder for the results; empty: runs/identifier-<date and time>"),
     "bag": ("bags/%Y-%m-%d_%H-%M-%S", str, "folder of the new bag; codes of strftime are filled in"),
-    "topics": ("", yaml.safe_load, "topics to record: \"['joint_states', 'other']\"; empty: joint_states"),
+    "topics": ("", _yaml, "topics to record: \"['joint_states', 'other']\"; empty: joint_states"),
     "controller": ("joint_trajectory_controller", str, "trajectory controller that moves the robot"),
-    "start": ("false", yaml.safe_load, "true: move at once; otherwise call excitation_publisher/start"),
+    "start": ("false", _yaml, "true: move at once; otherwise call excitation_publisher/start"),
     "recording": (
         "",
         str,
         "required: no motion without its recording; auto: if there is a recorder; ignore: not watched",
     ),
-    "data": ("", yaml.safe_load, "recordings to identify from: \"['a', 'b']\""),
-    "validation": ("", yaml.safe_load, "recordings to validate on: \"['a']\"; empty: a part of the data is held out"),
+    "data": ("", _yaml, "recordings to identify from: \"['a', 'b']\""),
+    "validation": ("", _yaml, "recordings to validate on: \"['a']\"; empty: a part of the data is held out"),
     "settings": ("", str, "configuration file of the identification (gains, terms, filter); empty: defaults"),
     "trajectory": ("", str, "trajectory.yaml of `robot-dyn-id design`; empty: the form of the parameters"),
-    "speed_scale": ("", yaml.safe_load, "slower than designed: 0.5 takes twice the time; empty: as designed"),
-    "amplitude_scale": ("", yaml.safe_load, "smaller than designed, about its centre; empty: as designed"),
-    "dry_run": ("", yaml.safe_load, "true: check and show the motion, never move"),
+    "speed_scale": ("", _yaml, "slower than designed: 0.5 takes twice the time; empty: as designed"),
+    "amplitude_scale": ("", _yaml, "smaller than designed, about its centre; empty: as designed"),
+    "dry_run": ("", _yaml, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
     "law": (
         "gravity_compensation",
@@ -165,7 +171,7 @@ def _value(argument: str, text: str) -> Any:
     """
     try:
         return ARGUMENTS[argument][1](text)
-    except yaml.YAMLError:
+    except InputError:
         raise InputError(f"{argument}:={text}: cannot be read; {ARGUMENTS[argument][2]}") from None
 
 

@@ -22,6 +22,7 @@ from robot_dyn_id.pipeline import Identification, identify, split
 from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.report.summary import identification_summary
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.urdf import RobotDescription
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 RESULTS = (PARAMETERS, REPORT, PAGE)
@@ -31,7 +32,7 @@ RESULTS = (PARAMETERS, REPORT, PAGE)
 def identify_recordings(
     recordings: Sequence[FileRecording],
     held_out: Sequence[FileRecording],
-    robot: str | Path,
+    robot: RobotDescription,
     configuration: Configuration,
     folder: Path,
     train_range: tuple[float, float] | None = None,
@@ -42,7 +43,7 @@ def identify_recordings(
     Args:
         recordings: trials to train on; what is held out unless told: see `split`.
         held_out: trials to validate on.
-        robot: URDF or xacro, file or text.
+        robot: plain URDF and its origin.
         configuration: the choices.
         folder: where the results go; made if needed.
         train_range: seconds of the only recording to train on.
@@ -110,7 +111,7 @@ def write_report(folder: Path, **more: Any) -> dict[str, Any]:
     return summary
 
 
-def robot_for(robot: str | Path, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
+def robot_for(robot: RobotDescription, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
     """The robot with the joints that the recordings hold, all others standing still.
 
     Raises:
@@ -118,8 +119,8 @@ def robot_for(robot: str | Path, configuration: Configuration, recordings: Seque
         InputError: recordings that hold none of its joints, or not those that were asked for.
     """
     gravity = configuration.gravity or STANDARD_GRAVITY
-    whole = RobotModel.from_urdf(robot, gravity=gravity)
-    _known(configuration, whole, robot)
+    whole = RobotModel.from_description(robot, gravity=gravity)
+    _known(configuration, whole)
     recorded = [name for name in whole.joint_names if all(name in r.joint_names for r in recordings)]
     if not recorded:
         names = ", ".join(dict.fromkeys(n for r in recordings for n in r.joint_names)) or "no joints at all"
@@ -133,10 +134,10 @@ def robot_for(robot: str | Path, configuration: Configuration, recordings: Seque
         raise InputError(f"{', '.join(r.source for r in recordings)}: joint {', '.join(missing)} is not in it")
     if not wanted:
         raise UsageError("every joint of the recording is held: there is nothing to identify")
-    return RobotModel.from_urdf(robot, joints=wanted, held=configuration.held, gravity=gravity)
+    return RobotModel.from_description(robot, joints=wanted, held=configuration.held, gravity=gravity)
 
 
-def _known(configuration: Configuration, model: RobotModel, robot: str | Path) -> None:
+def _known(configuration: Configuration, model: RobotModel) -> None:
     movable = {*model.joint_names, *model.body_names}
     for name in (*configuration.joints, *(configuration.identify or ())):
         if name not in movable:

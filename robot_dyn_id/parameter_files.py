@@ -8,8 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.yaml_files import read_yaml
 
@@ -66,8 +64,8 @@ def origin(problem: str, arguments: Sequence[str]) -> str:
 def _names(file: Path) -> set[str]:
     """Names of the parameters that a file sets, for whatever node."""
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        content = read_yaml(file, "parameters")
+    except InputError:
         return set()  # rcl has refused it with a reason of its own
 
     def inside(node: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""The robot model: a tree of moving bodies, read from URDF or xacro.
+"""The robot model: a tree of moving bodies, read from URDF.
 
 Bodies are the moving joints with everything that is fixed to them lumped in, in Pinocchio's order (parents first).
 Mimic followers are bodies of their own: with n independent joints and b bodies, q_full = coupling q + offset.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import ModelError, UsageError
-from robot_dyn_id.urdf import checked_tree, mimics, urdf_text
+from robot_dyn_id.urdf import RobotDescription, mimics
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame unless told otherwise [m/s^2], Pinocchio's value."""
@@ -93,30 +93,53 @@ class RobotModel:
         """Unit of each independent joint's effort: N for prismatic joints, else N m."""
         return tuple("N" if self.prismatic[self.body_names.index(name)] else "N m" for name in self.joint_names)
 
-    @staticmethod
+    @classmethod
     def from_urdf(
-        source: str | Path,
+        cls,
+        text: str,
         joints: Sequence[str] | None = None,
         held: Mapping[str, float] | None = None,
         gravity: Sequence[float] = STANDARD_GRAVITY,
     ) -> RobotModel:
-        """Read a URDF or xacro file, or the text of one.
+        """Model of the text of a plain URDF; see `from_description`."""
+        return cls.from_description(RobotDescription(text), joints, held, gravity)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        joints: Sequence[str] | None = None,
+        held: Mapping[str, float] | None = None,
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Model of a URDF or xacro file; see `from_description` and `RobotDescription.from_file`."""
+        return cls.from_description(RobotDescription.from_file(path), joints, held, gravity)
+
+    @classmethod
+    def from_description(
+        cls,
+        description: RobotDescription,
+        joints: Sequence[str] | None = None,
+        held: Mapping[str, float] | None = None,
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Model of a robot description.
 
         Args:
-            source: path, or the text itself.
+            description: plain URDF and its origin.
             joints: the independent joints to keep; all others stand still. Default: all that move and do not mimic.
             held: where joints that are not kept stand [rad or m]; 0 where not given. Positions of mimic joints follow
                 from their leaders whatever is given.
             gravity: gravity vector in the base frame [m/s^2]: a tilted or hanging base is a turned vector.
 
         Raises:
-            ModelError: not readable, broken, floating base, planar joint, closed loop, unknown joint, no joints.
+            ModelError: broken, xacro, floating base, planar joint, closed loop, unknown joint, no joints.
             UsageError: gravity is no vector, or a held position no number.
         """
-        text, label = urdf_text(source)
         if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
             raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
-        tree = checked_tree(text, label)
+        text, label = description.text, description.source
+        tree = description.root()
         return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
 
 

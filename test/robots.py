@@ -65,12 +65,12 @@ every_model = pytest.mark.parametrize("name", MODELS)
 @cache
 def robot(name):
     """The robot of that name with all its joints."""
-    return RobotModel.from_urdf(PLANAR3R if name == "planar3r" else URDFS[name])
+    return RobotModel.from_file(PLANAR3R if name == "planar3r" else URDFS[name])
 
 
 def panda_arm():
     """Seven joints, the fingers held."""
-    return RobotModel.from_urdf(URDFS["panda"], joints=[f"panda_joint{i}" for i in range(1, 8)])
+    return RobotModel.from_file(URDFS["panda"], joints=[f"panda_joint{i}" for i in range(1, 8)])
 
 
 class Truth:

@@ -11,7 +11,7 @@ ROOT = Path(robot_dyn_id.__file__).parent
 
 LAYERS = (
     ("errors", "faults", "__init__"),
-    ("dataset", "parameters"),
+    ("text_files", "xacro_process", "dataset", "parameters"),
     ("screw", "quaternions", "kernels"),
     ("urdf", "robot", "terms"),
     ("stored_terms", "regressor", "prior", "problem"),
@@ -79,7 +79,7 @@ ONLY_IN = {
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
-    "yaml": {"yaml_files", "parameter_io", "parameter_files", "recordings", "launching"},
+    "yaml": {"yaml_files", "parameter_io", "recordings"},
     "launch": {"launching"},
     "numba": {"kernels"},
 }

@@ -33,7 +33,7 @@ def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     )
     assert {margin["name"] for margin in answer["margins"]} >= {"acceleration of joint1", "acceleration of joint3"}
     assert all(margin["margin"] >= -1e-9 for margin in answer["margins"])
-    model = RobotModel.from_urdf(URDFS / "planar3r.urdf")
+    model = RobotModel.from_file(URDFS / "planar3r.urdf")
     stored = read_trajectory(answer["trajectory_file"])
     assert stored.periods == 3 and stored.excitation.duration == 30.0 and stored.limits.acceleration[0] == 8.0
     assert stored.matched(model, stored.limits) == ""

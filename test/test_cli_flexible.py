@@ -17,6 +17,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.flexible import FlexibleJoint, FlexibleModel, FlexiblePlant, Noise
 from robot_dyn_id.flexible_io import read_flexible, write_flexible
 from robot_dyn_id.papers.flexible2r_arm import RATIO, arm, motion_of, true_values
+from robot_dyn_id.urdf import RobotDescription
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "flexible_recordings.py"
 ROBOT, CONFIG = shared_file("urdf/flexible2r.urdf"), shared_file("config/identification/flexible2r.yaml")
@@ -102,11 +103,11 @@ def test_known_parameters_come_back_and_hold_on_another_motion(data, cli, tmp_pa
     stored = read_flexible(answer["file"])
     assert [float(x) for x in stored.values] == [one["value"] for one in answer["parameters"]]
     assert stored.data_sources == tuple(str(path) for path in trained(data))
-    assert stored.model(ROBOT).names == MODEL.names
+    assert stored.model(RobotDescription.from_file(ROBOT)).names == MODEL.names
     other = tmp_path / "other.urdf"
     other.write_text(ROBOT.read_text().replace('mass value="8"', 'mass value="9"'))
     with pytest.raises(InputError, match="the one given has"):
-        stored.model(other)
+        stored.model(RobotDescription.from_file(other))
 
 
 def test_what_is_written_reads_back_to_the_last_bit(data, cli, tmp_path):

@@ -29,6 +29,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.walk import walker
 from robot_dyn_id.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.urdf import RobotDescription
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
 
@@ -250,9 +251,14 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     configuration = parse_configuration({"estimator": "consistent"})
     recording = open_recording(str(folder / "panda_exciting_trajectory.db3"), None)
     result, summary = identify_recordings(
-        [recording], [], folder / "model.urdf", configuration, tmp_path, train_range=(0.0, 16.0)
+        [recording],
+        [],
+        RobotDescription.from_file(folder / "model.urdf"),
+        configuration,
+        tmp_path,
+        train_range=(0.0, 16.0),
     )
-    assert_consistent(result.parameters, RobotModel.from_urdf(folder / "model.urdf").inertial_parameters)
+    assert_consistent(result.parameters, RobotModel.from_file(folder / "model.urdf").inertial_parameters)
     assert summary["physically_consistent"]
     assert summary["mass_matrix_indefinite"] == 0.0
     assert summary["held_out"]["all_joints_nrmse"] <= 1.0 * summary["unconstrained_nrmse"]

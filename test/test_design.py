@@ -21,7 +21,7 @@ from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
 URDFS = Path(__file__).resolve().parents[1] / "urdf"
-ARM7, PLANAR = (RobotModel.from_urdf(URDFS / f"{name}.urdf") for name in ("arm7", "planar3r"))
+ARM7, PLANAR = (RobotModel.from_file(URDFS / f"{name}.urdf") for name in ("arm7", "planar3r"))
 LITTLE = {"draws": 20, "starts": 2, "finished": 1, "steps": 60, "population": 10, "generations": 6}
 LEAST = {**LITTLE, "draws": 5, "starts": 1, "steps": 30}
 TABLE = {"name": "table", "box": [0.6, 0.6, 0.1], "position": [0.6, 0.0, 0.05]}
@@ -72,7 +72,7 @@ def test_what_a_search_sees_has_exact_gradients(free_centre):
 
 def test_the_clearance_of_a_search_has_exact_gradients():
     """On convex hulls: between round shapes the nearest points themselves are known to 1e-3 only."""
-    panda = RobotModel.from_urdf(PUBLISHED["panda"])
+    panda = RobotModel.from_file(PUBLISHED["panda"])
     problem = plan(panda, clearance=0.09, obstacles=(TABLE,)).problem.sampled(60)
     (separation,) = (one for one in problem.requirements if isinstance(one, Separation))
     one = replace(problem, requirements=(separation,))

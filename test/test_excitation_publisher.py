@@ -41,7 +41,7 @@ QUICK = {
     "return_to_start": "false",
     "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
 }
-VELOCITY = RobotModel.from_urdf(ARM).limits.velocity
+VELOCITY = RobotModel.from_file(ARM).limits.velocity
 HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
 
 
@@ -193,7 +193,7 @@ def test_sequential_sines_move_one_joint_after_the_other(world):
 @pytest.fixture
 def file(tmp_path):
     """A trajectory file of the arm."""
-    model = RobotModel.from_urdf(ARM)
+    model = RobotModel.from_file(ARM)
     limits = MotionLimits.of(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
     write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test"))
@@ -677,7 +677,7 @@ def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, wo
 
 def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
     settings = ExcitationSettings(joints=("joint3", "joint1"), acceleration=(3.0, 1.0), effort_limit=(30.0, 10.0))
-    plan = plan_of(RobotModel.from_urdf(ARM, settings.joints), settings)
+    plan = plan_of(RobotModel.from_file(ARM, settings.joints), settings)
     assert plan.limits.joint_names == ("joint1", "joint3")
     assert list(plan.limits.acceleration) == [1.0, 3.0]
     assert list(plan.thresholds.effort) == [10.0, 30.0]

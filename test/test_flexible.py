@@ -156,7 +156,7 @@ def test_without_motor_torque_the_motor_is_named_as_unidentified(clean):
 
 
 def test_an_arm_of_seven_joints_with_three_flexible_ones_comes_back_from_exact_states():
-    arm = RobotModel.from_urdf(shared_file("urdf/arm7.urdf"))
+    arm = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
     flexible = (FlexibleJoint("joint2", 80.0), FlexibleJoint("joint4", -100.0, torque_sensor=False))
     model = FlexibleModel(arm, (*flexible, FlexibleJoint("joint6", 50.0)))
     plan = pseudo_plan(model)

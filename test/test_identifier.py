@@ -27,6 +27,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
+from robot_dyn_id.urdf import RobotDescription
 
 RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -59,7 +60,9 @@ def from_file(samples, tmp_path_factory):
     write_joint_state_bag(folder / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, chunk.tau)
     (folder / "arm.urdf").write_text(ARM)
     recording = open_recording(folder / "bag")
-    result, _ = identify_recordings([recording], [], folder / "arm.urdf", Configuration(), folder / "out")
+    result, _ = identify_recordings(
+        [recording], [], RobotDescription.from_file(folder / "arm.urdf"), Configuration(), folder / "out"
+    )
     return folder, result.parameters
 
 
@@ -136,7 +139,9 @@ def franka(tmp_path_factory):
     bag, urdf = folder / "panda_exciting_trajectory.db3", folder / "model.urdf"
     recording = open_recording(bag)
     messages = [message[3] for message in open_bag(bag).messages((recording.topic,), pytest.fail)]
-    result, _ = identify_recordings([recording], [], urdf, Configuration(), tmp_path_factory.mktemp("franka"))
+    result, _ = identify_recordings(
+        [recording], [], RobotDescription.from_file(urdf), Configuration(), tmp_path_factory.mktemp("franka")
+    )
     return urdf, messages, result.parameters
 
 

@@ -103,7 +103,7 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
 @pytest.mark.parametrize("name", ["iiwa", "panda", "planar3r", "ur"])
 def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs_it(name):
     node = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())["/**/excitation_publisher"]["ros__parameters"]
-    joints = node.get("joints") or RobotModel.from_urdf(ROOT / "urdf" / f"{name}.urdf").joint_names
+    joints = node.get("joints") or RobotModel.from_file(ROOT / "urdf" / f"{name}.urdf").joint_names
     run, designed = ExcitationSettings(**node), read_design_settings(ROOT / "config" / "design" / f"{name}.yaml")
     most = run.acceleration if len(run.acceleration) > 1 else [*run.acceleration] * len(joints)
     wanted = designed.acceleration
@@ -126,7 +126,7 @@ def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
             names = [part.value for part in call.args]
             assert ROOT.joinpath(*names).exists()
     given = yaml.safe_load((ROOT / "config" / "planar3r.yaml").read_text())["/**/excitation_publisher"]
-    model = RobotModel.from_urdf(ROOT / "urdf" / "planar3r.urdf")
+    model = RobotModel.from_file(ROOT / "urdf" / "planar3r.urdf")
     limits = MotionLimits.of(model, given["ros__parameters"]["acceleration"])
     for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
         assert read_trajectory(file).matched(model, limits) == ""

@@ -103,7 +103,7 @@ def test_models_of_one_joint_are_designed_for_and_simulated(files, run, paramete
 def test_models_of_one_joint_are_exported(form, files, run, parameters, tmp_path):
     run("export", "--parameters", parameters, "--format", form, "--out", tmp_path / "model")
     if form == "urdf":
-        model = RobotModel.from_urdf(tmp_path / "model")
+        model = RobotModel.from_file(tmp_path / "model")
         truth = Simulated(files.folder.joinpath("one.urdf").read_text())
         ours, theirs = (truth.base.mapping[:, :10] @ v for v in (model.inertial_parameters, truth.parameters[:10]))
         inertial = truth.base.independent < 10

@@ -1,19 +1,23 @@
 """`parameters.yaml`: equal to the last bit when read back, and every damage named."""
 
+import contextlib
+import time
 from dataclasses import fields, replace
 from functools import cache
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 import yaml
 from awkward_set import assert_same, awkward_set
 from simulated import LIFT, Simulated
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.parameter_io import FORMAT, read_parameters, write_atomically, write_parameters
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import identify, split
 from robot_dyn_id.settings import Settings
+from robot_dyn_id.yaml_files import read_yaml
 
 
 @cache
@@ -116,8 +120,69 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match=r"cut\.yaml: "):
         read_parameters(file)
     file.write_bytes(b"\xff\xfe\x81")
-    with pytest.raises(InputError, match="not a YAML file"):
+    with pytest.raises(InputError, match=r"cannot read the parameters \(not a text file\)"):
         read_parameters(file)
+
+
+def laughs(link):
+    """Ten lines that stand for 10^10 values."""
+    return "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {link(', '.join([f'*a{i - 1}'] * 10))}\n" for i in range(1, 11))
+
+
+HOSTILE = {
+    "nested lists": ("[" * 100_000, "nested deeper than 50"),
+    "nested mappings": ("{a: " * 100_000, "nested deeper than 50"),
+    "nested entries": ("- " * 100_000, "nested deeper than 50"),
+    "aliases of aliases": (laughs("[{}]".format), "more than 1000000 values"),
+    "merged aliases": (laughs("{{<<: [{}]}}".format), "more than 1000000 values"),
+    "alias of itself": ("&a [*a]", "within its own anchor"),
+    "many values": ("[" + "1," * 1_000_001 + "]", "more than 1000000 values"),
+    "long number": ("9" * 1_000_000, "a number of more than 1000 characters"),
+    "long number of base 60": ("1" + ":1" * 1_000_000, "a number of more than 1000 characters"),
+    "number in quotes": (f"!!int '{'1:' * 1_000_000}1'", "a number of more than 1000 characters"),
+    "no date": ("2001-99-99", "month must be in 1..12"),
+    "no truth value": ("!!bool x", "a value is not what its tag says"),
+    "empty number": ("!!int ''", "a value is not what its tag says"),
+    "no time": ("!!timestamp x", "a value is not what its tag says"),
+    "code": ("!!python/object/apply:os.system ['exit']", "could not determine a constructor"),
+    "null": ("a: \0", "not a YAML file"),
+    "size": (" " * (64 * 2**20 + 1), "larger than 64 MiB"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_yaml_is_refused_at_once(case, tmp_path):
+    text, words = HOSTILE[case]
+    file = tmp_path / "hostile.yaml"
+    file.write_text(text)
+    begin = time.monotonic()
+    with pytest.raises(InputError) as refused:
+        read_yaml(file, "parameters")
+    assert time.monotonic() - begin < 5.0
+    assert str(refused.value).startswith(f"{file}: ")
+    assert words in str(refused.value)
+
+
+def test_aliases_and_merges_within_reason_are_read(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]\n")
+    assert read_yaml(file, "parameters") == {"a": {"x": 1}, "b": {"x": 1, "y": 2}, "c": [{"x": 1}] * 2}
+
+
+def test_a_damaged_file_gives_declared_errors_only(tmp_path):
+    """Bytes changed, cut, repeated at random: parameters or a line, never another exception."""
+    file, rng = tmp_path / "damaged.yaml", np.random.default_rng(0)
+    write_parameters(file, identified())
+    whole = np.frombuffer(file.read_bytes(), dtype=np.uint8)
+    for _ in range(30):
+        damaged = whole.copy()
+        damaged[rng.integers(0, len(whole), rng.integers(1, 20))] = rng.choice(list(b"[]{}&*!:-#\n\t'\"09aN\xff\x00"))
+        start, end = sorted(rng.integers(0, len(whole), 2))
+        kind = rng.integers(3)
+        content = (damaged, damaged[:end], np.concatenate([damaged[:end], damaged[start:]]))[kind]
+        file.write_bytes(content.tobytes())
+        with contextlib.suppress(RobotDynIdError):
+            read_parameters(file)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

@@ -41,7 +41,7 @@ def scene_of(text):
 
 @pytest.mark.parametrize("name", ["arm7", "panda", "ur5_robot"])
 def test_the_page_is_one_file_that_loads_nothing(name, tmp_path):
-    model = {"arm7": lambda: RobotModel.from_urdf(PLANAR3R.parent / "arm7.urdf"), "panda": panda_arm}.get(
+    model = {"arm7": lambda: RobotModel.from_file(PLANAR3R.parent / "arm7.urdf"), "panda": panda_arm}.get(
         name, lambda: robot(name)
     )()
     motion, limits = planned(model, effort=True)
@@ -78,7 +78,7 @@ def test_its_figures_are_those_of_forward_kinematics(tmp_path):
 
 
 def test_faces_of_closed_shapes_look_outwards(tmp_path):
-    model = RobotModel.from_urdf(PLANAR3R.parent / "arm7.urdf")
+    model = RobotModel.from_file(PLANAR3R.parent / "arm7.urdf")
     motion, _ = planned(model)
     shapes = scene_of(page_of(tmp_path, model, motion, obstacles=obstacles_of(CELL)))["shapes"]
     assert {shape["link"] for shape in shapes} == {*(f"link{i}" for i in range(8)), "table <1>"}

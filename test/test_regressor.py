@@ -180,7 +180,7 @@ from robot_dyn_id.robot import RobotModel
 assert not COMPILED
 out = {}
 for name, source in zip(sys.argv[2::2], sys.argv[3::2]):
-    model = RobotModel.from_urdf(source)
+    model = RobotModel.from_file(source)
     regressor = Regressor(model)
     out[name] = regressor.dense(random_motion(model, 300, seed=8))
     out[name + " base"] = base_parameters(regressor).mapping
@@ -191,7 +191,11 @@ np.savez(sys.argv[1], **out)
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
 def test_numpy_gives_what_numba_gives(tmp_path):
     names = ("panda", "tiago_pro", "ur5_robot", "anymal_c_simple", "solo12")
-    sources = {name: str(URDFS[name]) for name in names} | SMALL
+    sources = {name: str(URDFS[name]) for name in names}
+    for name, text in SMALL.items():
+        file = tmp_path / f"{name}.urdf"
+        file.write_text(text)
+        sources[name] = str(file)
     words = [word for pair in sources.items() for word in pair]
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "numpy.npz"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -200,7 +204,7 @@ def test_numpy_gives_what_numba_gives(tmp_path):
 
     with np.load(tmp_path / "numpy.npz") as slow:
         for name, source in sources.items():
-            regressor = Regressor(RobotModel.from_urdf(source))
+            regressor = Regressor(RobotModel.from_file(source))
             dense = regressor.dense(random_motion(regressor.model, 300, seed=8))
             assert ratio(dense, slow[name]) <= 1e-14, name
             assert ratio(base_parameters(regressor).mapping, slow[f"{name} base"]) <= 1e-10, name

@@ -1,5 +1,12 @@
 """The robot model: what is read from a URDF or xacro, and what is refused in one line."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 from robots import (
@@ -16,10 +23,13 @@ from robots import (
     urdf,
 )
 
+import robot_dyn_id.urdf as urdf_module
+from robot_dyn_id import xacro_process
 from robot_dyn_id.base_parameters import random_motion
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.urdf import URDF_LIMIT
 
 XACRO = """<?xml version="1.0"?>
 <robot name="small" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -53,28 +63,49 @@ def test_a_urdf_file_and_its_text_are_the_same_robot(tmp_path, encoding):
     file = tmp_path / "small.urdf"
     file.write_text(OBLIQUE, encoding=encoding)
     expected = RobotModel.from_urdf(OBLIQUE)
-    assert same(RobotModel.from_urdf(file), expected)
-    assert same(RobotModel.from_urdf(str(file)), expected)
+    assert same(RobotModel.from_file(file), expected)
+    assert same(RobotModel.from_file(str(file)), expected)
     assert same(RobotModel.from_urdf("\ufeff" + OBLIQUE), expected)
     assert RobotModel.from_urdf("\ufeff" + OBLIQUE).urdf == OBLIQUE
     assert same(RobotModel.from_urdf('<?xml version="1.0" encoding="utf-8"?>\n' + OBLIQUE), expected)
 
 
-def test_a_xacro_file_and_its_text_are_the_same_robot(tmp_path):
-    file = tmp_path / "small.xacro"
-    file.write_text(XACRO, encoding="utf-8")
-    robots = RobotModel.from_urdf(file), RobotModel.from_urdf(XACRO)
-    assert same(*robots)
-    assert robots[0].inertial_parameters[0] == 4.0
-    assert np.array_equal(robots[0].axis, [[0, 0, -1]])
-    assert "xacro:macro" not in robots[0].urdf  # what is kept is what other programs read
+@pytest.fixture
+def xacro(tmp_path):
+    """A file with this text."""
+    file = tmp_path / "robot.xacro"
+
+    def written(text):
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return written
+
+
+def test_a_xacro_file_is_expanded(xacro, capfd):
+    model = RobotModel.from_file(xacro(XACRO.replace("<link", "${xacro.message('noise') or ''}<link", 1)))
+    assert model.inertial_parameters[0] == 4.0
+    assert np.array_equal(model.axis, [[0, 0, -1]])
+    assert "xacro:macro" not in model.urdf  # what is kept is what other programs read
+    assert same(RobotModel.from_urdf(model.urdf), model)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_xacro_file_finds_what_lies_beside_it(tmp_path):
     parts = XACRO.replace('<link name="base"/>', '<xacro:include filename="base.xacro"/>')
     (tmp_path / "robot.xacro").write_text(parts, encoding="utf-8")
     (tmp_path / "base.xacro").write_text('<robot><link name="base"/></robot>', encoding="utf-8")
-    assert same(RobotModel.from_urdf(tmp_path / "robot.xacro"), RobotModel.from_urdf(XACRO))
+    (tmp_path / "whole.xacro").write_text(XACRO, encoding="utf-8")
+    assert same(*(RobotModel.from_file(tmp_path / name) for name in ("robot.xacro", "whole.xacro")))
+
+
+def test_a_file_that_xacro_has_expanded_is_taken_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(urdf_module, "expand", lambda *arguments: pytest.fail("a process was started"))
+    text = ARM.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ')
+    text = text.replace("<link", "<!-- <xacro:body name='${name}'/> --><gazebo a='$(find x)'>${y}</gazebo><link", 1)
+    (tmp_path / "robot.urdf").write_text(text, encoding="utf-8")
+    for model in (RobotModel.from_file(tmp_path / "robot.urdf"), RobotModel.from_urdf(text)):
+        assert model.urdf == text
 
 
 def test_every_published_model_is_read_or_left_out_for_a_reason():
@@ -95,7 +126,7 @@ def test_every_published_model_is_read_or_left_out_for_a_reason():
 )
 def test_models_that_are_left_out_are_refused(name, why):
     assert name in LEFT_OUT
-    assert why in refusal(URDFS[name])
+    assert why in refusal_of_file(URDFS[name])
 
 
 # --- What is read ------------------------------------------------------------------------------------------------
@@ -131,12 +162,12 @@ def test_links_behind_fixed_joints_are_lumped():
     assert both.inertial_parameters[0] == pytest.approx(single.inertial_parameters[0] + 2 * (0.5 + 0.6), abs=1e-15)
 
 
-def test_limits_are_those_of_the_urdf_and_infinite_where_it_has_none():
+def test_limits_are_those_of_the_urdf_and_infinite_where_it_has_none(xacro):
     limits, names = RobotModel.from_urdf(OBLIQUE).limits, RobotModel.from_urdf(OBLIQUE).joint_names
     turn, spin = names.index("turn"), names.index("spin")
     assert [limits.lower[turn], limits.upper[turn], limits.velocity[turn], limits.effort[turn]] == [-2, 3, 4, 5]
     assert [limits.lower[spin], limits.upper[spin]] == [-np.inf, np.inf]
-    unlimited = RobotModel.from_urdf(XACRO).limits
+    unlimited = RobotModel.from_file(xacro(XACRO)).limits
     assert [*unlimited.velocity, *unlimited.effort] == [np.inf, np.inf]
 
 
@@ -170,7 +201,7 @@ def test_the_models_that_mimic_are_the_listed_ones():
 
 def test_joints_are_chosen_by_name_and_keep_the_order_of_the_robot():
     names = robot("panda").joint_names
-    model = RobotModel.from_urdf(URDFS["panda"], joints=[names[4], names[1]])
+    model = RobotModel.from_file(URDFS["panda"], joints=[names[4], names[1]])
     assert model.joint_names == model.body_names == (names[1], names[4])
     assert model.held == {
         **{name: 0.0 for name in names if name not in model.joint_names},
@@ -255,9 +286,18 @@ def test_a_held_position_that_is_no_number_is_refused():
 
 
 def refusal(*arguments, **options):
-    """The one line that refuses a robot."""
+    """The one line that refuses the text of a robot."""
+    return refused(RobotModel.from_urdf, *arguments, **options)
+
+
+def refusal_of_file(path):
+    """The one line that refuses the file of a robot."""
+    return refused(RobotModel.from_file, path)
+
+
+def refused(read, *arguments, **options):
     with pytest.raises(ModelError) as caught:
-        RobotModel.from_urdf(*arguments, **options)
+        read(*arguments, **options)
     text = str(caught.value)
     assert "\n" not in text
     assert "Traceback" not in text
@@ -296,12 +336,45 @@ BROKEN = {
     "mimic of nothing": (urdf(joint("a", "base", "l1"), MIMICKED, links=2), "joint b mimics 'ghost'"),
     "mimic of itself": (urdf(joint("a", "base", "l1", mimic='joint="a"'), links=1), "joint a mimics itself"),
     "mimic factor no number": (ARM.replace("</joint>", '<mimic joint="b" multiplier="x"/></joint>', 1), "(x)"),
-    "neither file nor URDF": ("the robot\nis here", "neither the name of a file nor the text of a URDF"),
-    "nothing": ("", "neither the name of a file nor the text of a URDF"),
-    "xacro macro unknown": (XACRO.replace("<xacro:body ", "<xacro:boddy "), "xacro", "boddy"),
-    "xacro broken": (XACRO.replace("</robot>", ""), "xacro", "line"),
-    "xacro value": (XACRO.replace("2 * mass", "mass / 0"), "xacro", "division by zero"),
-    "xacro include missing": (XACRO.replace("<link name=", '<xacro:include filename="gone"/><link name='), "gone"),
+    "no XML": ("the robot\nis here", "broken XML (syntax error: line 1"),
+    "name of a file": (str(URDFS["panda"]), "broken XML"),
+    "nothing": ("", "broken XML (no element found"),
+    "xacro": (XACRO, "holds xacro (xacro:property), which is expanded only in files"),
+    "xacro attribute": (
+        ARM.replace("<robot ", '<robot xmlns:xacro="http://any" xacro:x="1" '),
+        "holds xacro (xacro:x)",
+    ),
+    "expression": (ARM.replace('mass value="', 'mass value="${1}', 1), "holds xacro (${1}"),
+    "command": (ARM.replace('mass value="', 'mass value="$(eval 1)', 1), "holds xacro ($(eval 1)"),
+    "document type": ('<!DOCTYPE robot [<!ENTITY a "b">]>' + ARM, "a document type is not allowed"),
+    "surrogate": (ARM.replace("small", "\ud800"), "broken XML"),
+    "null": (ARM.replace("small", "\0"), "broken XML"),
+    "no text": (b"<robot/>", "expected the text of a URDF"),
+    "too long": (ARM + " " * URDF_LIMIT, "longer than 16 million characters"),
+    "too deep": (ARM.replace("</robot>", "<a>" * 300 + "</a>" * 300 + "</robot>"), "nested deeper than 200"),
+    "too deep by far": ("<a>" * 1_000_000, "nested deeper than 200"),
+    "too many elements": (ARM.replace("</robot>", "<a/>" * 300_000 + "</robot>"), "more than 200000 elements"),
+    "too many attributes": (
+        ARM.replace("<link ", "<link " + " ".join(f'a{i}="1"' for i in range(1_000_000)) + " ", 1),
+        "an element with more than 100 attributes",
+    ),
+    "too many links": (urdf(*(joint(f"j{i}", "base", f"l{i}") for i in range(1, 1002)), links=1001), "1002 links"),
+}
+
+BROKEN_XACRO = {
+    "unknown macro": (XACRO.replace("<xacro:body ", "<xacro:boddy "), "xacro cannot expand it", "boddy"),
+    "broken": (XACRO.replace("</robot>", ""), "broken XML", "line"),
+    "value": (XACRO.replace("2 * mass", "mass / 0"), "xacro cannot expand it", "division by zero"),
+    "missing file": (XACRO.replace("<link name=", '<xacro:include filename="gone"/><link name='), "gone"),
+    "missing package": (XACRO.replace("2 * mass", "1}$(find gone)${1"), "xacro cannot expand it"),
+    "recursion": (
+        XACRO.replace('<link name="${name}">', '<xacro:body name="b"/><link name="${name}">'),
+        "call themselves without an end",
+    ),
+    "memory": (XACRO.replace("2 * mass", "len([0] * 10**9)"), "it needs more than 1024 MiB of memory"),
+    "output": (XACRO.replace("2 * mass", "'9' * 2 * 10**7"), "its output is longer than 16777216 characters"),
+    "process": (XACRO.replace("2 * mass", "[x for x in range(10**12) if x == -1]"), "it takes longer than 2 s"),
+    "computation": (XACRO.replace("2 * mass", "10 ** 10 ** 10"), "it takes longer than 2 s"),
 }
 
 
@@ -317,21 +390,79 @@ def test_a_broken_description_is_refused_in_one_line(case, capfd):
 def test_a_broken_file_is_named(tmp_path):
     file = tmp_path / "broken.urdf"
     file.write_text(BROKEN["floating joint"][0], encoding="utf-8")
-    assert refusal(file).startswith(f"{file}: joint a is floating")
-    file.write_text(BROKEN["xacro value"][0], encoding="utf-8")
-    assert refusal(file).startswith(f"{file}: xacro cannot expand it")
+    assert refusal_of_file(file).startswith(f"{file}: joint a is floating")
+
+
+@pytest.mark.parametrize("case", BROKEN_XACRO)
+def test_a_broken_xacro_file_is_refused_in_one_line(case, xacro, capfd, monkeypatch):
+    monkeypatch.setattr(xacro_process, "TIME_LIMIT_S", 2.0 if "longer than 2 s" in BROKEN_XACRO[case][1] else 30.0)
+    text, *said = BROKEN_XACRO[case]
+    file, begin = xacro(text), time.monotonic()
+    line = refusal_of_file(file)
+    assert time.monotonic() - begin < 10.0
+    assert line.startswith(f"{file}: ")
+    assert [part for part in said if part not in line] == []
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("handler", ["raises", "takes note"])
+def test_a_signal_ends_the_expansion_at_once(xacro, number, handler):
+    """Of the process alone, as `ros2 launch` sends it, with the handlers of commands and of nodes."""
+    file = xacro(XACRO.replace("2 * mass", "10 ** 10 ** 10"))
+    program = f"""
+import signal, sys
+from robot_dyn_id.urdf import RobotDescription
+asked = []
+def handler(number, frame):
+    asked.append(number)
+    if {handler == "raises"}:
+        raise KeyboardInterrupt
+signal.signal({int(number)}, handler)
+print("begun", flush=True)
+try:
+    RobotDescription.from_file({str(file)!r})
+except KeyboardInterrupt:
+    sys.exit(asked == [{int(number)}])
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    end = time.monotonic() + 20.0
+    while not (child := children.read_text().strip()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.3)  # into the expression
+    begin = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(10.0) == 1
+    assert time.monotonic() - begin < 2.0
+    process.stdout.close()
+    assert not Path(f"/proc/{child}").exists()
 
 
 def test_an_unreadable_file_is_named(tmp_path):
-    assert refusal(tmp_path / "gone.urdf") == (
+    assert refusal_of_file(tmp_path / "gone.urdf") == (
         f"{tmp_path / 'gone.urdf'}: cannot read the robot description (No such file or directory)"
     )
-    assert refusal(tmp_path) == f"{tmp_path}: cannot read the robot description (Is a directory)"
+    assert refusal_of_file(tmp_path) == f"{tmp_path}: cannot read the robot description (Is a directory)"
     binary = tmp_path / "mesh.urdf"
     binary.write_bytes(bytes(range(256)))
-    assert refusal(binary) == f"{binary}: cannot read the robot description (not a text file)"
+    assert refusal_of_file(binary) == f"{binary}: cannot read the robot description (not a text file)"
     binary.write_bytes(b"")
-    assert refusal(binary).startswith(f"{binary}: broken XML")
+    assert refusal_of_file(binary).startswith(f"{binary}: broken XML")
+
+
+def test_what_never_ends_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.urdf")
+    for path in ("/dev/zero", tmp_path / "pipe.urdf"):
+        assert "cannot read the robot description (not a regular file" in refusal_of_file(path)
+    large = tmp_path / "large.urdf"
+    with large.open("wb") as file:
+        file.truncate(2**40)
+    assert refusal_of_file(large) == f"{large}: cannot read the robot description (larger than 16 MiB)"
+    for path in ("\0", "~nobody_of_that_name/robot.urdf"):
+        assert "not the name of a file" in refusal_of_file(path)
 
 
 def test_unknown_joints_are_refused_with_the_known_ones():

@@ -181,7 +181,7 @@ def test_gravity_compensation_from_outside_floats_the_arm(world):
         coulomb="[5.0]",
         initial_position="[0.0, 0.5, 0.0, -1.0, 0.0, 0.5, 0.0]",
     )
-    model = RobotModel.from_urdf(ARM7)
+    model = RobotModel.from_file(ARM7)
     dynamics = nominal_dynamics(model, np.zeros(7), np.zeros(7), 0.01)
     begin = arm.position
     arm.passes(0.1)
@@ -234,8 +234,8 @@ def test_a_description_that_comes_late_is_waited_for(world):
     world.add(Simulator)
     world.until(lambda: any("waiting for robot_description" in message.msg for message in log))
     publisher = world.probe.create_publisher(String, "robot_description", LATCHED)
-    publisher.publish(String(data="<robot"))
-    world.until(lambda: any("refused: robot_description" in message.msg for message in log))
+    publisher.publish(String(data=str(PLANAR3R)))  # text is never the name of a file
+    world.until(lambda: any("refused: robot_description: robot description: broken XML" in m.msg for m in log))
     assert not states
     publisher.publish(String(data=PLANAR3R.read_text()))
     world.until(lambda: states, what="joint states")
@@ -285,6 +285,24 @@ def test_nothing_is_compiled_after_the_start(world):
     arm.trajectories.publish(trajectory(arm.names, arm.position + 0.1, 0.2))
     arm.passes(0.4)
     assert (len(advance.signatures), len(motor_effort.signatures)) == known == (1, 1)
+
+
+def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
+    endless = tmp_path / "endless.xacro"
+    head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    endless.write_text(head + '<xacro:property name="b" value="${10 ** 10 ** 10}"/>${b}</robot>')
+    command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
+    with subprocess.Popen([*command, "--ros-args", *given(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
+        children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
+        while not children.read_text().strip():
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)  # into the expression
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5.0
+    assert (process.returncode, err) == (0, "")
 
 
 def test_control_c_ends_it_with_0():

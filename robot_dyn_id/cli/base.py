@@ -9,6 +9,7 @@ from robot_dyn_id.base_parameters import PIVOTS, BaseParameters, base_parameters
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.regressor import Regressor, terms_on_joints
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.urdf import RobotDescription
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Find the base parameters and print them."""
     configuration = configuration_from(arguments)
-    model = robot_from(arguments.robot, configuration)
+    model = robot_from(RobotDescription.from_file(arguments.robot), configuration)
     given = arguments.config is not None
     terms, couplings = (configuration.terms, configuration.couplings) if given else ((), ())
     base = base_parameters(

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """CPU time of every estimator, filters included, once each after a short run that compiles; no goals."""
-    model, count = RobotModel.from_urdf(shared_file("urdf/arm7.urdf")), arguments.samples or 10_000
+    model, count = RobotModel.from_file(shared_file("urdf/arm7.urdf")), arguments.samples or 10_000
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
     base, motion = base_parameters(regressor), random_fourier(model, 1)
     friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
@@ -107,7 +107,7 @@ def _recording(dynamics: Dynamics, controller: Controller, motion: Trajectory, s
 
 
 def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    model, samples = RobotModel.from_urdf(shared_file("urdf/arm7.urdf")), arguments.samples or 20_000
+    model, samples = RobotModel.from_file(shared_file("urdf/arm7.urdf")), arguments.samples or 20_000
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
     independent = base_parameters(regressor).independent
     motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])

@@ -29,6 +29,7 @@ from robot_dyn_id.plant import warm_up_regressor, warm_up_tiles
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass, derivative
+from robot_dyn_id.urdf import RobotDescription
 
 TRIALS: dict[str, tuple[int, dict[str, Any]]] = {
     "training": (0, {}),
@@ -146,8 +147,8 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
     if reports[0].verdict != "bad":
         ros.until(lambda: len(published) > 0, PATIENCE, "the identified parameters")
         failure = _follow_with_twin(ros, record)
-    motion = plan_of(RobotModel.from_urdf(urdf), held_out).excitation
-    return simulator.settings.nominal(str(plant)), motion, failure
+    motion = plan_of(RobotModel.from_file(urdf), held_out).excitation
+    return simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
 
 
 def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -> str:

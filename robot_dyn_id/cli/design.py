@@ -27,6 +27,7 @@ from robot_dyn_id.planning import Plan, problem_of, weakest_of
 from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, write_trajectory
+from robot_dyn_id.urdf import RobotDescription
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance")
 """Options that take the place of keys of the design file."""
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, *(Path(arguments.out) / name for name in ("trajectory.yaml", "preview.html")))
     prior = _earlier(arguments.after or arguments.parameters)
     if prior is not None:
-        check_robot(prior, RobotModel.from_urdf(arguments.robot))
+        check_robot(prior, RobotModel.from_file(arguments.robot))
     model, regressor = _robot(arguments, prior if arguments.after else None)
     limits = read_joint_limits(arguments.limits, model) if arguments.limits else JointLimitsFile()
     settings = _settings(arguments, limits)
@@ -112,7 +113,9 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
             raise UsageError(f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "
                              "only these can be designed for after it")  # fmt: skip
         return regressor.model, regressor
-    model = robot_from(arguments.robot, replace(configuration, identify=joints or configuration.identify))
+    model = robot_from(
+        RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
+    )
     return model, Regressor(model, terms_on_joints(model, configuration.terms))
 
 

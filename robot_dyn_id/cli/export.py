@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     file = Path(arguments.out)
     claim(arguments, file)
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    check_robot(parameters, RobotModel.from_file(arguments.robot))
     exported = FORMATS[arguments.format](parameters)
     output_folder(file.parent)
     write_atomically(file, exported.text)

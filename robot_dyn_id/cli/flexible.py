@@ -33,6 +33,7 @@ from robot_dyn_id.flexible_verdict import judge_flexible
 from robot_dyn_id.offline import output_folder, robot_for, strangers, unrecorded
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.urdf import RobotDescription
 
 FILE = "flexible.yaml"
 
@@ -63,11 +64,12 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     configuration = configuration_from(arguments)
     settings = _settings(arguments, configuration)
     gravity = configuration.gravity or STANDARD_GRAVITY
-    check_names(configuration, settings, RobotModel.from_urdf(arguments.robot, gravity=gravity).joint_names)
+    robot = RobotDescription.from_file(arguments.robot)
+    check_names(configuration, settings, RobotModel.from_description(robot, gravity=gravity).joint_names)
     if arguments.plan:
         if arguments.data or arguments.validate or arguments.out:
             raise UsageError("--plan is about experiments that are still to be recorded: leave DATA and --out out")
-        return 0, _planned(settings.model(robot_from(arguments.robot, configuration)), settings, arguments.json)
+        return 0, _planned(settings.model(robot_from(robot, configuration)), settings, arguments.json)
     if not arguments.data or not arguments.out:
         raise UsageError("give DATA and --out DIR to identify, or --plan to learn which experiments are needed")
     folder = Path(arguments.out)
@@ -112,7 +114,7 @@ def _identified(
     if both:
         raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")
     links = [one.links for one in (*recorded, *others)]
-    robot = robot_for(arguments.robot, configuration, links)
+    robot = robot_for(RobotDescription.from_file(arguments.robot), configuration, links)
     lacking = [joint.name for joint in settings.joints if joint.name not in robot.joint_names]
     if lacking:
         raise UsageError(f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "

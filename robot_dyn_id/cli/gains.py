@@ -13,6 +13,7 @@ from robot_dyn_id.load_identification import identify_gains
 from robot_dyn_id.offline import open_all, output_folder, robot_for
 from robot_dyn_id.parameter_io import write_atomically, yaml_text
 from robot_dyn_id.payload_io import read_payload
+from robot_dyn_id.urdf import RobotDescription
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, file)
     configuration = configuration_from(arguments)
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
-    model = robot_for(arguments.robot, configuration, [*bare, *loaded])
+    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
     gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
     joints = {g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))}
               for g in gains if math.isfinite(g.value)}  # fmt: skip

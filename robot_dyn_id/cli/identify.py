@@ -14,6 +14,7 @@ from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
 from robot_dyn_id.offline import PAGE, PARAMETERS, RESULTS, identify_recordings, open_all
 from robot_dyn_id.terms.friction import FRICTION
+from robot_dyn_id.urdf import RobotDescription
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +49,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     recordings = open_all(arguments.data, configuration)
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
-    result, summary = identify_recordings(
-        recordings, held_out, arguments.robot, configuration, folder, train_range, progress
-    )
+    robot = RobotDescription.from_file(arguments.robot)
+    result, summary = identify_recordings(recordings, held_out, robot, configuration, folder, train_range, progress)
     if not arguments.json:
         print_evaluation(result.evaluation)
         print_price(result)

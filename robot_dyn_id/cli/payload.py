@@ -20,6 +20,7 @@ from robot_dyn_id.payload import Payload
 from robot_dyn_id.payload_io import MOMENTS, write_payload
 from robot_dyn_id.recordings.wrenches import open_wrench
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.urdf import RobotDescription
 from robot_dyn_id.wrench import CHANNELS
 
 PAYLOAD = "payload.yaml"
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]]:
     configuration = configuration_from(arguments)
     arm = read_parameters(arguments.parameters)
-    check_robot(arm, RobotModel.from_urdf(arguments.robot))
+    check_robot(arm, RobotModel.from_file(arguments.robot))
     recordings = open_all(arguments.data, configuration)
     payload, warnings = identify_payload(recordings, arm, arguments.link, configuration.settings)
     file = output_folder(arguments.out) / PARAMETERS
@@ -78,7 +79,7 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]
         raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
     configuration = configuration_from(arguments)
     (recording,) = open_all(arguments.data, configuration)
-    model = robot_for(arguments.robot, configuration, [recording])
+    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
     wrench = open_wrench(arguments.data[0], recording.epoch, arguments.wrench or None)
     payload, offsets, sigmas = identify_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, file)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    check_robot(parameters, RobotModel.from_file(arguments.robot))
     recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
     t, tau, warnings = predict_recording(recording, parameters, configuration.velocity)

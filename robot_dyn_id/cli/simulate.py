@@ -24,7 +24,7 @@ from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.trajectory_io import read_trajectory
-from robot_dyn_id.urdf import urdf_text
+from robot_dyn_id.urdf import RobotDescription
 
 RATE = 1000.0
 """Samples per second along a trajectory unless told otherwise [Hz]."""
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     _check(arguments, out)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    urdf, joints = urdf_text(arguments.robot)[0], parameters.joint_names
+    urdf, joints = RobotDescription.from_file(arguments.robot).text, parameters.joint_names
     dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
     output_folder(out.parent)
     if arguments.trajectory:

@@ -10,6 +10,7 @@ from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.terms.friction import with_friction
+from robot_dyn_id.urdf import RobotDescription
 
 
 def add_configuration(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +42,13 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     return replace(configuration, **given)
 
 
-def robot_from(robot: str, configuration: Configuration) -> RobotModel:
+def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:
     """The robot with the joints that are identified, for verbs that look at no recording.
 
     Raises:
         ModelError: the robot description cannot be used, or has not the joints of the configuration.
     """
     gravity = configuration.gravity or STANDARD_GRAVITY
-    whole = RobotModel.from_urdf(robot, gravity=gravity)
+    whole = RobotModel.from_description(robot, gravity=gravity)
     moving = [name for name in configuration.identify or whole.joint_names if name not in configuration.held]
-    return RobotModel.from_urdf(robot, joints=moving, held=configuration.held, gravity=gravity)
+    return RobotModel.from_description(robot, joints=moving, held=configuration.held, gravity=gravity)

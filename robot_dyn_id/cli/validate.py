@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         claim(arguments, *(Path(arguments.out) / name for name in (REPORT, PAGE)))
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_urdf(arguments.robot))
+    check_robot(parameters, RobotModel.from_file(arguments.robot))
     recordings = open_all(arguments.data, configuration)
     folder = output_folder(arguments.out) if arguments.out else None
     evaluation = validate(recordings, parameters, configuration.settings, progress)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import xml.parsers.expat as expat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -12,6 +14,11 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.text_files import MIB
+from robot_dyn_id.urdf import DEEPEST
+
+MESH_LIMIT = 128 * MIB
+"""Largest mesh file [bytes]; the loader needs several times as much."""
 
 Triangles = NDArray[np.int64]
 
@@ -26,7 +33,10 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder that is the package itself serves too.
     Other relative names are looked for in the folders.
     """
-    parts = urlparse(name)
+    try:
+        parts = urlparse(name)
+    except ValueError:  # "http://[": no address of anything
+        return None
     if parts.scheme == "file":
         name = unquote(parts.path)
     searched = [Path(folder) for folder in folders]
@@ -38,7 +48,14 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
         candidates = [folder / name for folder in [*searched, Path()]]  # an absolute name stays what it is
     else:
         return None
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for path in candidates if _is_file(path)), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _package_folders() -> list[Path]:
@@ -52,10 +69,14 @@ def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
     """Vertices [m], shape (v, 3), and the vertices of each triangle, shape (t, 3), of a mesh file.
 
     Raises:
-        InputError: the file cannot be read, or there is nothing in it.
+        InputError: the file cannot be read, is too large, or there is nothing in it.
     """
     import coal
 
+    if path.stat().st_size > MESH_LIMIT:
+        raise InputError(f"{path}: larger than {MESH_LIMIT / MIB:g} MiB; reduce the mesh")
+    if path.suffix.lower() == ".dae":
+        _refuse_deep_nesting(path)
     try:
         mesh = coal.MeshLoader().load(str(path), scale)
         vertices = np.array(mesh.vertices(), dtype=np.float64)
@@ -66,6 +87,33 @@ def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
     if not len(triangles) or not np.isfinite(vertices).all():
         raise InputError(f"{path}: a mesh without triangles, or with vertices that are no numbers")
     return vertices, triangles
+
+
+def _refuse_deep_nesting(path: Path) -> None:
+    """Refuse XML on whose depth the loader's recursion would end the process.
+
+    Raises:
+        InputError: elements nested deeper than `DEEPEST`, or a document type.
+    """
+    depth = 0
+
+    def begin(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise InputError(f"{path}: elements are nested deeper than {DEEPEST}")
+
+    def end(_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def refuse(*_: object) -> None:
+        raise InputError(f"{path}: a document type is not allowed")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, refuse
+    with path.open("rb") as file, suppress(expat.ExpatError):  # the loader says what is broken
+        parser.ParseFile(file)
 
 
 def simplified(vertices: Array, triangles: Triangles, limit: int) -> tuple[Array, Triangles]:

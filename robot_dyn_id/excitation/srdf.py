@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.text_files import read_text
+from robot_dyn_id.urdf import URDF_LIMIT, parse_xml
 
 
 def disabled_pairs(path: str | Path) -> tuple[tuple[str, str], ...]:
     """The links of every `disable_collisions` of a SRDF file.
 
     Raises:
-        InputError: the file cannot be read, or is no SRDF.
+        InputError: the file cannot be read, is too large, or is not an SRDF.
     """
-    try:
-        root = ElementTree.parse(path).getroot()
-    except (OSError, ElementTree.ParseError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{path}: cannot read the SRDF ({reason})") from None
+    root = parse_xml(read_text(path, "SRDF", URDF_LIMIT), str(path))
     entries = root.findall("disable_collisions")
     if root.tag != "robot":
         raise InputError(f"{path}: not a SRDF: its root element is <{root.tag}>, expected <robot>")

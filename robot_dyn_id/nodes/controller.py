@@ -39,14 +39,12 @@ from robot_dyn_id.nodes.contract import (
 )
 from robot_dyn_id.nodes.conversions import parameter_set, read_bounded, waypoints
 from robot_dyn_id.nodes.joint_state import JointOrder, seconds
-from robot_dyn_id.nodes.robot_source import as_text
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.running import run
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.plant import warm_up
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_tracking import Setpoint, TrajectoryTracker
-from robot_dyn_id.urdf import urdf_text
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 
@@ -123,7 +121,7 @@ class Controller(RobotNode):
         self._trouble, self._troubled = "", -np.inf
         warm_up()
         if self.settings.urdf:
-            self._robot = RobotModel.from_urdf(urdf_text(self.settings.urdf)[0])
+            self._robot = RobotModel.from_file(self.settings.urdf)
         else:
             self.subscription("robot_description", self._take_description)
         self.subscription("identified_parameters", self._take_parameters, raw=True)
@@ -135,14 +133,13 @@ class Controller(RobotNode):
     # --- the model
 
     def _take_description(self, message: Any) -> None:
-        text = as_text(message.data)
-        if self._robot is not None and text == self._robot.urdf:
+        if self._robot is not None and message.data == self._robot.urdf:
             return
         if self._model is not None:  # an arm that is let go of falls
             self._condition.refuse("robot_description has changed: restart the node to use the new one")
             return
         try:
-            self._robot = RobotModel.from_urdf(text)
+            self._robot = RobotModel.from_urdf(message.data)
         except RobotDynIdError as error:
             self._condition.refuse(f"robot_description: {error}")
         else:

@@ -47,6 +47,7 @@ from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
 from robot_dyn_id.recordings.rosbag2 import open_parts
 from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.urdf import RobotDescription
 
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
@@ -112,7 +113,7 @@ class Identifier(RobotNode):
             )
         self._latched = self.publisher("identified_parameters")
         self._reports = self.publisher("identification_report")
-        self._robot: str | None = None
+        self._robot: RobotDescription | None = None
         self._work: threading.Thread | None = None
         self._outcome: Identification | RobotDynIdError | None = None
         self._bag: BackgroundWriter | None = None
@@ -141,7 +142,7 @@ class Identifier(RobotNode):
     # --- what comes in
 
     def _take_robot(self, model: RobotModel) -> None:
-        self._robot = model.urdf
+        self._robot = RobotDescription(model.urdf)
 
     def _follow(self, status: Any) -> None:
         """Begin when an excitation that was seen running is done; one that was done before is not ours."""
@@ -241,7 +242,7 @@ class Identifier(RobotNode):
         sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in self._parts]
         return f"identifying from {', '.join(sources)}"
 
-    def _run(self, parts: Sequence[BackgroundWriter], robot: str) -> None:
+    def _run(self, parts: Sequence[BackgroundWriter], robot: RobotDescription) -> None:
         try:
             for bag in parts:
                 bag.ended(DISK)

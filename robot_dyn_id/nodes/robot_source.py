@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from std_msgs.msg import String
@@ -11,7 +10,7 @@ from std_msgs.msg import String
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.nodes.contract import LATCHED, SUBSCRIBES, Interface, RobotNode
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.urdf import is_text
+from robot_dyn_id.urdf import RobotDescription
 
 DESCRIPTION = Interface(
     SUBSCRIBES, "robot_description", String, "URDF of the robot, where the parameter urdf is empty", LATCHED
@@ -44,7 +43,7 @@ class RobotSource:
             urdf: path of a URDF or xacro file; empty to wait for the topic.
             joints: the joints to keep; all that move if empty.
             ready: takes the model. A `RobotDynIdError` that it raises refuses the model like a broken URDF.
-            **options: `held` and `gravity` of `RobotModel.from_urdf`.
+            **options: `held` and `gravity` of `RobotModel.from_description`.
 
         Raises:
             ModelError: the file is broken, or has no such joint.
@@ -53,7 +52,7 @@ class RobotSource:
         self._text: str | None = None
         self.problem = ""
         if urdf:
-            self._read(Path(urdf).expanduser())
+            self._read(RobotDescription.from_file(urdf))
             return
         RobotModel.from_urdf(ANY_ROBOT)  # what loads libraries and takes long must not happen in a callback
         topic = node.resolve_topic_name(DESCRIPTION.name)
@@ -62,8 +61,8 @@ class RobotSource:
         node.get_logger().info(self.problem)
         self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)
 
-    def _read(self, source: str | Path) -> None:
-        self._ready(RobotModel.from_urdf(source, self._joints, **self._options))
+    def _read(self, robot: RobotDescription) -> None:
+        self._ready(RobotModel.from_description(robot, self._joints, **self._options))
         self.problem = ""
 
     def _remind(self) -> None:
@@ -85,15 +84,10 @@ class RobotSource:
             self._node.get_logger().warning("robot_description has changed: start the node again to use the new one")
             return
         try:
-            self._read(as_text(message.data))
+            self._read(RobotDescription(message.data))
         except RobotDynIdError as error:
             self.problem = str(error)
             self._node.get_logger().error(self.problem)
             self._wait(AGAIN)
             return
         self._reminder.cancel()
-
-
-def as_text(description: str) -> str:
-    """What arrived as a URDF, such that it is never taken for the name of a file."""
-    return description if is_text(description) else f"<{description}"

@@ -100,6 +100,8 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         if isinstance(node.end, RobotDynIdError):
             raise node.end
         return node.end or (INTERNAL_FAULT if node.internal_errors else 0)
+    except KeyboardInterrupt:  # while a file is expanded by xacro: nothing has moved yet
+        return 0
     except RobotDynIdError as error:
         print(f"{make.NAME}: {error}{origin(str(error), command)}", file=sys.stderr)
         return error.exit_code

@@ -35,7 +35,7 @@ from robot_dyn_id.nodes.running import run
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.plant import warm_up
 from robot_dyn_id.simulated_robot import EFFORT, POSITION, Pace, SimulatedRobot
-from robot_dyn_id.urdf import urdf_text
+from robot_dyn_id.urdf import RobotDescription
 
 BATCH = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -96,7 +96,7 @@ class Simulator(RobotNode):
             self._condition.report(STALE, "waiting for identified_parameters")
             self.subscription("identified_parameters", self._take_parameters, raw=True)
         elif settings.urdf:
-            self._begin(settings.nominal(settings.urdf), publish=True)
+            self._begin(settings.nominal(RobotDescription.from_file(settings.urdf)), publish=True)
         else:
             self._condition.report(STALE, "waiting for robot_description")
             self.subscription("robot_description", self._take_description)
@@ -106,7 +106,7 @@ class Simulator(RobotNode):
     def _take_description(self, message: Any) -> None:
         if self._robot is None:
             try:
-                self._begin(self.settings.nominal(message.data), publish=False)
+                self._begin(self.settings.nominal(RobotDescription(message.data)), publish=False)
             except UsageError as error:
                 self.end = error
             except InputError as error:
@@ -116,7 +116,8 @@ class Simulator(RobotNode):
         if self._robot is None:
             try:
                 parameters = parameter_set(read_bounded(message, ParameterSetMsg))
-                urdf = urdf_text(self.settings.urdf)[0] if self.settings.urdf else parameters.urdf
+                file = self.settings.urdf
+                urdf = RobotDescription.from_file(file).text if file else parameters.urdf
                 dynamics = usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True)
             except RobotDynIdError as error:
                 self._condition.refuse(f"identified_parameters: {error}")

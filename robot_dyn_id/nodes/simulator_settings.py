@@ -14,6 +14,7 @@ from robot_dyn_id.plant import nominal_dynamics, per_joint
 from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.simulated_robot import BANDWIDTH, EFFORT, FASTEST, MODES, POSITION, SensorStream, SimulatedRobot
 from robot_dyn_id.simulation import Sensors
+from robot_dyn_id.urdf import RobotDescription
 
 URDF, PARAMETERS = "urdf", "parameters"
 MODELS = (URDF, PARAMETERS)
@@ -92,13 +93,13 @@ class SimulatorSettings:
             raise UsageError("real_time_factor needs clock to be true: other nodes must be told the time")
         return self.real_time_factor
 
-    def nominal(self, urdf: str) -> Dynamics:
-        """The dynamics of a URDF with the friction of the settings.
+    def nominal(self, robot: RobotDescription) -> Dynamics:
+        """Dynamics of a URDF with the friction of the settings.
 
         Raises:
             RobotDynIdError: a URDF that cannot be read, unknown joints, friction for another number of joints.
         """
-        model = RobotModel.from_urdf(urdf, self.joints or None, gravity=self.gravity)
+        model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
         joints = len(model.joint_names)
         viscous, coulomb = per_joint(self.viscous, joints, "viscous"), per_joint(self.coulomb, joints, "coulomb")
         return nominal_dynamics(model, viscous, coulomb, self.smoothing_width)

@@ -25,9 +25,9 @@ def model_of(
         InputError: its URDF is not installed.
     """
     file = shared_file(f"urdf/{paper}.urdf")
-    whole = RobotModel.from_urdf(file, gravity=gravity)
+    whole = RobotModel.from_file(file, gravity=gravity)
     moving = [name for name in whole.joint_names if name not in (held or {})]
-    return RobotModel.from_urdf(file, moving, held, gravity)
+    return RobotModel.from_file(file, moving, held, gravity)
 
 
 def node_parameters(paper: str, node: str) -> dict[str, Any]:

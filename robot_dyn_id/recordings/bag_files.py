@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 import zstandard
 
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import db3, mcap
-from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, one_line, reading
+from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, check_regular, one_line, reading
+from robot_dyn_id.yaml_files import read_yaml
 
 STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
 """Storage by suffix; a new one is one module and one line."""
@@ -26,6 +27,8 @@ LARGEST_MESSAGE = 256 * 2**20
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _COMPRESSED = ".zstd"  # rosbag2's compression mode "file"
+_RATIO = 200  # largest size of what is unpacked over what was packed: a small file could fill the disk
+_ANY_SIZE = 64 * 2**20  # [bytes] may be unpacked from any file
 _JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a database that was not closed
 
 
@@ -195,8 +198,8 @@ def _listed(metadata: Path) -> tuple[Path, ...]:
 def information(metadata: Path) -> dict[str, Any]:
     """What metadata.yaml states about its bag; empty if it is missing or broken."""
     try:
-        content = yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"]
-    except (OSError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
+        content = read_yaml(metadata, METADATA)["rosbag2_bagfile_information"]
+    except (InputError, KeyError, TypeError):
         return {}
     return content if isinstance(content, dict) else {}
 
@@ -222,6 +225,7 @@ def _check_compression(metadata: Path, files: Collection[Path]) -> None:
 def _opened(path: Path) -> BagFile:
     if not is_storage(path):
         raise Unreadable(f"no storage file of rosbag2; it must end in {' or '.join(STORAGES)}")
+    check_regular(path)
     if path.suffix == _COMPRESSED:
         return _unpacked(path)
     journals = [journal for suffix in _JOURNALS if _size(journal := path.with_name(path.name + suffix))]
@@ -242,8 +246,13 @@ def _unpacked(path: Path) -> BagFile:
     scratch = _Scratch()
     target = scratch.folder / _plain(path).name
     try:
+        left = _ANY_SIZE + _RATIO * path.stat().st_size
         with path.open("rb") as packed, target.open("wb") as unpacked:
-            zstandard.ZstdDecompressor().copy_stream(packed, unpacked)
+            for piece in zstandard.ZstdDecompressor().read_to_iter(packed, write_size=2**20):
+                left -= len(piece)
+                if left < 0:
+                    raise Unreadable(f"it unpacks to more than {_RATIO} times its size: no bag does")
+                unpacked.write(piece)
     except zstandard.ZstdError as error:
         raise Unreadable(f"cannot be decompressed ({error}); copy it again") from None
     return BagFile(path, target, scratch)

@@ -6,14 +6,14 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
 
 from robot_dyn_id.dataset import Array, Chunk, columns_of
 from robot_dyn_id.recordings.npz import MOTOR
-from robot_dyn_id.recordings.reading import Unreadable, finite, reading, rechunk, sentences
+from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, rechunk, sentences
 
 _TIME = "t"
 _PREFIXES = {
@@ -28,6 +28,9 @@ _PREFIXES = {
 _UNUSED = "ddq_"  # part of the format, and no part of a sample
 _SEPARATORS = ",;\t"
 _ROWS = 1024  # rows parsed at once
+
+LONGEST_LINE = 2**20
+"""Longest line of a table [characters]; a row of 100 joints with all channels takes some 10,000."""
 
 CUT = "the last row has no line end, so it may be cut off"
 UNSTAMPED = "no time stamp (t is empty or NaN)"
@@ -134,9 +137,16 @@ def open_recording(path: Path, side: str = "") -> CsvRecording:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, line ends kept."""
+    check_regular(path)
     try:
         with path.open(encoding="utf-8-sig") as file:
-            yield from enumerate(file, start=1)
+            for number in count(1):
+                line = file.readline(LONGEST_LINE + 1)
+                if len(line) > LONGEST_LINE:
+                    raise Unreadable(f"line {number} is longer than {LONGEST_LINE} characters; is it a table?")
+                if not line:
+                    return
+                yield number, line
     except UnicodeDecodeError:
         raise Unreadable("not a text file; export the table as UTF-8 text") from None
 

@@ -120,12 +120,25 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
 
 
+def _check_tables(database: sqlite3.Connection) -> None:
+    """Refuse views and virtual tables, whose rows are made by expressions that need not end.
+
+    Raises:
+        Unreadable: there are some.
+    """
+    kinds = "SELECT count(*) FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+    (count,) = database.execute(kinds).fetchone()
+    if count:
+        raise Unreadable("not a rosbag2 database: it defines views; record it again")
+
+
 def _topic_rows(path: Path) -> list[tuple[int, str, str]]:
     with path.open("rb") as file:  # says why a file cannot be opened, which SQLite does not
         if not file.read(1):
             raise Unreadable("the file is empty; record it again")
     try:
         with closing(_connect(path)) as database:
+            _check_tables(database)
             rows = database.execute("SELECT id, name, type FROM topics ORDER BY id").fetchall()
             database.execute("SELECT topic_id, timestamp, data FROM messages LIMIT 0")
             (page_size,) = database.execute("PRAGMA page_size").fetchone()

@@ -33,10 +33,20 @@ _LEARNED = (Opcode.SCHEMA, Opcode.CHANNEL)
 _KNOWN = {int(opcode) for opcode in Opcode} | set(range(0x80, 0x100))  # from 0x80 on they are for private use
 _CHUNK_TIMES = 28  # bytes of a chunk before the name of its compression: two times, size and checksum
 _KEPT = (*_LEARNED, Opcode.MESSAGE, Opcode.CHUNK)
+_LARGEST = 256 * 2**20  # [bytes] of a record, and of a chunk when it is unpacked
+
+
+def _zstd(data: bytes, size: int) -> bytes:
+    """Unpack at most `size` bytes: the frame itself may state another size, which would be allocated."""
+    if zstandard.frame_content_size(data) > size:
+        raise ValueError("more than the chunk states")
+    return zstandard.ZstdDecompressor().decompress(data, max_output_size=max(size, 1))
+
+
 _DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     "": lambda data, size: data,
-    "zstd": zstandard.decompress,
-    "lz4": lambda data, size: bytes(lz4.frame.decompress(data)),
+    "zstd": _zstd,
+    "lz4": lambda data, size: bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size + 1)),
 }
 _SENSELESS = (
     *(McapError, struct.error, zstandard.ZstdError),
@@ -321,6 +331,8 @@ def _framed(stream: BinaryIO, start: int, last: Opcode) -> Iterator[tuple[int, b
             raise _Damaged("no records there")
         if length > size - stream.tell():
             raise _Damaged("it ends within a record")
+        if opcode in _KEPT and length > _LARGEST:
+            raise _Damaged("a record is too large")
         if opcode in _KEPT:
             yield opcode, head + stream.read(length)
         else:
@@ -358,6 +370,8 @@ def _unpacked(content: bytes) -> bytes:
         raise _Damaged("a chunk makes no sense") from None
     if chunk.compression not in _DECOMPRESS:
         raise Unreadable(f"chunks are compressed with '{chunk.compression}'; use zstd, lz4 or none")
+    if chunk.uncompressed_size > _LARGEST:
+        raise _Damaged("a chunk is too large")
     try:
         records = _DECOMPRESS[chunk.compression](chunk.data, chunk.uncompressed_size)
     except _SENSELESS:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -17,19 +20,22 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings.reading import Unreadable, finite, reading, sentences
+from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, sentences
 
 _CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _FLAGS = ("moving", "periodic", "motor_joint_names")
 _UNUSED = ("ddq", "units", "wrench", *_FLAGS)  # part of the format, and no part of a sample
 _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),
-    *(struct.error, zlib.error, zipfile.BadZipFile),
+    *(struct.error, zlib.error, zipfile.BadZipFile, tokenize.TokenError),
 )
 """What NumPy and zipfile raise on archives that are damaged or hold something else."""
 
 MOTOR = "motor_"
 """Beginning of the keys and columns of the motors of flexible joints: `motor_q`, `motor_tau`, `motor_current`."""
+
+LARGEST = 2**30
+"""Largest size of all arrays of an archive [bytes]: all channels of 7 joints at 1 kHz for 50 minutes and more."""
 
 UNSTAMPED = "no time stamp (t is NaN)"
 
@@ -151,6 +157,7 @@ def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array)
 @contextmanager
 def _archive(path: Path) -> Iterator[NpzFile]:
     """An open archive."""
+    check_regular(path)
     if path.stat().st_size == 0:
         raise Unreadable("the file is empty; write it again")
     with path.open("rb") as file:
@@ -160,7 +167,23 @@ def _archive(path: Path) -> Iterator[NpzFile]:
             raise Unreadable("not a .npz archive, or a damaged one; write it with numpy.savez") from None
         if not isinstance(archive, NpzFile):
             raise Unreadable("a single array (.npy), not a .npz archive; write it with numpy.savez")
+        _check_sizes(archive)
         yield archive
+
+
+def _check_sizes(archive: NpzFile) -> None:
+    """Refuse archives that would fill the memory, by the sizes that their directory states (no more is unpacked).
+
+    Raises:
+        Unreadable: larger than `LARGEST`.
+    """
+    assert archive.zip is not None
+    total = sum(member.file_size for member in archive.zip.infolist())
+    if total > LARGEST:
+        raise Unreadable(
+            f"its arrays take {total / 2**30:.1f} GiB, and at most {LARGEST / 2**30:g} GiB are held in memory; write "
+            "a bag or a .csv, which are read in parts, or several files"
+        )
 
 
 def _load(path: Path, side: str, need_time: bool) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
@@ -180,12 +203,34 @@ def _load(path: Path, side: str, need_time: bool) -> tuple[dict[str, NDArray[np.
 
 def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:
     try:
+        _check_header(archive, key)
         array: NDArray[np.generic] = archive[key]
     except _BROKEN:
         raise Unreadable(f"{key} is damaged or holds Python objects; write plain arrays") from None
     if not isinstance(array, np.ndarray):  # a member of that name that is no .npy
         raise Unreadable(f"{key} is no array; write it with numpy.savez")
     return array
+
+
+def _check_header(archive: NpzFile, key: str) -> None:
+    """Compare the size that the header of an array states with that of the file: NumPy would allocate the former.
+
+    Raises:
+        ValueError: it states more.
+    """
+    assert archive.zip is not None
+    name = f"{key}.npy"
+    if name not in archive.zip.namelist():  # no array at all
+        return
+    member: Any
+    with archive.zip.open(name) as member:
+        if not member.peek().startswith(np.lib.format.MAGIC_PREFIX):
+            return
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, kind = read(member)
+    if math.prod(shape) * kind.itemsize > archive.zip.getinfo(name).file_size:
+        raise ValueError("more than there is")
 
 
 def _names(key: str, array: NDArray[np.generic]) -> tuple[str, ...]:

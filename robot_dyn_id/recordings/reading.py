@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -121,6 +122,17 @@ def reading(source: str | Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{source}: cannot be read ({reason}); check the file and its permissions") from None
+
+
+def check_regular(path: Path) -> None:
+    """Refuse devices and pipes: they may never end, or never begin.
+
+    Raises:
+        Unreadable: not a regular file.
+        OSError: there is no such file.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise Unreadable("not a regular file; copy what it gives into one")
 
 
 def one_line(text: object) -> str:

@@ -1,0 +1,114 @@
+"""Expansion of xacro files in a process of its own, with limits of time and memory.
+
+The expressions of a xacro file are Python: one that never ends, or that fills the memory, ends with its process.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.errors import ModelError
+
+TIME_LIMIT_S = 30.0
+"""Longest time that the expansion of one file may take [s]."""
+
+MEMORY_LIMIT = 2**30
+"""Largest address space of the process that expands [bytes]; a file with 1000 links needs a tenth of it."""
+
+_PROGRAM = """
+import os, resource, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends any expression
+sys.path[:] = [folder for folder in sys.path if folder]  # no module of the working directory
+memory, seconds, limit, path = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+silence = os.open(os.devnull, os.O_WRONLY)
+os.dup2(silence, 1)
+os.dup2(silence, 2)
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # should the parent be gone
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+code = 1
+try:
+    import xacro
+    text = xacro.process_file(path).toxml()
+    code, text = (0, text) if len(text) <= limit else (1, f"its output is longer than {limit} characters")
+except ModuleNotFoundError as error:
+    text = f"{error}; install the package xacro"
+except BaseException as error:  # xacro raises whatever its expressions raise, and wraps it
+    text, causes = " ".join(str(error).split())[:1000] or type(error).__name__, []
+    while error is not None and len(causes) < 100:
+        causes.append(error)
+        error = error.__context__
+    if any(isinstance(cause, MemoryError) for cause in causes):
+        text = f"it needs more than {memory >> 20} MiB of memory"
+    elif any(isinstance(cause, RecursionError) for cause in causes):
+        text = "its macros or expressions call themselves without an end"
+answer.write(text)
+answer.flush()
+os._exit(code)
+"""
+
+
+def expand(path: Path, limit: int) -> str:
+    """Expand a xacro file.
+
+    Args:
+        path: the file.
+        limit: largest length of the output [characters].
+
+    Raises:
+        ModelError: xacro refuses the file, or expanding it needs too much time or memory.
+        KeyboardInterrupt: Ctrl-C; the process has ended.
+    """
+    arguments = [str(number) for number in (MEMORY_LIMIT, int(TIME_LIMIT_S) + 1, limit)]
+    command = [sys.executable, "-c", _PROGRAM, *arguments, str(path.absolute())]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        with _signals(process.kill) as received:
+            answer, _ = process.communicate(timeout=TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise ModelError(f"{path}: xacro cannot expand it (it takes longer than {TIME_LIMIT_S:g} s)") from None
+    finally:
+        process.kill()
+        process.wait()
+    if received or process.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
+    text = answer.decode("utf-8", errors="replace")
+    if process.returncode:
+        reason = text or f"its process ended by signal {-process.returncode}"
+        raise ModelError(f"{path}: xacro cannot expand it ({reason})")
+    return text
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Call `stop` and then the handler in use at SIGINT and SIGTERM; yields the numbers of those that came.
+
+    A node's handlers only take note, so that waiting would go on. Other threads than the main one get no signals.
+    """
+    received: list[int] = []
+    handlers: dict[int, Callable[[int, Any], Any]] = {}
+
+    def take(number: int, frame: Any) -> None:
+        received.append(number)
+        stop()
+        handlers[number](number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (int(signal.SIGINT), int(signal.SIGTERM)):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                handlers[number] = handler
+                signal.signal(number, take)
+    try:
+        yield received
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
