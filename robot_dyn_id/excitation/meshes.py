@@ -19,6 +19,10 @@ FINEST = 256.0
 """Cells of the finest grid along the longest edge of a mesh."""
 
 
+LARGEST = 200_000_000
+"""Size of a mesh file that is read, at most [bytes]."""
+
+
 def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     """The file that a URDF means, or None if there is none.
 
@@ -26,19 +30,29 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder that is the package itself serves too.
     Other relative names are looked for in the folders.
     """
-    parts = urlparse(name)
-    if parts.scheme == "file":
-        name = unquote(parts.path)
-    searched = [Path(folder) for folder in folders]
-    if parts.scheme == "package":
-        package, rest = parts.netloc, unquote(parts.path).lstrip("/")
-        candidates = [folder / package / rest for folder in [*searched, *_package_folders()]]
-        candidates += [folder / rest for folder in [*searched, *_package_folders()] if folder.name == package]
-    elif parts.scheme in ("", "file"):
-        candidates = [folder / name for folder in [*searched, Path()]]  # an absolute name stays what it is
-    else:
-        return None
+    package, rest = _parsed(name)
+    searched = folders_searched(name, folders)
+    candidates = [folder / package / rest for folder in searched]  # an absolute name stays what it is
+    if package:
+        candidates += [folder / rest for folder in searched if folder.name == package]
     return next((path for path in candidates if path.is_file()), None)
+
+
+def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
+    """The folders in which `find_mesh` looks for a mesh; none for a name that cannot be a file."""
+    given = tuple(Path(folder) for folder in folders)
+    scheme = urlparse(name).scheme
+    if scheme == "package":
+        return (*given, *_package_folders())
+    return (*given, Path()) if scheme in ("", "file") else ()
+
+
+def _parsed(name: str) -> tuple[str, str]:
+    """Package, empty for other names than `package://NAME/rest`, and the rest."""
+    parts = urlparse(name)
+    if parts.scheme == "package":
+        return parts.netloc, unquote(parts.path).lstrip("/")
+    return "", unquote(parts.path) if parts.scheme == "file" else name
 
 
 def _package_folders() -> list[Path]:
@@ -52,10 +66,16 @@ def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
     """Vertices [m], shape (v, 3), and the vertices of each triangle, shape (t, 3), of a mesh file.
 
     Raises:
-        InputError: the file cannot be read, or there is nothing in it.
+        InputError: the file cannot be read, is too large, or there is nothing in it.
     """
     import coal
 
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if size > LARGEST:
+        raise InputError(f"{path}: {size} bytes, more than {LARGEST}: simplify the mesh")
     try:
         mesh = coal.MeshLoader().load(str(path), scale)
         vertices = np.array(mesh.vertices(), dtype=np.float64)
