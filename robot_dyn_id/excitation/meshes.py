@@ -19,6 +19,9 @@ FINEST = 256.0
 """Cells of the finest grid along the longest edge of a mesh."""
 
 
+ABOVE = 5
+"""Number of folders above a URDF file in which its meshes are looked for."""
+
 LARGEST = 200_000_000
 """Size of a mesh file that is read, at most [bytes]."""
 
@@ -45,6 +48,14 @@ def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Pat
     if scheme == "package":
         return (*given, *_package_folders())
     return (*given, Path()) if scheme in ("", "file") else ()
+
+
+def folders_above(file: str | Path) -> tuple[str, ...]:
+    """The `ABOVE` folders that a URDF file lies in, where its meshes may be too; none if there is no such file."""
+    path = Path(file)
+    if not str(file) or not path.is_file():
+        return ()
+    return tuple(str(folder) for folder in list(path.resolve().parents)[:ABOVE])
 
 
 def _parsed(name: str) -> tuple[str, str]:
