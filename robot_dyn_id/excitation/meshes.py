@@ -26,6 +26,10 @@ FINEST = 256.0
 """Cells of the finest grid along the longest edge of a mesh."""
 
 
+ABOVE = 5
+"""Number of folders above a URDF file in which its meshes are looked for."""
+
+
 def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     """The file that a URDF means, or None if there is none.
 
@@ -34,20 +38,13 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     Other relative names are looked for in the folders.
     """
     try:
-        parts = urlparse(name)
-    except ValueError:  # "http://[": no address of anything
+        package, rest = _parsed(name)
+        searched = folders_searched(name, folders)
+    except ValueError:  # "http://[" is not an address
         return None
-    if parts.scheme == "file":
-        name = unquote(parts.path)
-    searched = [Path(folder) for folder in folders]
-    if parts.scheme == "package":
-        package, rest = parts.netloc, unquote(parts.path).lstrip("/")
-        candidates = [folder / package / rest for folder in [*searched, *_package_folders()]]
-        candidates += [folder / rest for folder in [*searched, *_package_folders()] if folder.name == package]
-    elif parts.scheme in ("", "file"):
-        candidates = [folder / name for folder in [*searched, Path()]]  # an absolute name stays what it is
-    else:
-        return None
+    candidates = [folder / package / rest for folder in searched]  # an absolute name stays what it is
+    if package:
+        candidates += [folder / rest for folder in searched if folder.name == package]
     return next((path for path in candidates if _is_file(path)), None)
 
 
@@ -56,6 +53,31 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # a name that is too long
         return False
+
+
+def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
+    """The folders in which `find_mesh` looks for a mesh; none for a name that cannot be a file."""
+    given = tuple(Path(folder) for folder in folders)
+    scheme = urlparse(name).scheme
+    if scheme == "package":
+        return (*given, *_package_folders())
+    return (*given, Path()) if scheme in ("", "file") else ()
+
+
+def folders_above(file: str | Path) -> tuple[str, ...]:
+    """The `ABOVE` folders that a URDF file lies in, where its meshes may be too; none if there is no such file."""
+    path = Path(file)
+    if not str(file) or not path.is_file():
+        return ()
+    return tuple(str(folder) for folder in list(path.resolve().parents)[:ABOVE])
+
+
+def _parsed(name: str) -> tuple[str, str]:
+    """Package, empty for other names than `package://NAME/rest`, and the rest."""
+    parts = urlparse(name)
+    if parts.scheme == "package":
+        return parts.netloc, unquote(parts.path).lstrip("/")
+    return "", unquote(parts.path) if parts.scheme == "file" else name
 
 
 def _package_folders() -> list[Path]:
@@ -73,8 +95,12 @@ def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
     """
     import coal
 
-    if path.stat().st_size > MESH_LIMIT:
-        raise InputError(f"{path}: larger than {MESH_LIMIT / MIB:g} MiB; reduce the mesh")
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if size > MESH_LIMIT:
+        raise InputError(f"{path}: larger than {MESH_LIMIT / MIB:g} MiB: simplify the mesh")
     if path.suffix.lower() == ".dae":
         _refuse_deep_nesting(path)
     try:
