@@ -22,8 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
+from robot_dyn_id.nodes.isolation import keep_to_this_host
+
+keep_to_this_host(listen=False)
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 
 from joint_state_source import Source, bytes_of_unfinished, bytes_on_disk, start_recorder

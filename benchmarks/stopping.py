@@ -24,6 +24,8 @@ from pathlib import Path
 import numpy as np
 from measuring import Goal, at_least, at_most, script
 
+from robot_dyn_id.nodes.isolation import keep_to_this_host
+
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
 ACCELERATION = 10.0
@@ -246,7 +248,7 @@ LOST, CTRL_C = "controller killed", "Ctrl-C"
 
 def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
     """The chosen faults; none: all."""
-    os.environ |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": str(1 + os.getpid() % 101)}
+    keep_to_this_host(listen=False)
     sys.path.insert(0, str(ROOT / "test"))
     from ros_world import World
 

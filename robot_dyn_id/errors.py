@@ -50,6 +50,10 @@ class DeadlineError(RobotDynIdError):
     """Something that had to happen did not happen in time."""
 
 
+class GraphError(RobotDynIdError):
+    """The ROS graph holds a node that must not be there: a second one of the same name, or a robot beside a demo."""
+
+
 def suggestion(word: object, known: Sequence[str]) -> str:
     """What may have been meant by an unknown word: the nearest known one, or all of them."""
     near = difflib.get_close_matches(str(word), known, 1, 0.5)
