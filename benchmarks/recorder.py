@@ -22,15 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.nodes.isolation import keep_to_this_host
-
-keep_to_this_host(listen=False)
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 
 from joint_state_source import Source, bytes_of_unfinished, bytes_on_disk, start_recorder
 from ros_world import World
 
+from robot_dyn_id.nodes.isolation import keep_to_this_host
 from robot_dyn_id.recordings.bag_files import open_bag
+
+keep_to_this_host(listen=False)
 
 SECONDS, RATE, KILLS = 60, 1000, 20
 

@@ -13,7 +13,6 @@ Every fault has a line of its own on standard error: the worst values, and how m
 from __future__ import annotations
 
 import math
-import os
 import signal
 import subprocess
 import sys

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.nodes.namesakes import Namesakes
 from robot_dyn_id.nodes.ros_parameters import declare
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -83,6 +84,7 @@ class RobotNode(Node):  # type: ignore[misc]
     Attributes:
         settings: its ROS parameters, an instance of `SETTINGS`.
         end: why the node ends by itself, an error or the exit code of its process; None while it does not.
+        namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
     """
 
     NAME: ClassVar[str]
@@ -111,6 +113,7 @@ class RobotNode(Node):  # type: ignore[misc]
             """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
             self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
             self.create_timer(1.0, self._diagnose, clock=self.steady)
+            self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
             self.begin()
         except BaseException:
             # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
@@ -144,7 +147,8 @@ class RobotNode(Node):  # type: ignore[misc]
     def _diagnose(self) -> None:
         found = self.diagnosis()
         status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
-        status.values = [KeyValue(key=key, value=str(value)) for key, value in found.values.items()]
+        values = {**found.values, **self.namesakes.values()}
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)

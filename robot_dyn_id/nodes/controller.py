@@ -179,6 +179,8 @@ class Controller(RobotNode):
             self._condition.refuse(f"joint state: {error}")
             return
         self._heard, self._time = self._seconds(), seconds(message.header.stamp)
+        if not self.namesakes.settled:  # another controller of this name may command the robot
+            return
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
         self._message.data = self._effort(self._tracker.setpoint(self._time), q, dq).tolist()
@@ -221,6 +223,8 @@ class Controller(RobotNode):
             publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
             values = {"age of joint states [s]": f"{age:.3f}"}
             self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
+        elif self._model is not None and not self.namesakes.settled:
+            self._condition.report(STALE, f"no effort yet: {self.namesakes.obstacle()}")
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
         elif self._start is not None:

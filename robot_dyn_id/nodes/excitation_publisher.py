@@ -124,7 +124,13 @@ class ExcitationPublisher(RobotNode):
 
     def _obstacle(self) -> str:
         """Why the robot cannot be commanded; empty if it can."""
-        return ENDING if self._ending else self._motion_clock.missing() or self._commands.obstacle()
+        if self._ending:
+            return ENDING
+        return self.namesakes.obstacle() or self._motion_clock.missing() or self._commands.obstacle()
+
+    def _refusal(self) -> str:
+        """Why the robot cannot begin to move; empty if it can."""
+        return self.namesakes.refusal() or self._obstacle()
 
     def _receive(self, message: JointState) -> None:
         if self._supervisor is not None:
@@ -160,7 +166,7 @@ class ExcitationPublisher(RobotNode):
 
     def _begin(self, supervisor: Supervisor, now: Moment) -> str:
         """Begin the excitation, or tell why not; a person must know what nobody watches."""
-        refusal = supervisor.start(now, self._obstacle())
+        refusal = supervisor.start(now, self._refusal())
         blind = supervisor.feedback.blind()
         if blind and not refusal:
             self.get_logger().warning(f"not watched: {blind}")
@@ -197,7 +203,7 @@ class ExcitationPublisher(RobotNode):
     def _pause(self, request: Any, answer: Any) -> Any:
         if request.data:
             return self._request(answer, lambda supervisor, now: supervisor.pause(now))
-        return self._request(answer, lambda supervisor, now: supervisor.resume(now, self._obstacle()))
+        return self._request(answer, lambda supervisor, now: supervisor.resume(now, self._refusal()))
 
     def diagnosis(self) -> Diagnosis:
         """The phase, and how far it is."""

@@ -55,7 +55,7 @@ def keep_to_this_host(listen: bool, domains: Iterable[int] | None = None) -> int
 
     ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE are replaced. The domain is never that of the user, in which a robot
     may be switched on at any time. Variables that connect with participants elsewhere, such as ROS_STATIC_PEERS or
-    ROS_DISCOVERY_SERVER, are removed; RMW_IMPLEMENTATION stays. No process of this host takes part in the domain, and it
+    ROS_DISCOVERY_SERVER, are removed; RMW_IMPLEMENTATION stays. No process of this host takes part in the domain, which
     is reserved against other processes that call this function until this process ends.
 
     Args:
