@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,34 +11,48 @@ import yaml
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, Shutdown
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.starting import INTERRUPTED
 
 PACKAGE = "robot_dyn_id"
 
 TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 """What the simulator listens to, before it is remapped."""
 
+ASKED_TO_END = (0, INTERRUPTED, -signal.SIGINT)
+"""Exit codes of a node that ends after the launch has asked it to: also while Python or the node still loads."""
+
+
+def _boolean(text: str) -> bool:
+    value = yaml.safe_load(text)
+    if not isinstance(value, bool):
+        raise ValueError("give true or false")
+    return value
+
+
 ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "robot": ("", str, "robot whose file in this package's config folder sets the parameters of all nodes"),
     "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`; neither: defaults"),
     "urdf": ("", str, "URDF or xacro file; empty: from the topic robot_description"),
     "namespace": ("", str, "namespace of all nodes and topics, one for each robot"),
-    "use_sim_time": ("", yaml.safe_load, "true: time from /clock"),
+    "use_sim_time": ("", _boolean, "true: time from /clock"),
     "folder": ("", str, "folder for the results; empty: runs/identifier-<date and time>"),
     "bag": ("bags/%Y-%m-%d_%H-%M-%S", str, "folder of the new bag; codes of strftime are filled in"),
     "topics": ("", yaml.safe_load, "topics to record: \"['joint_states', 'other']\"; empty: joint_states"),
     "controller": ("joint_trajectory_controller", str, "trajectory controller that moves the robot"),
-    "start": ("false", yaml.safe_load, "true: move at once; otherwise call excitation_publisher/start"),
+    "start": ("false", _boolean, "true: move at once; otherwise call excitation_publisher/start"),
+    "require_effort": ("true", _boolean, "false: move also where joint states carry no effort"),
     "data": ("", yaml.safe_load, "recordings to identify from: \"['a', 'b']\""),
     "validation": ("", yaml.safe_load, "recordings to validate on: \"['a']\"; empty: a part of the data is held out"),
     "settings": ("", str, "configuration file of the identification (gains, terms, filter); empty: defaults"),
     "trajectory": ("", str, "trajectory.yaml of `robot-dyn-id design`; empty: the form of the parameters"),
     "speed_scale": ("", yaml.safe_load, "slower than designed: 0.5 takes twice the time; empty: as designed"),
     "amplitude_scale": ("", yaml.safe_load, "smaller than designed, about its centre; empty: as designed"),
-    "dry_run": ("", yaml.safe_load, "true: check and show the motion, never move"),
+    "dry_run": ("", _boolean, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
     "law": (
         "gravity_compensation",
@@ -109,6 +124,8 @@ def node(
 ) -> OpaqueFunction:
     """Start a node of this package, with the parameters of the configuration file; if it ends, all others do.
 
+    The exit code of the launch is 1 if the node has failed.
+
     Args:
         executable: its name.
         given: launch arguments that are parameters of the node as well; empty ones leave its default.
@@ -130,7 +147,7 @@ def node(
             argument = str(value)[1:-1]
             if value == f"{{{argument}}}":
                 if text(argument) != "":
-                    values[name] = ARGUMENTS[argument][1](text(argument))
+                    values[name] = _value(argument, text(argument))
             else:
                 values[name] = value.format_map(texts) if isinstance(value, str) else value
         return [
@@ -141,12 +158,35 @@ def node(
                 parameters=[*([config] if config else []), values],
                 remappings=[(old, new.format_map(texts)) for old, new in remappings],
                 output="screen",
-                # an excitation that nobody records, or nodes that wait for one that is gone, help nobody
-                on_exit=Shutdown(reason=f"{executable} has ended"),
+                on_exit=_ended,
             )
         ]
 
     return OpaqueFunction(function=start)
+
+
+def _value(argument: str, text: str) -> Any:
+    """Value of a launch argument.
+
+    Raises:
+        UsageError: the text is not one of the argument's type.
+    """
+    try:
+        return ARGUMENTS[argument][1](text)
+    except (ValueError, yaml.YAMLError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "not valid YAML"
+        raise UsageError(f"{argument}:={text}: {reason} ({ARGUMENTS[argument][2]})") from None
+
+
+def _ended(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
+    """End the launch with the first node that ends: the others would wait for it, or move a robot that is not recorded.
+
+    Raises:
+        RobotDynIdError: the node has failed. Only an exception makes the exit code of `ros2 launch` other than 0.
+    """
+    if event.returncode not in (ASKED_TO_END if context.is_shutdown else (0,)):
+        raise RobotDynIdError(f"{event.process_name} has failed with exit code {event.returncode}")
+    return None if context.is_shutdown else Shutdown(reason=f"{event.process_name} has ended")
 
 
 class _Texts(dict):  # type: ignore[type-arg]

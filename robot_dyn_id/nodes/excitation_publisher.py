@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.excitation.feedback import Moment
 from robot_dyn_id.excitation.sampling import preview
-from robot_dyn_id.excitation.supervision import Phase, Supervisor
+from robot_dyn_id.excitation.supervision import MOVING, Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.commands import Commands
@@ -84,7 +84,7 @@ class ExcitationPublisher(RobotNode):
         self._ending, self._start_pending = False, settings.start
         self._more = settings.runs - 1 if settings.start else 0
         self._motion_clock = MotionClock(self)
-        self._status = StatusTopic(self, self.publisher("excitation_status"))
+        self._status = StatusTopic(self, self.publisher("excitation_status"), settings.dry_run)
         if settings.dry_run:  # then there is neither a topic to command by nor a supervisor that would
             self._preview = self.publisher("~/preview")
         else:
@@ -130,7 +130,17 @@ class ExcitationPublisher(RobotNode):
 
     def _refusal(self) -> str:
         """Why the robot cannot begin to move; empty if it can."""
-        return self.namesakes.refusal() or self._obstacle()
+        return self.namesakes.refusal() or self._obstacle() or self._without_effort()
+
+    def _without_effort(self) -> str:
+        """Why the motion would be of no use for an identification; empty if nothing is known against it."""
+        joints = self._supervisor.feedback.without_effort() if self._supervisor is not None else []
+        if not joints or not self.settings.require_effort:
+            return ""
+        return (
+            f"joint states carry no effort for {', '.join(joints)}, which an identification needs: enable the effort "
+            "state interface of the robot's driver, or set require_effort to false if efforts are recorded elsewhere"
+        )
 
     def _receive(self, message: JointState) -> None:
         if self._supervisor is not None:
@@ -142,7 +152,8 @@ class ExcitationPublisher(RobotNode):
     def _tick(self) -> None:
         now = self._motion_clock.now()
         if self._supervisor is not None:
-            self._supervisor.tick(now, self._obstacle())
+            under_way = self._supervisor.phase in MOVING
+            self._supervisor.tick(now, self._obstacle() or ("" if under_way else self._without_effort()))
             if self._start_pending:
                 self._start_by_itself(self._supervisor, now)
         self._follow(now)
