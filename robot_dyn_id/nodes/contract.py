@@ -60,7 +60,13 @@ OK, WARN, ERROR, STALE = (
     DiagnosticStatus.STALE,
 )
 
-DIAGNOSTICS = Interface(PUBLISHES, "diagnostics", DiagnosticArray, "How the node is, once a second", RELIABLE)
+DIAGNOSTICS = Interface(
+    PUBLISHES,
+    "diagnostics",
+    DiagnosticArray,
+    "Condition of the node, and the process it runs in, once a second",
+    RELIABLE,
+)
 
 
 @dataclass(frozen=True)
