@@ -63,14 +63,24 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
 """Default, how the text is read, and description; a launch file may give another default."""
 
 
-def arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument]:
-    """Declare arguments of a launch file, some of them with another default: a text, or substitutions."""
-    declared = []
+def arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument | OpaqueFunction]:
+    """Declare arguments of a launch file, some of them with another default: a text, or substitutions.
+
+    Wrong values end the launch before any node: a process that is being started when a launch ends is left behind.
+    """
+
+    def check(context: LaunchContext) -> None:
+        for name in (*names, *defaults):
+            text = str(LaunchConfiguration(name).perform(context))
+            if text != "":
+                _value(name, text)
+
+    declared: list[DeclareLaunchArgument | OpaqueFunction] = []
     for name in (*names, *defaults):
         default, _, description = ARGUMENTS[name]
         value = defaults.get(name, default)
         declared.append(DeclareLaunchArgument(name, default_value=value, description=description))
-    return declared
+    return [*declared, OpaqueFunction(function=check)]
 
 
 def needs_configuration() -> OpaqueFunction:
