@@ -22,14 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 
 from joint_state_source import Source, bytes_of_unfinished, bytes_on_disk, start_recorder
 from ros_world import World
 
+from robot_dyn_id.nodes.isolation import keep_to_this_host
 from robot_dyn_id.recordings.bag_files import open_bag
+
+keep_to_this_host(listen=False)
 
 SECONDS, RATE, KILLS = 60, 1000, 20
 

@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.nodes.isolation import keep_to_this_host
+
 SECONDS = 10.0
 ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
 PARAMETERS = {
@@ -40,8 +42,7 @@ NODE = "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main
 
 def measure() -> list[Goal]:
     """One run."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
+    keep_to_this_host(listen=False)
     bare = bare_timer()
     arguments = [word for name, value in PARAMETERS.items() for word in ("-p", f"{name}:={value}")]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -16,7 +16,6 @@ Every fault has a line of its own on standard error: the worst values, and how m
 from __future__ import annotations
 
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -26,6 +25,8 @@ from pathlib import Path
 
 import numpy as np
 from measuring import Goal, at_least, at_most, script
+
+from robot_dyn_id.nodes.isolation import keep_to_this_host
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -269,7 +270,7 @@ LOST, CTRL_C, KILLED = "controller killed", "Ctrl-C", "node killed"
 
 def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
     """The chosen faults; none: all."""
-    os.environ |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": str(1 + os.getpid() % 101)}
+    keep_to_this_host(listen=False)
     sys.path.insert(0, str(ROOT / "test"))
     from ros_world import World
 

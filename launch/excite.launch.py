@@ -9,12 +9,22 @@ def generate_launch_description():
     return LaunchDescription(
         [
             *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "controller", "start"),
-            *arguments(recording="required"),
-            *arguments("trajectory", "speed_scale", "amplitude_scale", "dry_run"),
+            *arguments(
+                "trajectory", "speed_scale", "amplitude_scale", "dry_run", "require_effort", recording="required"
+            ),
             needs_configuration(),
             node(
                 "excitation_publisher",
-                ["urdf", "start", "recording", "trajectory", "speed_scale", "amplitude_scale", "dry_run"],
+                [
+                    "urdf",
+                    "start",
+                    "recording",
+                    "trajectory",
+                    "speed_scale",
+                    "amplitude_scale",
+                    "dry_run",
+                    "require_effort",
+                ],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),

@@ -9,11 +9,11 @@ def generate_launch_description():
     return LaunchDescription(
         [
             *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "folder", "settings"),
-            *arguments("controller", "start", recording="required"),
+            *arguments("controller", "start", "require_effort", recording="required"),
             needs_configuration(),
             node(
                 "excitation_publisher",
-                ["urdf", "start", "recording"],
+                ["urdf", "start", "recording", "require_effort"],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),

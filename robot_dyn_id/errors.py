@@ -120,6 +120,10 @@ def legible(text: str, longest: int = LONGEST) -> str:
     )
 
 
+class GraphError(RobotDynIdError):
+    """The ROS graph holds a node that must not be there: a second one of the same name, or a robot beside a demo."""
+
+
 def suggestion(word: object, known: Sequence[str]) -> str:
     """What may have been meant by an unknown word: the nearest known one, or all of them."""
     near = difflib.get_close_matches(str(word), known, 1, 0.5)

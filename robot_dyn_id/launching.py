@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, Shutdown
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.parameter_files import check_parameter_file
+from robot_dyn_id.starting import INTERRUPTED
 from robot_dyn_id.yaml_files import parse_yaml
 
 PACKAGE = "robot_dyn_id"
@@ -21,10 +24,20 @@ PACKAGE = "robot_dyn_id"
 TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 """What the simulator listens to, before it is remapped."""
 
+ASKED_TO_END = (0, INTERRUPTED, -signal.SIGINT)
+"""Exit codes of a node that ends after the launch has asked it to: also while Python or the node still loads."""
+
 
 def _yaml(text: str) -> Any:
     """Value of a launch argument that is written as YAML."""
     return parse_yaml(text, "launch argument")
+
+
+def _boolean(text: str) -> bool:
+    value = _yaml(text)
+    if not isinstance(value, bool):
+        raise ValueError("give true or false")
+    return value
 
 
 ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
@@ -32,12 +45,13 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "config": ("", str, "file with the parameters of all nodes, instead of that of `robot`; neither: defaults"),
     "urdf": ("", str, "URDF or xacro file; empty: from the topic robot_description"),
     "namespace": ("", str, "namespace of all nodes and topics, one for each robot"),
-    "use_sim_time": ("", _yaml, "true: time from /clock"),
+    "use_sim_time": ("", _boolean, "true: time from /clock"),
     "folder": ("", str, "folder for the results; empty: runs/identifier-<date and time>"),
     "bag": ("bags/%Y-%m-%d_%H-%M-%S", str, "folder of the new bag; codes of strftime are filled in"),
     "topics": ("", _yaml, "topics to record: \"['joint_states', 'other']\"; empty: joint_states"),
     "controller": ("joint_trajectory_controller", str, "trajectory controller that moves the robot"),
-    "start": ("false", _yaml, "true: move at once; otherwise call excitation_publisher/start"),
+    "start": ("false", _boolean, "true: move at once; otherwise call excitation_publisher/start"),
+    "require_effort": ("true", _boolean, "false: move also where joint states carry no effort"),
     "recording": (
         "",
         str,
@@ -49,7 +63,7 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "trajectory": ("", str, "trajectory.yaml of `robot-dyn-id design`; empty: the form of the parameters"),
     "speed_scale": ("", _yaml, "slower than designed: 0.5 takes twice the time; empty: as designed"),
     "amplitude_scale": ("", _yaml, "smaller than designed, about its centre; empty: as designed"),
-    "dry_run": ("", _yaml, "true: check and show the motion, never move"),
+    "dry_run": ("", _boolean, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
     "law": (
         "gravity_compensation",
@@ -60,14 +74,24 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
 """Default, how the text is read, and description; a launch file may give another default."""
 
 
-def arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument]:
-    """Declare arguments of a launch file, some of them with another default: a text, or substitutions."""
-    declared = []
+def arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument | OpaqueFunction]:
+    """Declare arguments of a launch file, some of them with another default: a text, or substitutions.
+
+    Wrong values end the launch before any node: a process that is being started when a launch ends is left behind.
+    """
+
+    def check(context: LaunchContext) -> None:
+        for name in (*names, *defaults):
+            text = str(LaunchConfiguration(name).perform(context))
+            if text != "":
+                _value(name, text)
+
+    declared: list[DeclareLaunchArgument | OpaqueFunction] = []
     for name in (*names, *defaults):
         default, _, description = ARGUMENTS[name]
         value = defaults.get(name, default)
         declared.append(DeclareLaunchArgument(name, default_value=value, description=description))
-    return declared
+    return [*declared, OpaqueFunction(function=check)]
 
 
 def needs_configuration() -> OpaqueFunction:
@@ -123,6 +147,8 @@ def node(
 ) -> OpaqueFunction:
     """Start a node of this package, with the parameters of the configuration file; if it ends, all others do.
 
+    The exit code of the launch is 1 if the node has failed.
+
     Args:
         executable: its name.
         given: launch arguments that are parameters of the node as well; empty ones leave its default.
@@ -155,8 +181,7 @@ def node(
                 parameters=[*([config] if config else []), values],
                 remappings=[(old, new.format_map(texts)) for old, new in remappings],
                 output="screen",
-                # an excitation that nobody records, or nodes that wait for one that is gone, help nobody
-                on_exit=Shutdown(reason=f"{executable} has ended"),
+                on_exit=_ended,
             )
         ]
 
@@ -164,15 +189,26 @@ def node(
 
 
 def _value(argument: str, text: str) -> Any:
-    """The value that the text of a launch argument stands for.
+    """Value of a launch argument.
 
     Raises:
-        InputError: it is not YAML.
+        UsageError: the text is not one of the argument's type.
     """
     try:
         return ARGUMENTS[argument][1](text)
-    except InputError:
-        raise InputError(f"{argument}:={text}: cannot be read; {ARGUMENTS[argument][2]}") from None
+    except (ValueError, InputError) as error:
+        raise UsageError(f"{argument}:={text}: {error} ({ARGUMENTS[argument][2]})") from None
+
+
+def _ended(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
+    """End the launch with the first node that ends: the others would wait for it, or move a robot that is not recorded.
+
+    Raises:
+        RobotDynIdError: the node has failed. Only an exception makes the exit code of `ros2 launch` other than 0.
+    """
+    if event.returncode not in (ASKED_TO_END if context.is_shutdown else (0,)):
+        raise RobotDynIdError(f"{event.process_name} has failed with exit code {event.returncode}")
+    return None if context.is_shutdown else Shutdown(reason=f"{event.process_name} has ended")
 
 
 class _Texts(dict):  # type: ignore[type-arg]

@@ -1,14 +1,14 @@
-"""DDS of the tests stays on this host, in a domain of this process: no test meets a robot or another test."""
+"""DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
 import os
 
 import pytest
 
+from robot_dyn_id.nodes.isolation import keep_to_this_host
+
 # As the commands have it; and two test processes with threads on every core would stand in one another's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-# Domain 0 is everybody's; above 101 the ports of DDS run into those that Linux hands out.
-os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
+keep_to_this_host(listen=False)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -66,7 +66,7 @@ LAYERS = (
         "report",
         "offline",
     ),
-    ("nodes", "launching", "starting"),
+    ("nodes", "starting", "launching"),
     ("papers",),
     ("cli", "__main__"),
 )

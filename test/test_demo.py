@@ -39,5 +39,6 @@ def test_the_demo_shows_what_it_promises(tmp_path):
     assert read_parameters(folder / "parameters.yaml").verdict == "good"
     assert {"training", "held_out", "twin"} <= {path.name for path in folder.iterdir()}
     assert len(open_recording(folder / "training").joint_names) == 7
-    assert "twin" in open_recording(folder / "twin", "/twin/joint_states").topic
+    assert open_recording(folder / "twin", f"{answer['namespace']}/twin/joint_states").topic
+    assert all(joint.startswith(demo.JOINT_PREFIX) for joint in open_recording(folder / "training").joint_names)
     assert (folder / "report.html").stat().st_size > 100_000

@@ -451,6 +451,51 @@ def test_without_joint_states_it_waits_and_says_so(world):
     cell.until(Status.READY)
 
 
+def test_without_efforts_it_does_not_move_and_says_so_before(world):
+    def without(message):
+        message.effort = [math.nan if name in ("joint2", "joint5") else 0.0 for name in message.name]
+        return message
+
+    cell = ready(world)
+    cell.follower.disturb = without
+    cell.until(Status.WAITING)
+    assert cell.reason.startswith("joint states carry no effort for joint2, joint5, which an identification needs")
+    answer = cell.call("start")
+    assert not answer.success and "set require_effort to false" in answer.message
+    assert cell.follower.received == []
+    cell.follower.disturb = lambda message: message
+    cell.until(Status.READY).running()
+    cell.follower.disturb = without  # one that is lost on the way does not stop the robot
+    cell.until(Status.DONE)
+
+
+def test_a_motion_alone_needs_no_efforts(world):
+    def without(message):
+        message.effort = []
+        return message
+
+    cell = ready(world, require_effort="false")
+    cell.follower.disturb = without
+    cell.running().until(Status.DONE)
+
+
+def test_the_status_names_its_node_and_what_the_motion_was_good_for(world):
+    cell = ready(world, return_to_start="true").running()
+    assert (cell.told[-1].node, cell.told[-1].dry_run, cell.told[-1].complete) == (
+        "/excitation_publisher",
+        False,
+        False,
+    )
+    world.until(lambda: cell.reason == "returning to where the robot stood")
+    assert cell.told[-1].complete
+    disturbed(not_a_number)(cell)
+    cell.until(Status.FAULT)
+    assert cell.told[-1].complete, "the fault came on the way back"
+    cell.follower.disturb = lambda message: message
+    world.until(lambda: cell.call("start").success, what="another start")
+    world.until(lambda: not cell.told[-1].complete)
+
+
 def test_a_robot_outside_its_limits_is_not_moved(world):
     cell = ready(world)
     cell.follower.q = np.array([0.1, 2.5, 0.1, 0.1, 0.1, 0.1, 0.1])

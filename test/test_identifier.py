@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Log
+from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -209,19 +210,85 @@ def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(wo
 
 
 def test_it_identifies_by_itself_when_an_excitation_that_it_saw_is_done(world, messages, from_file, tmp_path):
+    """From the joint states of the excitation alone: a robot that its brakes hold shows no efforts that fit its motion."""
     folder, expected = from_file
     ears = Ears(world)
     status = world.probe.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
     status.publish(ExcitationStatus(state=ExcitationStatus.DONE))  # of an earlier excitation
     node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
     publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    play(world, publisher, messages[:200], 2000)
+    world.until(received(node, 200))
+    assert ears.reports == []
+    status.publish(ExcitationStatus(state=ExcitationStatus.RUNNING))
+    world.until(lambda: "to end" in node._waiting())
+    play(world, publisher, messages, 2000)
+    world.until(received(node, 200 + len(messages)))
+    status.publish(ExcitationStatus(state=ExcitationStatus.DONE))
+    assert ears.report().held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
+
+
+def test_a_dry_run_does_not_keep_it_from_identifying_and_is_named(world, messages, from_file, tmp_path):
+    folder, _ = from_file
+    ears, log = Ears(world), world.heard(Log, "/rosout", LATCHED)
+    other = world.add(lambda **options: Node("dry", **options))
+    dry = other.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
+    assert "no node publishes its status" in node._watch.waiting(())
+    dry.publish(ExcitationStatus(node="/dry", dry_run=True))
+    words = "waits for /dry is a dry run, which never moves the robot"
+    world.until(lambda: any(words in message.msg for message in log), what="a line in the log")
+    assert node.diagnosis().message == words
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    status = world.probe.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
+    status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.RUNNING))
+    world.until(lambda: "the excitation of /client to end (running)" in node._waiting())
+    heard = world.heard(ExcitationStatus, "excitation_status", LATCHED)
+    dry.publish(ExcitationStatus(node="/dry", dry_run=True))  # as every 0.2 s
+    play(world, publisher, messages, 2000)
+    world.until(lambda: received(node, len(messages))() and any(other.dry_run for other in heard))
+    status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.DONE, complete=True))
+    assert ears.report().verdict != "failed"
+
+
+def test_a_fault_on_the_way_back_does_not_keep_it_from_identifying_what_came_before(
+    world, messages, from_file, tmp_path
+):
+    folder, expected = from_file
+    ears = Ears(world)
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
+    status = world.probe.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    running = ExcitationStatus(node="/client", state=ExcitationStatus.RUNNING)
+    status.publish(running)
+    world.until(lambda: "to end" in node._waiting())
     play(world, publisher, messages, 2000)
     world.until(received(node, len(messages)))
-    assert ears.reports == []
-    for state in (ExcitationStatus.RUNNING, ExcitationStatus.DONE):
-        status.publish(ExcitationStatus(state=state))
-        world.until(lambda running=state == ExcitationStatus.RUNNING: node._excited == running)
-    assert ears.report().held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
+    running.complete = True
+    status.publish(running)
+    world.until(lambda: node._bag is None, what="the end of the bag")
+    play(world, publisher, messages[:100], 2000)
+    world.until(received(node, len(messages) + 100))
+    status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.FAULT, reason="it hit", complete=True))
+    report = ears.report()
+    assert report.held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
+    assert "the next excitation of /client" in node.diagnosis().values["waits for"]
+
+
+def test_an_excitation_that_ends_early_is_not_identified_and_the_node_says_what_to_do(world, from_file, tmp_path):
+    folder, _ = from_file
+    log = world.heard(Log, "/rosout", LATCHED)
+    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
+    status = world.probe.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
+    status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.RUNNING))
+    world.until(lambda: "the excitation of /client to end (running)" in node.diagnosis().message)
+    status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.FAULT, reason="effort of joint x"))
+    world.until(lambda: any("nothing is identified" in message.msg for message in log), what="a warning")
+    assert "the last one ended early: effort of joint x; call ~/identify" in node.diagnosis().message
+    status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.RUNNING))
+    world.until(lambda: "to end (running)" in node.diagnosis().message)
+    world.probe.destroy_publisher(status)
+    world.until(lambda: "it disappeared before its excitation was over; call" in node.diagnosis().message)
 
 
 def test_a_folder_that_is_taken_away_is_told_and_the_node_lives_on(world, messages, from_file, tmp_path):

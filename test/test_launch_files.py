@@ -2,6 +2,10 @@
 
 import ast
 import importlib.util
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,11 +45,12 @@ def everywhere(path, function):
     return [call for part in parts(path) for call in calls(part, function)]
 
 
-def declared_arguments():
-    """ARGUMENTS of launching.py, read without importing it: that needs launch_ros."""
+def declared_arguments(item=2):
+    """ARGUMENTS of launching.py, read without importing it: that needs launch_ros; 1: how a text is read, 2: description."""
     tree = ast.parse((ROOT / "robot_dyn_id" / "launching.py").read_text())
     table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "ARGUMENTS")
-    return {key.value: value.elts[2].value for key, value in zip(table.keys, table.values, strict=True)}
+    values = {key.value: value.elts[item] for key, value in zip(table.keys, table.values, strict=True)}
+    return {key: getattr(value, "value", value) if item == 2 else ast.unparse(value) for key, value in values.items()}
 
 
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
@@ -73,6 +78,13 @@ def test_every_argument_of_a_launch_file_does_something(path):
         for constant in (n.value for n in ast.walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
             used |= {argument for argument in given if argument == constant or f"{{{argument}}}" in constant}
     assert given == used
+
+
+def test_arguments_of_yes_and_no_are_read_as_such():
+    rows = [row for node in NODES for row in table(node.SETTINGS)]
+    yes_or_no = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time"}
+    read = declared_arguments(1)
+    assert {name for name, how in read.items() if how == "_boolean"} == yes_or_no & set(read)
 
 
 def test_every_scenario_has_a_launch_file():
@@ -133,6 +145,53 @@ def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
 
 
 genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
+
+
+def launch(path, *arguments):
+    """`ros2 launch` of a file in a process of its own."""
+    code = (
+        "import sys; from ros2launch.api import launch_a_launch_file as launch\n"
+        "sys.exit(launch(launch_file_path=sys.argv[1], launch_file_arguments=sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", code, str(path), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@genuine
+def test_the_exit_code_of_a_launch_tells_of_a_node_that_failed():
+    with launch(ROOT / "launch" / "record.launch.py", "bag:=/proc/none") as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert "recorder: /proc/none: cannot be created" in said
+    assert "recorder-1 has failed with exit code 3" in said
+
+
+@genuine
+def test_a_launch_that_is_interrupted_has_not_failed(tmp_path):
+    with launch(ROOT / "launch" / "record.launch.py", f"bag:={tmp_path / 'bag'}") as process:
+        said = [next(line for line in process.stdout if "recording joint_states" in line)]
+        process.send_signal(signal.SIGINT)
+        said += process.communicate(timeout=60)[0].splitlines()
+    assert process.returncode == 0, said
+
+
+def readable(path, words):
+    """Whether a file can be read and holds the words."""
+    try:
+        return words in path.read_text(errors="replace")
+    except OSError:
+        return False
+
+
+@genuine
+@pytest.mark.parametrize("given", ["use_sim_time:=yes_please", "start:=[", "start:=1"])
+def test_a_truth_value_that_is_none_ends_the_launch_before_any_node(given, monkeypatch):
+    monkeypatch.setenv("LAUNCHED_BY", name := f"test_{os.getpid()}_{given}")
+    with launch(ROOT / "launch" / "simulation.launch.py", given) as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert f"{given}: " in said
+    assert not [path for path in Path("/proc").glob("[0-9]*/environ") if readable(path, f"LAUNCHED_BY={name}")]
 
 
 def visit(path, **given):

@@ -111,3 +111,9 @@ def test_the_table_has_every_field():
         "",
         "one of sine, fourier",
     ]
+
+
+@pytest.mark.parametrize("given", ["yes_please", "1", "[true]"])
+def test_simulated_time_is_true_or_false(node, given):
+    with pytest.raises(UsageError, match="parameter use_sim_time must be true or false, not"):
+        declare(node(f"use_sim_time:={given}"), Settings)

@@ -6,6 +6,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import secrets
 import signal
 import time
 import xml.etree.ElementTree as ET
@@ -22,7 +23,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import DeadlineError, RobotDynIdError
+from robot_dyn_id.errors import DeadlineError, GraphError, RobotDynIdError
 from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.plant import warm_up_regressor, warm_up_tiles
@@ -46,6 +47,12 @@ GRID, CUTOFF, LAG = 200.0, 5.0, 0.1
 
 TOPIC = "joint_trajectory_controller/joint_trajectory"
 
+JOINT_PREFIX = "rdid_demo_"
+"""Prefix of the joint names, so that no robot that receives a command of the demo has the joints that it names."""
+
+DESCRIPTION, PLANT = "arm.urdf", "plant.urdf"
+"""Files in the run folder: the arm as its description has it, and as it really is."""
+
 PATIENCE = 120.0
 """Longest time that an excitation or the identification may take [s]; both need a fraction of it."""
 
@@ -57,22 +64,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Excite, record, identify, judge, compare with the truth."""
-    from robot_dyn_id.nodes.composition import Composition, keep_to_this_host
+    """Excite, record, identify, judge, compare with the truth.
+
+    Raises:
+        GraphError: no ROS domain is empty, or a robot joins the demo's.
+        RobotDynIdError: a step of the demo fails.
+    """
+    from robot_dyn_id.nodes.isolation import keep_to_this_host
 
     begin = time.monotonic()
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in (*TRIALS, "plant.urdf", *RESULTS)))
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
-    plant = folder / "plant.urdf"
-    plant.write_text(heavier(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8")), encoding="utf-8")
-    keep_to_this_host()
-    with _compiling(), Composition() as ros:
-        truth, motion, failure = _identify(ros, folder, plant, arguments.seed)
-    summary = _with_truth(folder, truth, motion, failure, time.monotonic() - begin)
+    write_robots(folder)
+    domain = keep_to_this_host(listen=True)
+    with _compiling(), composition() as ros:
+        progress(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
+        truth, motion, failure = _identify(ros, folder, arguments.seed)
+        namespace = ros.namespace
+    summary = _with_truth(folder, namespace, truth, motion, failure, time.monotonic() - begin)
     if not arguments.json:
         _print(folder, summary)
     return int(summary["verdict"] == "bad"), summary
+
+
+def composition() -> Any:
+    """The demo's `Composition`: a namespace of its own for all topics, `/clock` included, that ends beside a robot."""
+    from robot_dyn_id.nodes.composition import Composition
+    from robot_dyn_id.nodes.isolation import robots_outside
+
+    namespace = f"/robot_dyn_id_demo_{secrets.token_hex(4)}"
+
+    def check(node: Any) -> None:
+        topic = robots_outside(node, namespace)
+        if topic:
+            raise GraphError(
+                f"a robot has joined the demo's ROS domain {os.environ['ROS_DOMAIN_ID']}, with the topic {topic}: "
+                "the demo ends, run it again"
+            )
+
+    return Composition(namespace, ("-r", f"/clock:={namespace}/clock"), check)
+
+
+def write_robots(folder: Path) -> None:
+    """Write the arm, with joint names of its own, into the run folder: as it is described, and as it really is."""
+    described = with_own_joints(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8"))
+    (folder / DESCRIPTION).write_text(described, encoding="utf-8")
+    (folder / PLANT).write_text(heavier(described), encoding="utf-8")
+
+
+def with_own_joints(urdf: str) -> str:
+    """The robot with `JOINT_PREFIX` in front of every joint's name."""
+    root = ET.fromstring(urdf)
+    for joint in root.iter("joint"):
+        joint.set("name", JOINT_PREFIX + joint.get("name", ""))
+    return ET.tostring(root, encoding="unicode")
 
 
 @contextmanager
@@ -105,7 +151,7 @@ def heavier(urdf: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics, Any, str]:
+def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     """All nodes, until the twin has followed the robot.
 
     Returns:
@@ -119,7 +165,7 @@ def _identify(ros: Any, folder: Path, plant: Path, seed: int) -> tuple[Dynamics,
     from robot_dyn_id.nodes.monitor import Monitor
     from robot_dyn_id.nodes.simulator import Simulator
 
-    config, urdf = (shared_file("config/arm7.yaml"),), str(shared_file("urdf/arm7.urdf"))
+    config, urdf, plant = (shared_file("config/arm7.yaml"),), str(folder / DESCRIPTION), folder / PLANT
 
     def record(trial: str, topics: tuple[str, ...] = ("joint_states",)) -> Any:
         offset, differs = TRIALS[trial]
@@ -162,8 +208,9 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
         ros.until(lambda: len(states) > 0, PATIENCE, "joint states")
         twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
-        names = [f"{name}:=/{name}" for name in ("identified_parameters", TOPIC)]
-        ros.add(Simulator, twin, arguments=tuple(word for name in names for word in ("-r", name)), namespace="twin")
+        names = [f"{name}:={ros.namespace}/{name}" for name in ("identified_parameters", TOPIC)]
+        remappings = tuple(word for name in names for word in ("-r", name))
+        ros.add(Simulator, twin, arguments=remappings, namespace=f"{ros.namespace}/twin")
         ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, PATIENCE, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
     except RobotDynIdError as error:
@@ -206,7 +253,9 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
     return settings
 
 
-def _with_truth(folder: Path, truth: Dynamics, motion: Any, failure: str, seconds: float) -> dict[str, Any]:
+def _with_truth(
+    folder: Path, namespace: str, truth: Dynamics, motion: Any, failure: str, seconds: float
+) -> dict[str, Any]:
     """The report with what only a simulation can tell: the error against the true torque, and the twin's motion."""
     model = Dynamics.of(read_parameters(folder / PARAMETERS))
     q, dq, ddq = (x.T for x in motion.evaluate(np.arange(0.0, motion.duration, 0.01))[:3])
@@ -215,21 +264,26 @@ def _with_truth(folder: Path, truth: Dynamics, motion: Any, failure: str, second
     return write_report(
         folder,
         noise_free_nrmse=float(np.linalg.norm(model.inverse_dynamics(q, dq, ddq) - tau) / np.linalg.norm(tau)),
-        twin=twin_agreement(folder / "twin") if (folder / "twin").exists() and not failure else None,
+        twin=twin_agreement(folder / "twin", namespace) if (folder / "twin").exists() and not failure else None,
         warnings=[*report["warnings"], *([failure] if failure else [])],
         seconds=seconds,
         run_folder=str(folder),
+        namespace=namespace,
     )
 
 
-def twin_agreement(bag: Path) -> dict[str, Any]:
+def twin_agreement(bag: Path, namespace: str) -> dict[str, Any]:
     """Correlation of accelerations and of efforts of the robot and its twin, which followed the same trajectory.
 
     Accelerations are derivatives of the recorded velocities, all low-passed alike. Each of the two begins when the
     message reaches it, so that one is a few milliseconds behind; this `lag` [s] is found from the velocities and taken
     off.
+
+    Args:
+        bag: recording of both.
+        namespace: absolute namespace of the robot; the twin's is `twin` in it.
     """
-    recordings = [open_recording(bag, topic) for topic in ("/joint_states", "/twin/joint_states")]
+    recordings = [open_recording(bag, f"{namespace}/{name}joint_states") for name in ("", "twin/")]
     series, epoch = [], recordings[0].epoch
     for recording in recordings:
         names = sorted(recording.joint_names)
@@ -256,12 +310,12 @@ def twin_agreement(bag: Path) -> dict[str, Any]:
 def _print(folder: Path, summary: dict[str, Any]) -> None:
     """The table, and where everything is."""
     held_out, check, twin = summary["held_out"], summary["cross_check"], summary["twin"]
-    print("\n                 held out        twin against robot, correlation of\n"
-          f"{'joint':<10} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}")  # fmt: skip
+    print("\n                       held out        twin against robot, correlation of\n"
+          f"{'joint':<16} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}")  # fmt: skip
     for number, joint in enumerate(held_out["joints"]):
         agreement = "" if twin is None else f"{twin['acceleration'][number]:>15.5f} {twin['effort'][number]:>8.4f}"
-        print(f"{joint['name']:<10} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
-    print(f"all joints {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
+        print(f"{joint['name']:<16} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
+    print(f"all joints       {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
           f"against noisy sensors; against the true torque {summary['noise_free_nrmse']:.2%}")  # fmt: skip
     print(f"cross-check: largest difference {check['max_difference']:.1e}, rank {check['rank_ours']} ours, "
           f"{check['rank_pinocchio']} Pinocchio's")  # fmt: skip

@@ -132,6 +132,10 @@ class Feedback:
         """What of the joints is not watched, and why; empty if all is."""
         return "; ".join(filter(None, (self._velocity_guard.blind(), self._effort_guard.blind())))
 
+    def without_effort(self) -> list[str]:
+        """Joints whose effort the latest joint states do not hold; none before the first joint states."""
+        return [] if self.position is None else self._effort_guard.unmeasured()
+
     def outside(self) -> str:
         """The joint that is measured outside the robot's own limits; empty if none."""
         if self.position is None:

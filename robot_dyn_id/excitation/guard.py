@@ -78,6 +78,10 @@ class Guard:
                 f"{self._threshold[j]:.4g} {unit}"
             )
 
+    def unmeasured(self) -> list[str]:
+        """Joints whose latest sample was not measured."""
+        return [name for name, measured in zip(self._names, self._told, strict=True) if not measured]
+
     def blind(self) -> str:
         """Why some joints are not watched; empty if all are."""
         unlimited = ~np.isfinite(self._threshold)

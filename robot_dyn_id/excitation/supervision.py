@@ -365,6 +365,11 @@ class Supervisor:
             return float(self.command.trajectory.own_time(np.array([self.command.time(now.motion)]))[0][0])
         return self._since
 
+    @property
+    def complete(self) -> bool:
+        """Whether the excitation was executed to its end, whatever follows."""
+        return self._since >= self.excitation.duration
+
     def tracking_error(self) -> Array:
         """Measured minus commanded position at the latest joint states, shape (n,); 0 before the first command."""
         if self.command is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,22 +16,26 @@ from robot_dyn_id.errors import DeadlineError
 from robot_dyn_id.nodes.running import PATIENCE, make_executor, spin
 
 
-def keep_to_this_host() -> None:
-    """Let DDS neither find nor be found by a robot: own host, and a domain of this process; before the first node."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    # Domain 0 is everybody's; above 101 the ports of DDS run into those that Linux hands out.
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 101)
-
-
 class Composition:
     """Nodes that share a context and an executor; a context manager that brings them to rest at the end.
 
     Attributes:
         client: a plain node, for those who call services of the others or listen to them.
+        namespace: namespace of the nodes; empty or absolute.
     """
 
-    def __init__(self) -> None:
-        """Begin with no nodes but `client`."""
+    def __init__(
+        self, namespace: str = "", arguments: tuple[str, ...] = (), check: Callable[[Node], None] | None = None
+    ) -> None:
+        """Begin with no nodes but `client`.
+
+        Args:
+            namespace: default namespace of all nodes; empty or absolute.
+            arguments: ROS arguments of all nodes, such as `-r old:=new`.
+            check: called with `client` at every look at a condition, at most `SLICE` apart; an error that it raises
+                ends the wait.
+        """
+        self.namespace, self._arguments, self._check = namespace, arguments, check
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._executor = make_executor(self._context)
@@ -62,7 +65,7 @@ class Composition:
             parameters: ROS parameters, over those of the files.
             files: YAML files with parameters, as `--params-file` takes them.
             arguments: further ROS arguments, such as `-r old:=new`.
-            **options: of the node, such as `namespace`.
+            **options: of the node, such as `namespace` instead of the composition's.
 
         Raises:
             RobotDynIdError: the node refuses them.
@@ -70,9 +73,9 @@ class Composition:
         words = [word for file in files for word in ("--params-file", str(file))]
         for name, value in (parameters or {}).items():
             words += ["-p", f"{name}:={json.dumps(value)}"]  # JSON is YAML
-        words += arguments
+        words += [*self._arguments, *arguments]
         cli = ["--ros-args", *words] if words else []
-        node = make(context=self._context, cli_args=cli, **options)
+        node = make(context=self._context, cli_args=cli, **{"namespace": self.namespace, **options})
         self._nodes.append(node)
         self._executor.add_node(node)
         return node
@@ -89,14 +92,27 @@ class Composition:
 
         Raises:
             DeadlineError: it did not within `timeout` seconds; `what` names it.
+            RobotDynIdError: raised by the composition's `check`.
         """
-        if not spin(self._executor, condition, timeout):
+        if not self._spin(condition, timeout):
             raise DeadlineError(f"{what}: not within {timeout:g} s")
 
     def wait(self, seconds: float) -> None:
-        """Spin for a while."""
+        """Spin for a while.
+
+        Raises:
+            RobotDynIdError: raised by the composition's `check`.
+        """
         end = time.monotonic() + seconds
-        spin(self._executor, lambda: time.monotonic() >= end)
+        self._spin(lambda: time.monotonic() >= end)
+
+    def _spin(self, condition: Callable[[], bool], timeout: float = float("inf")) -> bool:
+        def checked() -> bool:
+            if self._check is not None:
+                self._check(self.client)
+            return condition()
+
+        return spin(self._executor, checked, timeout)
 
     def heard(self, message_type: Any, topic: str, qos: Any) -> list[Any]:
         """The list that messages on a topic are appended to from now on."""

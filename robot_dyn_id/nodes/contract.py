@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.nodes.namesakes import Namesakes
 from robot_dyn_id.nodes.ros_parameters import declare
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -70,7 +71,13 @@ OK, WARN, ERROR, STALE = (
     DiagnosticStatus.STALE,
 )
 
-DIAGNOSTICS = Interface(PUBLISHES, "diagnostics", DiagnosticArray, "How the node is, once a second", RELIABLE)
+DIAGNOSTICS = Interface(
+    PUBLISHES,
+    "diagnostics",
+    DiagnosticArray,
+    "Condition of the node, and the process it runs in, once a second",
+    RELIABLE,
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,7 @@ class RobotNode(Node):  # type: ignore[misc]
         settings: its ROS parameters, an instance of `SETTINGS`.
         end: why the node ends by itself, an error or the exit code of its process; None while it does not.
         internal_errors: number of callbacks that ended in an unexpected exception.
+        namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
     """
 
     NAME: ClassVar[str]
@@ -128,6 +136,7 @@ class RobotNode(Node):  # type: ignore[misc]
             """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
             self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
             self.create_timer(1.0, self._diagnose, clock=self.steady)
+            self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
             self.begin()
         except BaseException:
             # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
@@ -193,8 +202,9 @@ class RobotNode(Node):  # type: ignore[misc]
 
         return call
 
-    def create_subscription(self, msg_type: Any, topic: str, callback: Callable[..., None], *args: Any,
-                            **options: Any) -> Any:  # fmt: skip
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Callable[..., None], *args: Any, **options: Any
+    ) -> Any:
         """Create a subscription whose callback is `guarded`; see `rclpy.node.Node`."""
         return super().create_subscription(msg_type, topic, self.guarded(callback), *args, **options)
 
@@ -228,7 +238,8 @@ class RobotNode(Node):  # type: ignore[misc]
         if self._fault:
             found = Diagnosis(ERROR, self._fault, {**found.values, "internal errors": self.internal_errors})
         status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
-        status.values = [KeyValue(key=key, value=str(value)) for key, value in found.values.items()]
+        values = {**found.values, **self.namesakes.values()}
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)

@@ -254,6 +254,8 @@ class Controller(RobotNode):
         heard, time = self._seconds(), seconds(message.header.stamp)
         step = time - self._time if time > self._time else heard - self._heard  # a driver without stamps
         self._q, self._heard, self._time = q, heard, time
+        if not self.namesakes.settled:  # another controller of this name may command the robot
+            return
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
         self._command(self._effort(self._tracker.setpoint(time), q, dq), min(step, self.settings.timeout))
@@ -320,6 +322,8 @@ class Controller(RobotNode):
             publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
             values = {"age of joint states [s]": f"{age:.3f}"}
             self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
+        elif self._model is not None and not self.namesakes.settled:
+            self._condition.report(STALE, f"no effort yet: {self.namesakes.obstacle()}")
         elif self._model is not None and recent:
             self._condition.report(ERROR, self._trouble)
         elif self._dynamics is not None:

@@ -98,7 +98,7 @@ class ExcitationPublisher(RobotNode):
         self._motion_clock = MotionClock(self)
         self._clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if self._motion_clock.simulated else CLOCKS_AGREE)
         self._refusals = Changes()
-        self._status = StatusTopic(self, self.publisher("excitation_status"))
+        self._status = StatusTopic(self, self.publisher("excitation_status"), settings.dry_run)
         if settings.dry_run:  # then there is neither a topic to command by nor a supervisor that would
             self._preview = self.publisher("~/preview")
         else:
@@ -143,7 +143,13 @@ class ExcitationPublisher(RobotNode):
         """Why the robot cannot be commanded, or should not; empty if it can."""
         if self._ending:
             return ENDING
-        return self._motion_clock.missing() or self._commands.obstacle() or self._clock_problem() or self._unrecorded()
+        return (
+            self.namesakes.obstacle()
+            or self._motion_clock.missing()
+            or self._commands.obstacle()
+            or self._clock_problem()
+            or self._unrecorded()
+        )
 
     def _clock_problem(self) -> str:
         """Why stamped commands would be followed at another time than they say; empty if they are not stamped."""
@@ -156,6 +162,20 @@ class ExcitationPublisher(RobotNode):
         if self._supervisor.exciting:
             return self._recording.fault(steady)
         return "" if self._supervisor.phase in MOVING else self._recording.obstacle(steady)
+
+    def _refusal(self) -> str:
+        """Why the robot cannot begin to move; empty if it can."""
+        return self.namesakes.refusal() or self._obstacle() or self._without_effort()
+
+    def _without_effort(self) -> str:
+        """Why the motion would be of no use for an identification; empty if nothing is known against it."""
+        joints = self._supervisor.feedback.without_effort() if self._supervisor is not None else []
+        if not joints or not self.settings.require_effort:
+            return ""
+        return (
+            f"joint states carry no effort for {', '.join(joints)}, which an identification needs: enable the effort "
+            "state interface of the robot's driver, or set require_effort to false if efforts are recorded elsewhere"
+        )
 
     def _receive(self, message: JointState) -> None:
         if self._supervisor is not None:
@@ -170,7 +190,8 @@ class ExcitationPublisher(RobotNode):
         now = self._motion_clock.now()
         self._reports.tick(now.steady)
         if self._supervisor is not None:
-            self._supervisor.tick(now, self._obstacle())
+            under_way = self._supervisor.phase in MOVING
+            self._supervisor.tick(now, self._obstacle() or ("" if under_way else self._without_effort()))
             if not self._supervisor.exciting:
                 self._recording.end()
             if self._start_pending:
@@ -196,7 +217,7 @@ class ExcitationPublisher(RobotNode):
 
     def _begin(self, supervisor: Supervisor, now: Moment) -> str:
         """Begin the excitation, or tell why not; a person must know what nobody watches."""
-        refusal = supervisor.start(now, self._obstacle())
+        refusal = supervisor.start(now, self._refusal())
         if refusal:
             return refusal
         self._recording.begin()
@@ -239,7 +260,7 @@ class ExcitationPublisher(RobotNode):
         return self._request(answer, self._resume)
 
     def _resume(self, supervisor: Supervisor, now: Moment) -> str:
-        refusal = supervisor.resume(now, self._obstacle())
+        refusal = supervisor.resume(now, self._refusal())
         if not refusal:
             self._recording.begin()
         return refusal

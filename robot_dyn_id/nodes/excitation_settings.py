@@ -114,6 +114,9 @@ class ExcitationSettings:
     guard_time: float = ros_parameter(
         0.1, "Time with too much speed or effort that stops the robot; less, or less than 3 joint states, is noise",
         unit="s", minimum=0.0, maximum=1.0)  # fmt: skip
+    require_effort: bool = ros_parameter(
+        True, "Refuse to move while joint states carry no effort, without which nothing can be identified"
+    )
     timeout: float = ros_parameter(
         0.1, "Silence of the joint states that stops the robot", unit="s", minimum=0.01, maximum=10.0
     )

@@ -24,10 +24,10 @@ LEVELS = {Phase.WAITING: WARN, Phase.FAULT: ERROR}
 class StatusTopic:
     """Publishes and logs every change, and publishes at a steady rate between them."""
 
-    def __init__(self, node: Node, topic: Any) -> None:
-        """Begin with nothing told."""
+    def __init__(self, node: Node, topic: Any, dry_run: bool) -> None:
+        """Begin with nothing published; a `dry_run` never has a supervisor."""
         self._node, self._topic = node, topic
-        self._message = ExcitationStatus()
+        self._message = ExcitationStatus(node=node.get_fully_qualified_name(), dry_run=dry_run)
         self._told: tuple[Phase, str] = Phase.WAITING, "starting"
         self._told_at = -math.inf
         self._changes, self._log_changes = Changes(PERIOD), Changes()
@@ -50,7 +50,7 @@ class StatusTopic:
         message.state, message.reason = int(state[0]), state[1]
         message.header.stamp = self._node.get_clock().now().to_msg()
         if supervisor is not None:
-            message.elapsed = supervisor.elapsed(now)
+            message.elapsed, message.complete = supervisor.elapsed(now), supervisor.complete
             message.tracking_error = array.array("d", supervisor.tracking_error().tobytes())
         self._topic.publish(message)
 

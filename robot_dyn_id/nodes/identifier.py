@@ -35,6 +35,7 @@ from robot_dyn_id.nodes.contract import (
     RobotNode,
 )
 from robot_dyn_id.nodes.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.excitation_watch import Event, ExcitationWatch
 from robot_dyn_id.nodes.message_types import definition
 from robot_dyn_id.nodes.raw_stream import RawStream
 from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
@@ -72,7 +73,9 @@ class IdentifierSettings:
     )
     validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
     listen: bool = ros_parameter(True, "Keep the joint states; false: only publish what is given")
-    after_excitation: bool = ros_parameter(True, "Identify by itself when the excitation is done")
+    after_excitation: bool = ros_parameter(
+        True, "Identify automatically when an excitation is complete; joint states between excitations are left out"
+    )
     parameters: str = ros_parameter("", "File of an earlier parameter set, published until there is a new one")
 
 
@@ -118,9 +121,11 @@ class Identifier(RobotNode):
         self._outcome: Identification | RobotDynIdError | None = None
         self._bag: BackgroundWriter | None = None
         self._parts: list[BackgroundWriter] = []  # ended bags of the stream so far
+        self._left_out: list[BackgroundWriter] = []  # ended bags of no excitation
         self._forgotten: list[BackgroundWriter] = []
-        self._received, self._excited, self._ending = 0, False, False
+        self._received, self._ending = 0, False
         self._unwritable = ""  # why there is no bag for the stream
+        self._watch, self._waited_for = ExcitationWatch(), ""
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
@@ -145,14 +150,47 @@ class Identifier(RobotNode):
         self._robot = RobotDescription(model.urdf)
 
     def _follow(self, status: Any) -> None:
-        """Begin when an excitation that was seen running is done; one that was done before is not ours."""
-        if status.state == ExcitationStatus.DONE and self._excited:
+        """Begin when an excitation that was observed under way is complete and over."""
+        event = self._watch.take(status)
+        if event == Event.BEGUN:
+            self._forget_bag()  # brakes or other controllers may have held the robot: efforts without their motion
+        elif event == Event.EXECUTED:
+            self._close_bag()  # a fault on the way back is not part of the excitation
+        elif event == Event.FAULT_ON_RETURN:
+            self._forget_bag()
+            self.get_logger().warning(f"{event.value} ({status.reason}): only what was received before is used")
+            self._begin_after_excitation()
+        elif event == Event.OVER:
             self.get_logger().info("the excitation is done")
-            try:
-                self.get_logger().info(self._begin())
-            except RobotDynIdError as error:
-                self.get_logger().error(str(error))
-        self._excited = status.state == ExcitationStatus.RUNNING
+            self._begin_after_excitation()
+        elif event == Event.INCOMPLETE:
+            self._close_bag()
+            self.get_logger().warning(f"nothing is identified: {event.value}; call ~/identify to use what was received")
+
+    def _begin_after_excitation(self) -> None:
+        try:
+            self.get_logger().info(self._begin())
+        except RobotDynIdError as error:
+            self.get_logger().error(str(error))
+
+    def _forget_bag(self) -> None:
+        """Leave out what was received since the last bag ended."""
+        bag, self._bag = self._bag, None
+        if bag is not None:
+            bag.end()
+            self._left_out.append(bag)
+
+    def _waiting(self) -> str:
+        """What the next identification waits for; logged when it changes."""
+        waiting = "~/identify to be called"
+        if self._stream is not None and self.settings.after_excitation:
+            publishers = self.get_publishers_info_by_topic(self.resolve_topic_name("excitation_status"))
+            names = {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in publishers}
+            waiting = self._watch.waiting(names)
+        if waiting != self._waited_for:
+            self._waited_for = waiting
+            self.get_logger().info(f"waits for {waiting}")
+        return waiting
 
     def _write(self, message: bytes) -> None:
         if self._ending:
@@ -192,7 +230,8 @@ class Identifier(RobotNode):
         status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=state, reason=reason)
         status.folder = str(self._folder)
         status.topics, status.types = [self._stream.name], [TYPE_NAME]
-        bags = (*self._parts, self._bag) if self._bag is not None else self._parts
+        # What is left out counts: a count that falls means that a recording was discarded.
+        bags = [*self._parts, *self._left_out, *([self._bag] if self._bag is not None else [])]
         status.counts, status.lost = [sum(bag.written for bag in bags)], [self._stream.lost]
         status.rates = status.jitter = [0.0]
         self._stream_status.publish(self._stamped(status))
@@ -201,8 +240,8 @@ class Identifier(RobotNode):
         answer.message = f"{self._received} messages forgotten; their bags stay in {self._folder}"
         answer.success = True
         self._close_bag()
-        self._forgotten += self._parts
-        self._parts, self._received = [], 0
+        self._forgotten += [*self._parts, *self._left_out]
+        self._parts, self._left_out, self._received = [], [], 0
         return answer
 
     def _close_bag(self) -> None:
@@ -304,7 +343,10 @@ class Identifier(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """What was received, and what became of it."""
-        values = {"messages": self._received, "lost": self._stream.lost if self._stream else 0}
+        values: dict[str, object] = {"messages": self._received, "lost": self._stream.lost if self._stream else 0}
+        waiting = "" if self._data else self._waiting()
+        if waiting:
+            values["waits for"] = waiting
         if self._bag is not None and self._bag.failure:
             return Diagnosis(ERROR, self._bag.failure, values)
         if isinstance(self._outcome, RobotDynIdError):
@@ -316,7 +358,7 @@ class Identifier(RobotNode):
             return Diagnosis({"good": OK, "suspect": WARN}.get(word, ERROR), f"identified, verdict {word}", values)
         if self._robot is None:
             return Diagnosis(WARN, self._source.problem, values)
-        return Diagnosis(OK, "listening", values)
+        return Diagnosis(OK, f"waits for {waiting}" if waiting else "reading recordings", values)
 
     def _publish(self, parameters: Any) -> None:
         if parameters.verdict == "bad":
@@ -334,7 +376,7 @@ class Identifier(RobotNode):
             self._tell_stream()
         self._ending = True
         self._close_bag()
-        return all(bag.ended() for bag in (*self._parts, *self._forgotten))
+        return all(bag.ended() for bag in (*self._parts, *self._left_out, *self._forgotten))
 
 
 def main() -> int:

@@ -111,6 +111,9 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
         if name not in known and not name.startswith(BUILT_IN):
             near = difflib.get_close_matches(name, known, 1)
             raise UsageError(f"unknown parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    simulated_time = node.get_parameter("use_sim_time").value
+    if not isinstance(simulated_time, bool):  # rclpy logs it and goes on with the clock of the computer
+        raise UsageError(f"parameter use_sim_time must be {TYPES[bool][1]}, not {simulated_time!r}")
     values = {}
     for name, item in known.items():
         value = item.default

@@ -26,7 +26,14 @@ Made from what the nodes declare; do not edit (`python -m robot_dyn_id.nodes.tab
 
 Names of topics and services are relative: they follow the namespace of the node and can be remapped. Parameters are
 set in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards; an unknown name, a wrong
-type or a value out of range is refused with a reason. `use_sim_time` works everywhere.
+type or a value out of range is refused with a reason. `use_sim_time` (true or false) works everywhere.
+
+Only one node of a full name (namespace and name) may run, since services such as `~/start` would reach either of two.
+The values `instance` and `process` in `diagnostics` tell them apart: the one that started later ends with exit code 3
+and names the process of the other. One that has been silent for 2.5 s is taken for the remains of a killed process,
+which the middleware forgets after some 20 s. Until a node knows to be alone, 1 s after its process has joined the
+graph, it does not command a robot; while two are alive, `~/start` is refused and the excitation publisher stops the
+robot.
 """
 
 
