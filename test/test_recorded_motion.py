@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from follower import Follower
 from joint_state_source import bytes_of_unfinished, bytes_on_disk, start_recorder
+from rclpy.serialization import serialize_message
 from robot_dyn_id.msg import ExcitationStatus as Status
 from robot_dyn_id.msg import RecordingStatus
+from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
-from test_excitation_publisher import ACCELERATION, ARM, MAIN, NAMES, QUICK, START, Cell, ros_arguments
+from test_excitation_publisher import ACCELERATION, ARM, MAIN, NAMES, QUICK, START, Cell, hostile, ros_arguments
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.nodes.contract import LATCHED
+from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.recordings.bag_writer import BagWriter
@@ -185,3 +187,24 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     assert max(moving) - killed <= 0.3 + fastest / ACCELERATION + 0.05
     assert notes[-1].state == RecordingStatus.RECORDING
     assert bytes_of_unfinished(tmp_path / "bag")
+
+
+def test_hostile_messages_end_neither_recorder_nor_identifier(world, tmp_path):
+    recorder = world.add(Recorder, "-p", f"folder:={tmp_path / 'bag'}")
+    identifier = world.add(Identifier, "-p", f"folder:={tmp_path / 'run'}")
+    statuses = world.heard(RecordingStatus, "recording_status", LATCHED)
+    joints = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    states = world.probe.create_publisher(Status, "excitation_status", LATCHED)
+    world.until(lambda: joints.get_subscription_count() == 2 and states.get_subscription_count() == 2)
+    messages = [serialize_message(message) for message in hostile()]
+    messages += [message[:length] for message in messages[:3] for length in (0, 3, 4, 11, 20)]
+    for message in messages:
+        joints.publish(message)
+        states.publish(Status(state=255, reason="\n" * 1000))
+        states.publish(Status(state=Status.FAULT, elapsed=float("nan")))
+        world.wait(0.02)
+    world.until(lambda: list(statuses[-1].counts) == [len(messages)])
+    assert (recorder.internal_errors, identifier.internal_errors) == (0, 0)
+    assert world.call(Trigger, "recorder/stop").success
+    assert bytes_on_disk(tmp_path / "bag") == messages
+    assert "waiting for /robot_description" in world.call(Trigger, "identifier/identify").message
