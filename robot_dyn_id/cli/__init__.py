@@ -166,9 +166,10 @@ def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn
     """
     print(f"{prefix}{error}", file=sys.stderr)
     # The words may be those that could not be parsed; argparse takes abbreviations.
-    if any(len(word) > 2 and "--json".startswith(word) for word in given):
-        print(json.dumps({"error": error.summary()}))
+    as_json = any(len(word) > 2 and "--json".startswith(word) for word in given)
     try:
+        if as_json:
+            print(json.dumps({"error": error.summary()}))
         sys.stdout.flush()
     except BrokenPipeError:
         raise
