@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.excitation.limits import POSITION_MARGIN, VELOCITY_SHARE
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
 from robot_dyn_id.excitation.parametrisation import Demand
 from robot_dyn_id.yaml_files import read_yaml
+
+STAND_INS = ("capsules", "none")
+"""What may take the place of links without shapes."""
 
 DEMANDED = (
     "period", "periods", "harmonics", "degree", "control_points", "frequencies", "blend", "closed", "free_centre",
@@ -32,11 +36,14 @@ class DesignSettings:
         posture: its centre, by joint name [rad or m].
         amplitude: fixed ones, by joint name [rad or m].
         acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
+        velocity_limit, effort_limit: limits by joint name that narrow those of the URDF, or replace its placeholders.
         velocity_scale: share of the velocity limits that is used.
         margin: kept to the position limits [rad or m].
         effort_scale: share of the effort limits that is used; 0 leaves efforts out.
         payload: `{link: tool0, mass: 2.0, position: [x, y, z]}`: carried during the motion [kg, m].
         clearance: distance that is kept from the robot itself and from obstacles [m]; 0 leaves collisions out.
+        stand_ins: what takes the place of links without shapes, one of `STAND_INS`.
+        ground: true for ground at z = 0 of the base, false for none, or its height [m]; see `Clearance`.
         obstacles: see `obstacles_of`.
         allowed: pairs of links or obstacles that may touch.
         srdf: file of MoveIt's with pairs that may touch.
@@ -60,11 +67,15 @@ class DesignSettings:
     amplitude: Mapping[str, float] = field(default_factory=dict)
     acceleration: Mapping[str, float] = field(default_factory=dict)
     jerk: Mapping[str, float] = field(default_factory=dict)
-    velocity_scale: float = 1.0
-    margin: float = 0.0
+    velocity_limit: Mapping[str, float] = field(default_factory=dict)
+    effort_limit: Mapping[str, float] = field(default_factory=dict)
+    velocity_scale: float = VELOCITY_SHARE
+    margin: float = POSITION_MARGIN
     effort_scale: float = 1.0
     payload: Mapping[str, Any] = field(default_factory=dict)
     clearance: float = 0.02
+    stand_ins: str = "capsules"
+    ground: Any = True
     obstacles: tuple[Any, ...] = ()
     allowed: tuple[Any, ...] = ()
     srdf: str = ""
@@ -86,9 +97,11 @@ class DesignSettings:
         Raises:
             UsageError: names the key.
         """
-        for key, known in (("objective", OBJECTIVES), ("optimiser", OPTIMISERS)):
+        for key, known in (("objective", OBJECTIVES), ("optimiser", OPTIMISERS), ("stand_ins", STAND_INS)):
             if getattr(self, key) not in ("", *known):
                 raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
+        if not self.stand_ins:
+            raise UsageError(f"stand_ins: must be one of {', '.join(STAND_INS)}")
         if self.parameters and self.objective != "a_optimal":
             raise UsageError("parameters are for the objective a_optimal: choose it, or leave them out")
         if not 0.0 <= self.effort_scale <= 1.0:
@@ -141,6 +154,8 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
 
 
 def _value(key: str, value: Any, hint: Any) -> Any:
+    if hint is Any:
+        return value
     kind = getattr(hint, "__origin__", hint)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.errors import InputError, suggestion
+from robot_dyn_id.excitation.placeholders import placeholder_limits
 from robot_dyn_id.robot import Limits, RobotModel
 from robot_dyn_id.yaml_files import read_yaml
 
@@ -33,12 +34,23 @@ class JointLimitsFile:
         return dict(self.values.get(kind, {}))
 
     def narrowed(self, model: RobotModel) -> RobotModel:
-        """The robot with limits of position, velocity and effort that are the narrower ones of URDF and file."""
+        """The robot with limits of position, velocity and effort that are the narrower ones of URDF and file.
+
+        A limit of the file takes the place of a placeholder of the URDF, see `placeholder_limits`.
+        """
         given = model.limits
 
-        def both(kind: str, own: Any, narrower: Any) -> Any:
-            file = [self.of(kind).get(name) for name in model.joint_names]
-            return np.array([o if f is None else narrower(o, f) for o, f in zip(own, file, strict=True)])
+        unknown = {(one.joint, one.kind) for one in placeholder_limits(model, {})}
+
+        def both(key: str, own: Any, narrower: Any) -> Any:
+            file = [self.of(key).get(name) for name in model.joint_names]
+            kind = key.removeprefix("min_").removeprefix("max_")
+            return np.array(
+                [
+                    o if f is None else (f if (name, kind) in unknown else narrower(o, f))
+                    for name, o, f in zip(model.joint_names, own, file, strict=True)
+                ]
+            )
 
         limits = Limits(
             both("min_position", given.lower, max),
@@ -47,6 +59,19 @@ class JointLimitsFile:
             both("max_effort", given.effort, min),
         )
         return replace(model, limits=limits)
+
+    def extended(self, **more: Mapping[str, float]) -> JointLimitsFile:
+        """The same with further limits by kind; of two limits of a joint the smaller one counts."""
+        values = {kind: dict(limits) for kind, limits in self.values.items()}
+        for kind, limits in more.items():
+            known = values.setdefault(kind, {})
+            known |= {name: min(value, known.get(name, value)) for name, value in limits.items()}
+        return JointLimitsFile(values)
+
+    @property
+    def known(self) -> dict[str, frozenset[str]]:
+        """By kind (`velocity`), the joints that have a limit here."""
+        return {kind: frozenset(self.of(f"max_{kind}")) for kind in KINDS}
 
 
 def read_joint_limits(path: str | Path, model: RobotModel) -> JointLimitsFile:

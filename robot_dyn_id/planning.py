@@ -15,15 +15,15 @@ from robot_dyn_id.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.design_settings import DesignSettings
 from robot_dyn_id.errors import InputError, UsageError, suggestion
-from robot_dyn_id.excitation.collision import Clearance
+from robot_dyn_id.excitation.collision import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.design_problem import DesignProblem
 from robot_dyn_id.excitation.forms import make_parametrisation
 from robot_dyn_id.excitation.information import Information
 from robot_dyn_id.excitation.joint_requirements import EffortLimits, JointLimits, QuietBand, Torques
 from robot_dyn_id.excitation.kinematics import placement_of
-from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.limits import ACCELERATION, MotionLimits
 from robot_dyn_id.excitation.objectives import OBJECTIVES, Objective, a_optimal
-from robot_dyn_id.excitation.obstacles import Obstacle, obstacles_of
+from robot_dyn_id.excitation.obstacles import Surroundings
 from robot_dyn_id.excitation.parametrisation import moving_joints
 from robot_dyn_id.excitation.requirement import Requirement
 from robot_dyn_id.excitation.space_requirements import InWorkspace, Separation
@@ -37,7 +37,8 @@ NOISE = 0.01
 
 
 RISE = 0.5
-"""Where nobody limits the acceleration of a joint, it may reach its velocity limit in this time [s]."""
+"""Where nobody limits the acceleration of a joint, it may reach its velocity limit in this time [s], within
+`ACCELERATION`, which is all that the node allows by default."""
 
 WEAKEST = 10
 """After an earlier recording, the motion is to tell so many parameters: those known worst as a share of their value."""
@@ -51,14 +52,15 @@ def limits_of(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits
     """
     acceleration = per_joint(settings.acceleration, model, "acceleration", math.nan)
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
+    fallback = np.minimum(velocity / RISE, ACCELERATION)
     assumed = np.isnan(acceleration)
     notes = tuple(
-        f"joint {model.joint_names[j]}: no acceleration limit is given, and a URDF has none; {velocity[j] / RISE:.3g} "
+        f"joint {model.joint_names[j]}: no acceleration limit is given, and a URDF has none; {fallback[j]:.3g} "
         f"{'m' if model.effort_units[j] == 'N' else 'rad'}/s^2 is assumed"
         for j in np.flatnonzero(assumed)
     )
     jerk = per_joint(settings.jerk, model, "jerk", math.inf)
-    bound = np.where(assumed, velocity / RISE, acceleration).tolist()
+    bound = np.where(assumed, fallback, acceleration).tolist()
     return MotionLimits.of(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
 
 
@@ -73,7 +75,7 @@ class Plan:
         torques: what a motion needs, payload included.
         effort: limits of it [N m or N], shape (n,); infinite where there is none.
         clearance: None where collisions are left out.
-        obstacles: around the robot.
+        surroundings: of the robot, for the file of the motion.
         notes: what had to be assumed, and what is not checked.
     """
 
@@ -83,8 +85,20 @@ class Plan:
     torques: Torques
     effort: Array
     clearance: Clearance | None
-    obstacles: tuple[Obstacle, ...]
+    surroundings: Surroundings
     notes: tuple[str, ...]
+
+    @property
+    def collision_check(self) -> str:
+        """What the motion is compared with, one of `CHECKS`."""
+        return NOT_CHECKED if self.clearance is None else self.clearance.basis
+
+    @property
+    def collision_words(self) -> str:
+        """The same in words; empty where all links have shapes of their own."""
+        if self.clearance is None:
+            return f"{UNCHECKED}: the clearance is 0"
+        return self.clearance.words
 
 
 def problem_of(
@@ -116,8 +130,8 @@ def problem_of(
     base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
     family = make_parametrisation(settings.form, limits, demand)
-    obstacles = obstacles_of(settings.obstacles)
-    clearance = _clearance(settings, model, obstacles)
+    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed))
+    clearance = _clearance(settings, model, surroundings)
     torques, scale = _torques(settings, model, prior), settings.effort_scale
     effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), math.inf)
     requirements = list(_requirements(settings, model, limits, family.duration, clearance))
@@ -134,7 +148,7 @@ def problem_of(
         known,
     )
     notes = (*notes, *(clearance.notes if clearance else ()))
-    return Plan(problem, name, limits, torques, effort, clearance, obstacles, notes)
+    return Plan(problem, name, limits, torques, effort, clearance, surroundings, notes)
 
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
@@ -177,11 +191,21 @@ def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterS
     return name, partial(a_optimal, chosen=places, scale=usable)
 
 
-def _clearance(settings: DesignSettings, model: RobotModel, obstacles: Sequence[Obstacle]) -> Clearance | None:
+def _clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance | None:
+    obstacles, allowed = surroundings.obstacles, surroundings.allowed
     if settings.clearance <= 0.0:
         return None
-    pairs = [(str(first), str(second)) for first, second in settings.allowed]
-    return Clearance(model, obstacles, settings.folders, pairs, settings.srdf or None)
+    stand_ins = settings.stand_ins != "none"
+    return Clearance(
+        model,
+        obstacles,
+        settings.folders,
+        allowed,
+        settings.srdf or None,
+        stand_ins=stand_ins,
+        ground=surroundings.ground,
+        margin=settings.clearance,
+    )
 
 
 def _requirements(
@@ -246,6 +270,19 @@ def per_joint(values: Mapping[str, float], model: RobotModel, key: str, default:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise UsageError(f"{key}.{name}: must be a number, not {value!r}")
     return np.array([float(values.get(name, values.get("all", default))) for name in model.joint_names])
+
+
+def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> dict[str, float]:
+    """Limits of the joints that have one, by name.
+
+    Raises:
+        UsageError: a joint that the robot does not have, or a limit that is not positive.
+    """
+    limits = per_joint(values, model, key, math.nan)
+    for name, value in zip(model.joint_names, limits, strict=True):
+        if not (math.isnan(value) or 0.0 < value < math.inf):
+            raise UsageError(f"{key}.{name}: must be a positive number, not {value:g}")
+    return {name: float(value) for name, value in zip(model.joint_names, limits, strict=True) if not math.isnan(value)}
 
 
 def noise_of(values: Mapping[str, float], model: RobotModel) -> Array:

@@ -11,8 +11,10 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, suggestion
+from robot_dyn_id.excitation.collision import CHECKS, NOT_CHECKED
 from robot_dyn_id.excitation.forms import FORMS, Form
 from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.obstacles import Surroundings
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.parameter_io import Row, write_atomically, yaml_text
 from robot_dyn_id.parameters import urdf_hash
@@ -21,7 +23,16 @@ from robot_dyn_id.yaml_files import read_yaml
 
 FORMAT = "robot_dyn_id trajectory 1"
 
-KEYS = ("format", "about", "robot_name", "urdf_sha256", "joint_names", "form", "periods", "motion", "limits")
+KEYS = (
+    *("format", "about", "robot_name", "urdf_sha256", "joint_names", "form", "periods", "motion", "limits"),
+    *("collision_check", "surroundings"),
+)
+
+LATER = {"collision_check": NOT_CHECKED, "surroundings": {}}
+"""Keys that older files do not have, and what that means: a file that says nothing was not checked."""
+
+OPEN = Surroundings()
+"""Ground, and nothing else."""
 
 Kind = TypeVar("Kind")
 
@@ -37,6 +48,8 @@ class StoredExcitation:
         cycle: the motion.
         periods: how many times.
         limits: that were kept.
+        collision_check: what the motion was compared with, one of `CHECKS`.
+        surroundings: what stood around the robot then.
     """
 
     about: str
@@ -46,12 +59,15 @@ class StoredExcitation:
     cycle: Form
     periods: int
     limits: MotionLimits
+    collision_check: str = NOT_CHECKED
+    surroundings: Surroundings = OPEN
 
     def __post_init__(self) -> None:
         """Check that it can be executed.
 
         Raises:
-            InputError: another number of joints in the motion or the limits, or no period.
+            InputError: another number of joints in the motion or the limits, no period, or an unknown
+                `collision_check`.
             MotionError: it does not rest at both ends, moves nothing, or is repeated though it does not close.
         """
         n = len(self.joint_names)
@@ -60,10 +76,19 @@ class StoredExcitation:
             raise InputError(f"motion and limits must have one row for each of the {n} joint_names")
         if self.periods < 1:
             raise InputError(f"periods must be at least 1, not {self.periods}")
+        if self.collision_check not in CHECKS:
+            raise InputError(f"collision_check: must be one of {', '.join(CHECKS)}, not {self.collision_check!r}")
         check_excitation(self.cycle, self.periods, self.joint_names)
 
     @staticmethod
-    def of(model: RobotModel, limits: MotionLimits, excitation: Form | Repeated, about: str) -> StoredExcitation:
+    def of(
+        model: RobotModel,
+        limits: MotionLimits,
+        excitation: Form | Repeated,
+        about: str,
+        collision_check: str = NOT_CHECKED,
+        surroundings: Surroundings = OPEN,
+    ) -> StoredExcitation:
         """What is to be stored of an excitation of a robot.
 
         Raises:
@@ -71,7 +96,10 @@ class StoredExcitation:
         """
         cycle: Any = excitation.cycle if isinstance(excitation, Repeated) else excitation
         periods = excitation.periods if isinstance(excitation, Repeated) else 1
-        return StoredExcitation(about, model.name, urdf_hash(model.urdf), model.joint_names, cycle, periods, limits)
+        hashed = urdf_hash(model.urdf)
+        return StoredExcitation(
+            about, model.name, hashed, model.joint_names, cycle, periods, limits, collision_check, surroundings
+        )
 
     @property
     def excitation(self) -> Excitation:
@@ -131,6 +159,12 @@ def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:
         "periods": stored.periods,
         "motion": {item.name: _plain(getattr(stored.cycle, item.name)) for item in fields(stored.cycle)},  # type: ignore[arg-type]
         "limits": {name: _plain(values) for name, values in vars(stored.limits).items() if name != "joint_names"},
+        "collision_check": stored.collision_check,
+        "surroundings": {
+            "ground": stored.surroundings.ground,
+            "obstacles": [dict(entry) for entry in stored.surroundings.entries],
+            "allowed": [list(pair) for pair in stored.surroundings.allowed],
+        },
     }
     write_atomically(Path(path), f"# q_j(t) = {stored.cycle.FORMULA}\n{yaml_text(content)}")
 
@@ -152,6 +186,7 @@ def read_trajectory(path: str | Path) -> StoredExcitation:
 
 
 def _stored(content: dict[str, Any]) -> StoredExcitation:
+    content = {**LATER, **content}
     _check_keys(content, KEYS, "the file")
     form, names = content["form"], _typed(tuple[str, ...], content["joint_names"], "joint_names")
     if form not in FORMS:
@@ -159,7 +194,23 @@ def _stored(content: dict[str, Any]) -> StoredExcitation:
     about, robot, sha256 = (_typed(str, content[key], key) for key in ("about", "robot_name", "urdf_sha256"))
     cycle = _value(FORMS[form], content["motion"], "motion")
     limits = _value(MotionLimits, content["limits"], "limits", joint_names=names)
-    return StoredExcitation(about, robot, sha256, names, cycle, _typed(int, content["periods"], "periods"), limits)
+    periods, check = (
+        _typed(int, content["periods"], "periods"),
+        _typed(str, content["collision_check"], "collision_check"),
+    )
+    around = _surroundings(content["surroundings"])
+    return StoredExcitation(about, robot, sha256, names, cycle, periods, limits, check, around)
+
+
+def _surroundings(content: Any) -> Surroundings:
+    defaults = {"ground": True, "obstacles": [], "allowed": []}
+    given = content if isinstance(content, dict) else {"surroundings": content}
+    for key in given:
+        if key not in defaults:
+            raise InputError(f"surroundings: unknown key {key!r}; {suggestion(str(key), tuple(defaults))}")
+    full = {**defaults, **given}
+    lists = [_entries(full[key], f"surroundings.{key}") for key in ("obstacles", "allowed")]
+    return Surroundings(full["ground"], tuple(lists[0]), tuple(lists[1]))
 
 
 def _check_keys(content: Any, known: Sequence[str], where: str) -> None:

@@ -12,24 +12,30 @@ import numpy as np
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import configuration_from, robot_from
-from robot_dyn_id.design_settings import DesignSettings, read_design_settings
+from robot_dyn_id.design_settings import STAND_INS, DesignSettings, read_design_settings
 from robot_dyn_id.dynamics import check_robot
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import MotionError, UsageError
+from robot_dyn_id.excitation.collision import NOT_CHECKED
 from robot_dyn_id.excitation.design import Design, design
 from robot_dyn_id.excitation.forms import FORMS, repeated
 from robot_dyn_id.excitation.objectives import OBJECTIVES
+from robot_dyn_id.excitation.obstacles import GROUND
 from robot_dyn_id.excitation.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.offline import output_folder
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.planning import Plan, problem_of, weakest_of
+from robot_dyn_id.planning import Plan, given_limits, problem_of, weakest_of
 from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, write_trajectory
 from robot_dyn_id.urdf import RobotDescription
 
-GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance")
+NEARBY = 5
+"""Number of folders above a URDF file in which its meshes are looked for."""
+
+GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance", "stand_ins")
 """Options that take the place of keys of the design file."""
 
 
@@ -51,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--objective", choices=OBJECTIVES, help="what is minimised (default: d_optimal)")
     parser.add_argument("--optimiser", choices=OPTIMISERS, help="how (default: gradient)")
     parser.add_argument("--clearance", type=float, metavar="M", help="kept in the search [m] (default: 0.02; 0: none)")
+    parser.add_argument("--stand-ins", choices=STAND_INS, help="for links without shapes (default: capsules)")
     parser.add_argument("--seed", type=int, help="of everything random (default: 1)")
     add_force(parser)
 
@@ -66,23 +73,38 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     model, regressor = _robot(arguments, prior if arguments.after else None)
     limits = read_joint_limits(arguments.limits, model) if arguments.limits else JointLimitsFile()
     settings = _settings(arguments, limits)
+    limits = limits.extended(
+        max_velocity=given_limits(settings.velocity_limit, model, "velocity_limit"),
+        max_effort=given_limits(settings.effort_limit, model, "effort_limit"),
+    )
+    kinds = ("position", "velocity", *(("effort",) if settings.effort_scale > 0.0 else ()))
+    refuse_placeholders(
+        placeholder_limits(model, limits.known, kinds),
+        "give --limits FILE, or velocity_limit and effort_limit in the design file",
+    )
     model = limits.narrowed(model)
     regressor = Regressor(model, regressor.terms)
     plan = problem_of(settings, model, regressor, prior, after=bool(arguments.after))
     for note in plan.notes:
         progress(f"  ! {note}")
-    found = design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort, progress)
+    found = _design(plan, settings)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
     excitation: Any = repeated(found.excitation, plan.problem.parametrisation, settings.demand.periods)
     path = folder / "trajectory.yaml"
-    write_trajectory(path, StoredExcitation.of(model, plan.limits, excitation, about))
+    stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
+    write_trajectory(path, stored)
+    checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)
     told = _told(plan, found, prior) if prior is not None and arguments.after else []
     if not arguments.json:
         _print(found, told, path, folder)
-    return 0, {
-        "feasible": found.feasible,
+        if plan.collision_words:
+            print(plan.collision_words)
+    return 0 if checked else 1, {
+        "feasible": found.feasible and checked,
+        "collision_check": plan.collision_check,
+        "stand_ins": list(plan.clearance.stand_ins) if plan.clearance is not None else [],
         "objective": {"name": plan.objective, "value": found.figure, "best_random": float(found.random_figures[0])},
         "condition_number": {"value": found.condition_numbers["columns"], "scaling": "columns"},
         "condition_numbers": found.condition_numbers,
@@ -91,10 +113,28 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "evaluations": found.evaluations,
         "interrupted": found.interrupted,
         "parameters": told,
-        "warnings": list(plan.notes),
+        "warnings": [*([plan.collision_words] if plan.collision_words else []), *plan.notes],
         "trajectory_file": str(path),
         "preview_file": str(folder / "preview.html"),
     }  # fmt: skip
+
+
+def _design(plan: Plan, settings: DesignSettings) -> Design:
+    try:
+        return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort, progress)
+    except MotionError as error:
+        if f" and {GROUND}: " not in str(error):
+            raise
+        raise MotionError(
+            f"{error}; if the ground is not at z = 0 of the base, give its height, or false, as `ground` in the design "
+            "file; else choose a `posture` above it"
+        ) from None
+
+
+def _folders(robot: str) -> list[str]:
+    """The folders that a URDF file lies in, where its meshes may be too."""
+    path = Path(robot).resolve()
+    return [str(folder) for folder in list(path.parents)[:NEARBY]] if path.is_file() else []
 
 
 def _earlier(path: str | None) -> ParameterSet | None:
@@ -124,7 +164,8 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     given |= {kind: limits.of(f"max_{kind}") for kind in ("acceleration", "jerk") if limits.of(f"max_{kind}")}
     if arguments.acceleration is not None:
         given["acceleration"] = {"all": arguments.acceleration}
-    return read_design_settings(arguments.design, **given)
+    settings = read_design_settings(arguments.design, **given)
+    return replace(settings, folders=(*settings.folders, *_folders(arguments.robot)))
 
 
 def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
@@ -147,10 +188,16 @@ def _preview(path: Path, model: RobotModel, plan: Plan, found: Design, settings:
     motion = found.excitation.evaluate(t)
     shown = replace(model, limits=replace(model.limits, effort=plan.effort))
     write_preview(
-        path, shown, PlannedMotion(t, *motion[:3], plan.torques.of(motion)), plan.limits,
+        path,
+        shown,
+        PlannedMotion(t, *motion[:3], plan.torques.of(motion)),
+        plan.limits,
         f"{settings.form} for {model.name}",
-        plan.obstacles, settings.folders, plan.clearance,
-    )  # fmt: skip
+        plan.surroundings.obstacles,
+        settings.folders,
+        plan.clearance,
+        words=plan.collision_words,
+    )
 
 
 def _print(found: Design, told: list[dict[str, Any]], path: Path, folder: Path) -> None:

@@ -16,6 +16,15 @@ from robot_dyn_id.robot import RobotModel
 ROUNDING = 1e-9
 """How far a motion that touches its limits may be beyond them, as a share [-] and in positions [rad or m]."""
 
+POSITION_MARGIN = 0.05
+"""Default distance to the position limits [rad or m], of designs and of the node that executes them."""
+
+ACCELERATION = 5.0
+"""Default limit of the acceleration in the node; a design assumes no more where none is given [rad/s^2 or m/s^2]."""
+
+VELOCITY_SHARE = 0.95
+"""Default share of the velocity limits that a design uses [-]; the node allows all of it."""
+
 FREE_TURN, FREE_SLIDE = np.pi / 2, 0.25
 """How far a joint without position limits moves to either side [rad, m]."""
 

@@ -33,21 +33,13 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder that is the package itself serves too.
     Other relative names are looked for in the folders.
     """
-    try:
-        parts = urlparse(name)
-    except ValueError:  # "http://[": no address of anything
+    searched = folders_searched(name, folders)
+    if not searched:
         return None
-    if parts.scheme == "file":
-        name = unquote(parts.path)
-    searched = [Path(folder) for folder in folders]
-    if parts.scheme == "package":
-        package, rest = parts.netloc, unquote(parts.path).lstrip("/")
-        candidates = [folder / package / rest for folder in [*searched, *_package_folders()]]
-        candidates += [folder / rest for folder in [*searched, *_package_folders()] if folder.name == package]
-    elif parts.scheme in ("", "file"):
-        candidates = [folder / name for folder in [*searched, Path()]]  # an absolute name stays what it is
-    else:
-        return None
+    package, rest = _parsed(name)
+    candidates = [folder / package / rest for folder in searched]  # an absolute name stays what it is
+    if package:
+        candidates += [folder / rest for folder in searched if folder.name == package]
     return next((path for path in candidates if _is_file(path)), None)
 
 
@@ -56,6 +48,26 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # a name that is too long
         return False
+
+
+def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
+    """The folders in which `find_mesh` looks for a mesh; none for a name that cannot be a file."""
+    given = tuple(Path(folder) for folder in folders)
+    try:
+        scheme = urlparse(name).scheme
+    except ValueError:  # "http://[": no address of anything
+        return ()
+    if scheme == "package":
+        return (*given, *_package_folders())
+    return (*given, Path()) if scheme in ("", "file") else ()
+
+
+def _parsed(name: str) -> tuple[str, str]:
+    """Package, empty for other names than `package://NAME/rest`, and the rest."""
+    parts = urlparse(name)
+    if parts.scheme == "package":
+        return parts.netloc, unquote(parts.path).lstrip("/")
+    return "", unquote(parts.path) if parts.scheme == "file" else name
 
 
 def _package_folders() -> list[Path]:

@@ -49,6 +49,9 @@ class HalfSpace:
 
 Obstacle = Box | HalfSpace
 
+GROUND = "ground"
+"""Name of the ground; an obstacle of that name takes its place."""
+
 KEYS = {"box": ("name", "box", "position", "rpy"), "height": ("name", "height", "normal")}
 """What each kind of obstacle is told by; the first word that is there tells the kind."""
 
@@ -71,6 +74,48 @@ def obstacles_of(entries: Sequence[Mapping[str, Any]]) -> tuple[Obstacle, ...]:
         if names.count(name) > 1:
             raise UsageError(f"obstacle {name}: there are two of that name, give each its own")
     return made
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a robot, as files say it.
+
+    Attributes:
+        ground: true for ground at the base's origin, false for none, or its height [m].
+        entries: of the obstacles, see `obstacles_of`.
+        pairs: names of two links or obstacles each that may touch.
+    """
+
+    ground: bool | float = True
+    entries: tuple[Any, ...] = ()
+    pairs: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check all entries.
+
+        Raises:
+            UsageError: names the ground, the obstacle or the pair and what is wrong with it.
+        """
+        if not isinstance(self.ground, (bool, int, float)) or not math.isfinite(self.ground):
+            raise UsageError(f"ground: must be true, false or a height in the base frame [m], not {self.ground!r}")
+        if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in self.pairs):
+            raise UsageError(f"allowed: must be pairs of names such as [link1, table], not {list(self.pairs)}")
+        obstacles_of(self.entries)
+
+    @property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """The obstacles, without the ground."""
+        return obstacles_of(self.entries)
+
+    @property
+    def allowed(self) -> tuple[tuple[str, str], ...]:
+        """Pairs that may touch."""
+        return tuple((str(first), str(second)) for first, second in self.pairs)
+
+
+def ground_at(height: float) -> HalfSpace:
+    """The ground: everything below a plane across the z axis of the base at a height [m]."""
+    return HalfSpace(GROUND, np.array([0.0, 0.0, 1.0]), height)
 
 
 def _obstacle(entry: Mapping[str, Any], label: str) -> Obstacle:

@@ -13,11 +13,14 @@ import numpy as np
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import InputError, ModelError
 from robot_dyn_id.excitation.kinematics import Placement, link_placements
-from robot_dyn_id.excitation.meshes import Triangles, find_mesh, read_mesh
+from robot_dyn_id.excitation.meshes import Triangles, find_mesh, folders_searched, read_mesh
 from robot_dyn_id.robot import RobotModel
 
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1}
 """How many numbers tell the size of a primitive: edges; radius and length (of a capsule: without its caps); radius."""
+
+NO_GEOMETRY = "no collision geometry; it has no shape"
+"""The end of the note on a link without any."""
 
 Kind = Literal["collision", "visual"]
 
@@ -33,6 +36,7 @@ class Shape:
         placement: of the shape's frame.
         vertices: of a mesh [m], shape (v, 3).
         triangles: of a mesh, shape (t, 3).
+        stand_in: whether it takes the place of a shape that the URDF does not have.
     """
 
     link: str
@@ -41,6 +45,7 @@ class Shape:
     placement: Placement
     vertices: Array | None = None
     triangles: Triangles | None = None
+    stand_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,19 @@ class LinkGeometry:
     Attributes:
         shapes: of all links.
         notes: one line for each link that has less than its URDF says, or something else instead.
+        incomplete: links of which a mesh is missing that no other geometry of the link replaces.
+        lacking: links that need a shape and have none; known once stand-ins were looked for.
     """
 
     shapes: tuple[Shape, ...]
     notes: tuple[str, ...]
+    incomplete: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """Names of the links that have stand-ins."""
+        return tuple(dict.fromkeys(shape.link for shape in self.shapes if shape.stand_in))
 
 
 def collision_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
@@ -80,24 +94,37 @@ def visual_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> Li
 def _geometry(model: RobotModel, folders: Sequence[str | Path], kinds: tuple[Kind, Kind]) -> LinkGeometry:
     shapes: list[Shape] = []
     notes: list[str] = []
+    incomplete: list[str] = []
     placements = link_placements(model)
     for link in ElementTree.fromstring(model.urdf).findall("link"):
         name = link.get("name", "")
         found, missing = _shapes_of(link, kinds[0], placements[name], folders)
-        reason = f"{', '.join(missing)}: not found or broken" if missing else f"no {kinds[0]} geometry"
+        absent = list(missing)
         if not found and link.find(kinds[1]) is not None:
             found, more = _shapes_of(link, kinds[1], placements[name], folders)
-            missing += [file for file in more if file not in missing]
-            if missing:
-                reason = f"{', '.join(missing)}: not found or broken"
+            absent += [file for file in more if file not in absent]
             if found:
+                reason = _not_found(absent, folders) if absent else f"no {kinds[0]} geometry"
                 notes.append(f"link {name}: {reason}; its {kinds[1]} geometry is taken")
+            missing = more if found else absent
         elif found and missing:
+            reason = _not_found(missing, folders)
             notes.append(f"link {name}: {reason}; the rest of its {kinds[0]} geometry is taken")
-        if not found and (missing or link.find("inertial") is not None):
-            notes.append(f"link {name}: {reason}; it has no shape")
+        if not found and missing:
+            notes.append(f"link {name}: {_not_found(missing, folders)}; it has no shape")
+        elif not found and link.find("inertial") is not None:
+            notes.append(f"link {name}: {NO_GEOMETRY if kinds[0] == 'collision' else 'no visual geometry'}")
+        if missing:
+            incomplete.append(name)
         shapes += found
-    return LinkGeometry(tuple(shapes), tuple(notes))
+    return LinkGeometry(tuple(shapes), tuple(notes), tuple(incomplete))
+
+
+def _not_found(files: Sequence[str], folders: Sequence[str | Path]) -> str:
+    """Names of mesh files, and where they were looked for."""
+    searched = list(dict.fromkeys(str(place) for file in files for place in folders_searched(file, folders)))
+    where = f"searched in {', '.join(searched)}" if searched else "no folder was given to search in"
+    return f"{', '.join(files)}: not found or broken ({where})"
 
 
 def _shapes_of(
@@ -112,7 +139,7 @@ def _shapes_of(
         form = next(iter(geometry), None) if geometry is not None else None
         if form is None:
             raise ModelError(f"link {name}: a <{kind}> without geometry")
-        origin = _origin(element.find("origin"), name)
+        origin = pose_of(element.find("origin"), f"link {name}")
         rotation, position = at.rotation @ origin[0], at.rotation @ origin[1] + at.position
         placement = Placement(at.body, rotation, position)
         if form.tag != "mesh":
@@ -123,7 +150,7 @@ def _shapes_of(
             path = find_mesh(file, folders)
             if path is None:
                 raise InputError(file)
-            vertices, triangles = read_mesh(path, _numbers(form.get("scale", "1 1 1"), 3, name, "scale"))
+            vertices, triangles = read_mesh(path, _numbers(form.get("scale", "1 1 1"), 3, f"link {name}", "scale"))
         except InputError:
             missing.append(file)
             continue
@@ -135,7 +162,7 @@ def _size(form: ElementTree.Element, link: str) -> tuple[float, ...]:
     if form.tag not in SIZES:
         raise ModelError(f"link {link}: geometry <{form.tag}> is none of {', '.join(SIZES)}, mesh")
     text = " ".join(form.get(key, "") for key in ("size", "radius", "length") if form.get(key) is not None)
-    size = tuple(float(value) for value in _numbers(text, SIZES[form.tag], link, form.tag))
+    size = tuple(float(value) for value in _numbers(text, SIZES[form.tag], f"link {link}", form.tag))
     if not min(size) > 0.0:
         raise ModelError(f"link {link}: the size of its {form.tag} is {text}, it must be positive")
     return size
@@ -153,18 +180,39 @@ def rotation_of(rpy: Array) -> Array:
     )
 
 
-def _origin(origin: ElementTree.Element | None, link: str) -> tuple[Array, Array]:
+def pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Array]:
+    """Rotation, shape (3, 3), and position [m], shape (3,), of an `<origin>`; the identity without one.
+
+    Raises:
+        ModelError: not 3 numbers each; `label` names whose origin it is.
+    """
     if origin is None:
         return np.eye(3), np.zeros(3)
-    rpy = _numbers(origin.get("rpy", "0 0 0"), 3, link, "rpy")
-    return rotation_of(rpy), _numbers(origin.get("xyz", "0 0 0"), 3, link, "xyz")
+    rpy = _numbers(origin.get("rpy", "0 0 0"), 3, label, "rpy")
+    return rotation_of(rpy), _numbers(origin.get("xyz", "0 0 0"), 3, label, "xyz")
 
 
-def _numbers(text: str, count: int, link: str, what: str) -> Array:
+def corners_of(shape: Shape) -> Array:
+    """Points in the frame of the body whose convex hull contains the shape [m], shape (c, 3)."""
+    if shape.vertices is not None:
+        local = shape.vertices
+    else:
+        size = np.array(shape.size)
+        halves = {
+            "box": lambda: size / 2.0,
+            "cylinder": lambda: np.array([size[0], size[0], size[1] / 2.0]),
+            "capsule": lambda: np.array([size[0], size[0], size[1] / 2.0 + size[0]]),
+            "sphere": lambda: np.full(3, size[0]),
+        }
+        local = halves[shape.kind]() * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)
+    return np.asarray(local @ shape.placement.rotation.T + shape.placement.position)
+
+
+def _numbers(text: str, count: int, label: str, what: str) -> Array:
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
     if len(values) != count or not np.isfinite(values).all():
-        raise ModelError(f"link {link}: {what} {text!r} must be {count} numbers")
+        raise ModelError(f"{label}: {what} {text!r} must be {count} numbers")
     return values

@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.collision import Clearance
+from robot_dyn_id.excitation.collision import UNCHECKED, Clearance
 from robot_dyn_id.excitation.kinematics import Kinematics
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.obstacles import HalfSpace, Obstacle
@@ -21,7 +21,7 @@ from robot_dyn_id.parameter_io import write_atomically
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.html import page_environment
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows, position_units
-from robot_dyn_id.report.solids import drawn_shapes
+from robot_dyn_id.report.solids import STAND_IN, drawn_shapes
 from robot_dyn_id.robot import RobotModel
 
 FRAMES = 600
@@ -47,6 +47,7 @@ def write_preview(
     folders: Sequence[str | Path] = (),
     clearance: Clearance | None = None,
     margin: float = 0.0,
+    words: str = "",
 ) -> None:
     """Write the page.
 
@@ -56,10 +57,11 @@ def write_preview(
         motion: of its independent joints.
         limits: that the motion is compared with; by default the URDF's.
         title: of the page.
-        obstacles: that are shown, in the base frame.
+        obstacles: that are shown, in the base frame, where there is no clearance, which has its own.
         folders: where meshes of `package://` and relative names are looked for.
         clearance: what the motion is checked for collisions with.
         margin: distance that is kept then [m].
+        words: what is said about the check for collisions; by default those of the clearance.
 
     Raises:
         UsageError: a motion of another number of joints.
@@ -68,9 +70,12 @@ def write_preview(
     if len(motion.q) != len(model.joint_names):
         raise UsageError(f"motion: {len(motion.q)} joints, {model.name} has {', '.join(model.joint_names)}")
     geometry = visual_geometry(model, folders)
+    stand_ins = tuple(shape for shape in clearance.shapes if shape.stand_in) if clearance else ()
+    around = clearance.obstacles if clearance else tuple(obstacles)
     rows = limit_rows(model, motion, limits)
     notes = (*geometry.notes, *(clearance.notes if clearance else ()))
-    bodies = {shape.placement.body for shape in geometry.shapes}
+    shapes = (*geometry.shapes, *stand_ins)
+    bodies = {shape.placement.body for shape in shapes}
     each = len(rows) // len(model.joint_names)
     shown = np.unique(np.linspace(0, len(motion.t) - 1, POINTS).astype(np.int64))
     environment = page_environment()
@@ -83,13 +88,16 @@ def write_preview(
         too_far=[row for row in rows if row.exceeded],
         encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, margin)] if clearance else [],
         checked=clearance is not None and bool(clearance.pairs),
+        words=words or (clearance.words if clearance else UNCHECKED),
+        stand_ins=clearance.stand_ins if clearance else (),
+        stand_in_colour=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),
         margin=margin,
         notes=list(dict.fromkeys(notes)),
         bones=not bodies.issuperset(range(len(model.body_names))),
         plots=[plots.limit_plot(motion.t, rows[i : i + each], shown) for i in range(0, len(rows), each)],
         colours=plots,
-        data=_script_safe(scene(model, motion, obstacles, drawn_shapes(geometry.shapes, tuple(obstacles)))),
+        data=_script_safe(scene(model, motion, around, drawn_shapes(shapes, around))),
         script=(Path(__file__).parent / "preview.js").read_text(encoding="utf-8"),
     )
     write_atomically(path, page)

@@ -21,6 +21,9 @@ ROUND = 20
 LINKS = ((159, 179, 200), (188, 203, 219), (123, 147, 173))
 """Colours of the links, in turn."""
 
+STAND_IN = (204, 93, 232)
+"""Colour of stand-ins, which are transparent too: they must not look like the robot."""
+
 OBSTACLE = (240, 190, 140)
 
 Polygons = tuple[Array, list[list[int]]]
@@ -30,7 +33,7 @@ Polygons = tuple[Array, list[list[int]]]
 def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> list[dict[str, Any]]:
     """Every shape as polygons, in its body's frame.
 
-    Keys: `link`, `body`, `vertices` (flat), `faces`, `closed`, `colour`, `opacity`.
+    Keys: `link`, `body`, `vertices` (flat), `faces`, `closed`, `colour`, `opacity`; `stand_in` of links.
     """
     meshes = [shape.triangles for shape in shapes if shape.triangles is not None]
     total = sum(len(triangles) for triangles in meshes)
@@ -45,7 +48,8 @@ def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> 
             polygons: Polygons = vertices, triangles.tolist()
         else:
             polygons = _primitive(shape.kind, shape.size)
-        drawn.append(_drawn(shape.placement, polygons, colour, closed) | {"link": shape.link})
+        look = (STAND_IN, closed, 0.35) if shape.stand_in else (colour, closed)
+        drawn.append(_drawn(shape.placement, polygons, *look) | {"link": shape.link, "stand_in": shape.stand_in})
     for obstacle in obstacles:
         if isinstance(obstacle, Box):
             # large faces are tiled: which of two is nearer is told by their middles
