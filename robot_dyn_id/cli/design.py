@@ -18,6 +18,7 @@ from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.collision import NOT_CHECKED
 from robot_dyn_id.excitation.design import Design, design
 from robot_dyn_id.excitation.forms import FORMS, repeated
+from robot_dyn_id.excitation.meshes import folders_above
 from robot_dyn_id.excitation.objectives import OBJECTIVES
 from robot_dyn_id.excitation.obstacles import GROUND
 from robot_dyn_id.excitation.optimisers import OPTIMISERS
@@ -31,9 +32,6 @@ from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, write_trajectory
 from robot_dyn_id.urdf import RobotDescription
-
-NEARBY = 5
-"""Number of folders above a URDF file in which its meshes are looked for."""
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance", "stand_ins")
 """Options that take the place of keys of the design file."""
@@ -131,12 +129,6 @@ def _design(plan: Plan, settings: DesignSettings) -> Design:
         ) from None
 
 
-def _folders(robot: str) -> list[str]:
-    """The folders that a URDF file lies in, where its meshes may be too."""
-    path = Path(robot).resolve()
-    return [str(folder) for folder in list(path.parents)[:NEARBY]] if path.is_file() else []
-
-
 def _earlier(path: str | None) -> ParameterSet | None:
     if path is None:
         return None
@@ -165,7 +157,7 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     if arguments.acceleration is not None:
         given["acceleration"] = {"all": arguments.acceleration}
     settings = read_design_settings(arguments.design, **given)
-    return replace(settings, folders=(*settings.folders, *_folders(arguments.robot)))
+    return replace(settings, folders=(*settings.folders, *folders_above(arguments.robot)))
 
 
 def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:

@@ -263,7 +263,7 @@ class Clearance:
             more = f"; {len(found) - 1} more pairs are too close" if len(found) > 1 else ""
             raise MotionError(f"{found[0]}, {margin:g} m must be kept{more}")
 
-    def obstruction(self, motion: Trajectory, goal: Array | None = None) -> str:
+    def obstruction(self, motion: Trajectory, free: Array | None = None) -> str:
         """Reason why a robot that stands where a motion begins must not make it; empty if nothing is in the way.
 
         The robot does stand there, so that what overlaps there are shapes larger than the robot: such a pair may
@@ -271,28 +271,30 @@ class Clearance:
 
         Args:
             motion: of the independent joints.
-            goal: a posture that is known to be free [rad or m], shape (n,): what overlaps there may overlap too.
+            free: postures that are known to be free [rad or m], shape (n, N): what overlaps there may overlap too.
         """
         ends = motion.evaluate(np.array([0.0]))[0]
-        known = ends if goal is None else np.column_stack([ends, goal])
+        known = ends if free is None else np.column_stack([ends, free])
         least = self._measured(known, 1e-6, slopes=False).values.min(axis=1, initial=0.0) - DEEPER
         least[least >= -DEEPER] = 0.0
+        return self._deepest(motion, least)
+
+    def collision(self, motion: Trajectory) -> str:
+        """Reason why a motion collides, naming the pair, the time and the depth; empty if nothing touches."""
+        return self._deepest(motion, np.zeros(len(self.pairs)))
+
+    def _deepest(self, motion: Trajectory, least: Array) -> str:
+        """The deepest encounter of those below the least distance of each pair [m], shape (pairs,); empty if none."""
         t = path_times(motion, self.model)
         worst: Encounter | None = None
         for start in range(0, len(t), BLOCK):
             times = t[start : start + BLOCK]
-            q = motion.evaluate(times)[0]
-            values = self._measured(q, 1e-6, slopes=False).values
+            values = self._measured(motion.evaluate(times)[0], 1e-6, slopes=False).values
             for pair in np.flatnonzero((values < least[:, None]).any(axis=1)):
                 at = int(np.argmin(values[pair]))
                 close = times[values[pair] < least[pair]]
-                new = Encounter(
-                    self.pairs[pair],
-                    float(close[0]),
-                    float(close[-1]),
-                    float(times[at]),
-                    float(values[pair, at]),
-                )
+                ends = float(close[0]), float(close[-1])
+                new = Encounter(self.pairs[pair], *ends, float(times[at]), float(values[pair, at]))
                 worst = new if worst is None or new.distance < worst.distance else worst
         return str(worst) if worst is not None else ""
 

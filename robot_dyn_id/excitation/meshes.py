@@ -25,6 +25,9 @@ Triangles = NDArray[np.int64]
 FINEST = 256.0
 """Cells of the finest grid along the longest edge of a mesh."""
 
+ABOVE = 5
+"""Number of folders above a URDF file in which its meshes are looked for."""
+
 
 def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     """The file that a URDF means, or None if there is none.
@@ -60,6 +63,14 @@ def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Pat
     if scheme == "package":
         return (*given, *_package_folders())
     return (*given, Path()) if scheme in ("", "file") else ()
+
+
+def folders_above(file: str | Path) -> tuple[str, ...]:
+    """The `ABOVE` folders that a URDF file lies in, where its meshes may be too; none if there is no such file."""
+    path = Path(file)
+    if not str(file) or not path.is_file():
+        return ()
+    return tuple(str(folder) for folder in list(path.resolve().parents)[:ABOVE])
 
 
 def _parsed(name: str) -> tuple[str, str]:

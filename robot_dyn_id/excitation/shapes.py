@@ -197,15 +197,19 @@ def corners_of(shape: Shape) -> Array:
     if shape.vertices is not None:
         local = shape.vertices
     else:
-        size = np.array(shape.size)
-        halves = {
-            "box": lambda: size / 2.0,
-            "cylinder": lambda: np.array([size[0], size[0], size[1] / 2.0]),
-            "capsule": lambda: np.array([size[0], size[0], size[1] / 2.0 + size[0]]),
-            "sphere": lambda: np.full(3, size[0]),
-        }
-        local = halves[shape.kind]() * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)
+        local = _half_edges(shape) * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)
     return np.asarray(local @ shape.placement.rotation.T + shape.placement.position)
+
+
+def _half_edges(shape: Shape) -> Array:
+    """Half the edges of the box around a primitive, along the axes of its frame [m], shape (3,)."""
+    size = np.array(shape.size)
+    if shape.kind == "box":
+        return np.asarray(size / 2.0)
+    if shape.kind == "sphere":
+        return np.full(3, size[0])
+    caps = size[0] if shape.kind == "capsule" else 0.0
+    return np.array([size[0], size[0], size[1] / 2.0 + caps])
 
 
 def _numbers(text: str, count: int, label: str, what: str) -> Array:

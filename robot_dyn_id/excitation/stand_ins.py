@@ -153,7 +153,7 @@ def _depth(point: Array, capsule: Shape) -> float:
     half = capsule.size[1] / 2.0 if capsule.kind == "capsule" else 0.0
     z, centre = capsule.placement.rotation[:, 2], capsule.placement.position
     along = float(np.clip((point - centre) @ z, -half, half))
-    return capsule.size[0] - math.dist(point, centre + along * z)
+    return float(capsule.size[0] - math.dist(point, centre + along * z))
 
 
 def without_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import IntEnum
 
@@ -32,6 +32,15 @@ SET_BACK = 0.05
 
 MEMORY = 1.0
 """For so long it is named as a likely cause of what happens then [s]."""
+
+
+NEAR = 1e-3
+"""An excitation that ends so close to its beginning is left along the approach [rad or m]."""
+
+
+def unobstructed(motion: Trajectory) -> str:
+    """Nothing is in the way of a motion: the answer where nothing is checked."""
+    return ""
 
 
 class Phase(IntEnum):
@@ -71,7 +80,12 @@ class Supervisor:
     """
 
     def __init__(
-        self, excitation: Trajectory, limits: MotionLimits, thresholds: Thresholds, returns: bool = True
+        self,
+        excitation: Trajectory,
+        limits: MotionLimits,
+        thresholds: Thresholds,
+        returns: bool = True,
+        obstruction: Callable[[Trajectory], str] = unobstructed,
     ) -> None:
         """Wait for joint states.
 
@@ -80,12 +94,13 @@ class Supervisor:
             limits: of the joints.
             thresholds: what is a fault.
             returns: whether the robot goes back to where it stood, once the excitation is over.
+            obstruction: reason why a motion to or from the excitation would collide; empty if it would not.
         """
         self.phase, self.reason = Phase.WAITING, ""
         self.command: Command | None = None
         self.feedback = Feedback(limits, thresholds)
         self.excitation, self._limits, self._tracking = excitation, limits, thresholds.tracking
-        self._returns = returns
+        self._returns, self._obstruction = returns, obstruction
         self._home: Array | None = None  # where the robot stood when it was asked to start
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
@@ -288,16 +303,36 @@ class Supervisor:
         assert feedback.position is not None
         try:
             if self._returns and since >= self.excitation.duration:  # paused on the way back
-                self._return(now, feedback.position)
-                return ""
+                assert self._home is not None
+                problem = self._blocked_back(feedback.position, self._home)
+                if not problem:
+                    self._return(now, feedback.position)
+                return problem
             motion = enter(self.excitation, since, feedback.position, self._limits)
+            home = self._home if self.phase == Phase.PAUSED else feedback.position
+            problem = self._blocked(motion, feedback.position if home is None else home)
         except MotionError as error:
             return str(error)
+        if problem:
+            return problem
         if self.phase != Phase.PAUSED:
             self._home = feedback.position
         self.command, self._since, self._latest = Command(motion, now), since, now.motion
         self.phase, self.reason = Phase.APPROACHING, ""
         return ""
+
+    def _blocked(self, motion: Entered, home: Array) -> str:
+        """Reason why the approach, or the way back to where the robot stood, would collide; empty if none would."""
+        hit = self._obstruction(motion.lead)
+        if hit:
+            return f"the approach from where the robot stands collides: {hit}; move the robot elsewhere first"
+        end = self.excitation.evaluate(np.array([self.excitation.duration]))[0][:, 0]
+        there_and_back = home is motion.lead.start and np.allclose(end, motion.lead.goal, atol=NEAR)
+        return "" if not self._returns or there_and_back else self._blocked_back(end, home)
+
+    def _blocked_back(self, start: Array, home: Array) -> str:
+        hit = self._obstruction(way_back(start, home, self._limits))
+        return f"the way back to where the robot stood collides: {hit}; set return_to_start to false" if hit else ""
 
     def sent(self, now: Moment) -> Command:
         """The command has gone out only now: it begins now; this one is returned."""

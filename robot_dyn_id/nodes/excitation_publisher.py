@@ -123,7 +123,8 @@ class ExcitationPublisher(RobotNode):
             when = "never, see ~/preview"
         else:
             self._commands.describe(message, plan.limits)
-            self._supervisor = Supervisor(excitation, plan.limits, plan.thresholds, self.settings.return_to_start)
+            returns = self.settings.return_to_start
+            self._supervisor = Supervisor(excitation, plan.limits, plan.thresholds, returns, plan.obstruction)
             self._ready_since = self._motion_clock.now().steady
             when = "when all is ready" if self._start_pending else "when ~/start is called"
         if plan.remark:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.design_settings import read_design_settings
+from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.collision import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.feedback import REST_SPEED
 from robot_dyn_id.excitation.guard import Thresholds
+from robot_dyn_id.excitation.limits import ACCELERATION, POSITION_MARGIN
+from robot_dyn_id.excitation.meshes import folders_above
+from robot_dyn_id.excitation.obstacles import Surroundings
+from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.recording_watch import AUTO, IGNORE, REQUIRED
-from robot_dyn_id.excitation.trajectory import Excitation, Scaled
+from robot_dyn_id.excitation.supervision import unobstructed
+from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
+from robot_dyn_id.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.trajectory_io import read_trajectory
+from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory
 
 TRAJECTORY, ACTION = "trajectory", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
 GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "control_msgs/action/FollowJointTrajectory"
+
+WAY_OUT = "have it checked (`robot-dyn-id design`), or set allow_unchecked_collisions to true"
 
 MOST_POINTS = 100_000
 """Of one message: 20 MB for seven joints."""
@@ -61,16 +72,31 @@ class ExcitationSettings:
     speed_scale: float = ros_parameter(1.0, "The motion takes its time divided by this", minimum=0.001, maximum=1.0)
     amplitude_scale: float = ros_parameter(1.0, "The motion goes as far from its centre times this", minimum=0.001,
                                            maximum=1.0)  # fmt: skip
+    ground: bool = ros_parameter(
+        True, "Whether the ground is an obstacle; for motions of form: a designed motion brings its own surroundings"
+    )
+    ground_height: float = ros_parameter(0.0, "Height of the ground in the base frame", unit="m")
+    design: str = ros_parameter(
+        "",
+        "Design file whose folders, SRDF and stand_ins the check for collisions uses, and for motions of form also its "
+        "ground, obstacles and allowed pairs",
+    )
+    allow_unchecked_collisions: bool = ros_parameter(
+        False, "Run motions that are not checked for collisions; then approach and return are not checked either"
+    )
     dry_run: bool = ros_parameter(False, "Check all and publish the motion on ~/preview, but never command the robot")
+    joint_limits: str = ros_parameter(
+        "", "joint_limits.yaml of MoveIt: narrows the limits of the URDF, and replaces those that are placeholders"
+    )
     velocity_scale: float = ros_parameter(1.0, "Share of the URDF's velocity limits", minimum=0.001, maximum=1.0)
     acceleration: tuple[float, ...] = ros_parameter(
-        (5.0,), "Largest acceleration, also of braking", unit="rad/s^2 or m/s^2", minimum=0.001
+        (ACCELERATION,), "Largest acceleration, also of braking", unit="rad/s^2 or m/s^2", minimum=0.001
     )
     jerk: tuple[float, ...] = ros_parameter(
         (), "Largest jerk, except of braking; empty: not limited", unit="rad/s^3 or m/s^3", minimum=0.001
     )
     position_margin: float = ros_parameter(
-        0.05, "Distance kept to the URDF's position limits", unit="rad or m", minimum=0.0
+        POSITION_MARGIN, "Distance kept to the URDF's position limits", unit="rad or m", minimum=0.0
     )
     tracking_error: tuple[float, ...] = ros_parameter(
         (0.2,), "Distance between command and measurement that stops the robot", unit="rad or m", minimum=0.0
@@ -79,7 +105,8 @@ class ExcitationSettings:
         0.1, "Share by which measured speed above the limit of velocity stops the robot", minimum=0.0, maximum=10.0
     )
     effort_scale: float = ros_parameter(
-        0.9, "Share of the URDF's effort limits above which measured effort stops the robot; 0: not watched",
+        0.9, "Share of the URDF's effort limits above which measured effort stops the robot; 0: not watched, which is "
+        "the only way to run with an effort limit of 0 or another placeholder in the URDF without effort_limit",
         minimum=0.0, maximum=1.0)  # fmt: skip
     effort_limit: tuple[float, ...] = ros_parameter(
         (), "Measured effort that stops the robot, instead of that share, in the unit of the joint states",
@@ -129,6 +156,7 @@ class Plan:
         thresholds: what stops the robot.
         label: what it is, for people.
         remark: what a person should know; empty if nothing.
+        obstruction: reason why a motion to or from the excitation would collide; empty if it would not.
     """
 
     limits: MotionLimits
@@ -136,6 +164,7 @@ class Plan:
     thresholds: Thresholds
     label: str
     remark: str = ""
+    obstruction: Callable[[Trajectory], str] = unobstructed
 
 
 def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
@@ -151,14 +180,83 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
         _per_joint(name, getattr(settings, name), model, settings.joints)
         for name in ("acceleration", "jerk", "posture")
     )
+    model = _with_true_limits(model, settings)
     limits = MotionLimits.of(model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,))
-    excitation, label, remark = _from_file(model, limits, settings) if settings.trajectory else (
-        make_excitation(settings.form, limits, _demand(settings, posture)), settings.form, ""
-    )  # fmt: skip
+    if settings.trajectory:
+        stored, remark = _from_file(model, limits, settings)
+        excitation, label = stored.excitation, f"{settings.trajectory} ({stored.cycle.name})"
+    else:
+        stored, remark = None, ""
+        excitation, label = make_excitation(settings.form, limits, _demand(settings, posture)), settings.form
+    cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
     if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
         excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
     _check_points(settings, excitation)
-    return Plan(limits, excitation, _thresholds(model, limits, settings), label, remark)
+    thresholds = _thresholds(model, limits, settings)
+    if settings.allow_unchecked_collisions:
+        remark = "; ".join(part for part in (remark, "nothing is checked for collisions, as allowed") if part)
+        return Plan(limits, excitation, thresholds, label, remark)
+    path = Scaled(cycle, 1.0, settings.amplitude_scale)
+    # what was checked for this very robot need not be checked again; another amplitude is another path
+    trusted = stored is not None and not remark and settings.amplitude_scale == 1.0
+    clearance = _clearance(model, settings, stored)
+    if not trusted:
+        hit = clearance.collision(path)
+        if hit:
+            raise MotionError(
+                f"{label}: the motion collides: {hit}; choose another posture, amplitude or seed, or give the "
+                "surroundings as they are (ground, design)"
+            )
+    if clearance.stand_ins:
+        words = f"collisions are checked with stand-ins for {', '.join(clearance.stand_ins)}"
+        remark = "; ".join(part for part in (remark, words) if part)
+    goal = path.evaluate(np.array([0.0, path.duration]))[0] if trusted else None
+    return Plan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=goal))
+
+
+def _with_true_limits(model: RobotModel, settings: ExcitationSettings) -> RobotModel:
+    """The robot with limits narrowed by `joint_limits`.
+
+    Raises:
+        ModelError: placeholders instead of limits.
+        InputError: a broken file.
+    """
+    file = read_joint_limits(settings.joint_limits, model) if settings.joint_limits else JointLimitsFile()
+    watched = settings.effort_scale > 0.0 and not settings.effort_limit
+    kinds = ("position", "velocity", *(("effort",) if watched else ()))
+    refuse_placeholders(
+        placeholder_limits(model, file.known, kinds),
+        "give the parameter joint_limits, or for efforts effort_limit, or effort_scale 0.0 to leave them unwatched",
+    )
+    return file.narrowed(model)
+
+
+def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredExcitation | None) -> Clearance:
+    """What motions are compared with.
+
+    Raises:
+        MotionError: nothing, though the user has not allowed it.
+    """
+    design = read_design_settings(settings.design or None)
+    if stored is not None and stored.collision_check == NOT_CHECKED:
+        raise MotionError(f"{settings.trajectory}: {UNCHECKED} when it was designed; {WAY_OUT}")
+    around = Surroundings(design.ground, design.obstacles, design.allowed)
+    if not settings.design:
+        around = Surroundings(settings.ground and (settings.ground_height or True))
+    if stored is not None:
+        around = stored.surroundings
+    clearance = Clearance(
+        model,
+        around.obstacles,
+        (*design.folders, *folders_above(settings.urdf)),
+        around.allowed,
+        design.srdf or None,
+        stand_ins=design.stand_ins != "none",
+        ground=around.ground,
+    )
+    if clearance.basis == NOT_CHECKED:
+        raise MotionError(f"{clearance.words}; {WAY_OUT}")
+    return clearance
 
 
 def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> Thresholds:
@@ -172,8 +270,8 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         for name in ("tracking_error", "effort_limit")
     )
     if not len(effort):
-        share = settings.effort_scale * model.limits.effort
-        effort = np.where(share > 0.0, share, np.inf)  # many a URDF says 0 where nobody knew
+        scale = settings.effort_scale
+        effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), np.inf)
     # noise alone makes a robot that stands look as fast as this, however small its limit
     velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
     return Thresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
@@ -194,14 +292,14 @@ def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:
     )
 
 
-def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> tuple[Excitation, str, str]:
-    """Motion, label and remark."""
+def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> tuple[StoredExcitation, str]:
+    """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
         remark = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored.excitation, f"{settings.trajectory} ({stored.cycle.name})", remark
+    return stored, remark
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
