@@ -11,7 +11,7 @@ from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import read_trajectory
 
 URDFS = Path(__file__).resolve().parents[1] / "urdf"
-QUICK = {"search": {"draws": 10, "starts": 1, "finished": 1}, "acceleration": 8.0, "clearance": 0.0}
+QUICK = {"search": {"draws": 10, "starts": 1, "finished": 1}, "acceleration": 8.0, "ground": False}
 
 
 def design(capsys, tmp_path, *words, demands=QUICK, robot="planar3r"):
@@ -125,7 +125,7 @@ def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
     robot = tmp_path / "robot.urdf"
     robot.write_text(earlier.urdf)
     code = main(["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--after", str(run), "--json",
-                 "--acceleration", "5", "--clearance", "0", "--design", str(_quick(tmp_path))])  # fmt: skip
+                 "--acceleration", "5", "--design", str(_quick(tmp_path))])  # fmt: skip
     told = capsys.readouterr()
     assert code == 0, told.err
     answer = json.loads(told.out)
@@ -144,7 +144,7 @@ def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
 
 def _quick(tmp_path):
     file = tmp_path / "quick.yaml"
-    file.write_text(yaml.safe_dump({"search": QUICK["search"], "effort_scale": 0.0}))
+    file.write_text(yaml.safe_dump({"search": QUICK["search"], "effort_scale": 0.0, "ground": False}))
     return file
 
 

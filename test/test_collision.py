@@ -95,7 +95,7 @@ def test_distances_are_those_of_coal_and_pruning_changes_none(name):
     model, obstacles = arm(name), obstacles_of(CELL)
     allowed = [(shape.link, o.name) for shape in collision_geometry(model, MESHES).shapes for o in obstacles]
     allowed = allowed if name != "arm7" and name != "panda" else []
-    clearance = Clearance(model, obstacles, MESHES, allowed)
+    clearance = Clearance(model, obstacles, MESHES, allowed, stand_ins=False)
     q = postures(model, 40)
     truth = by_coal(model, clearance, obstacles, q)
     assert clearance.distances(q) == pytest.approx(np.minimum(truth, clearance.within), abs=5e-6)
@@ -228,12 +228,17 @@ SPHERE = '<geometry><sphere radius="0.1"/></geometry>'
 
 def test_a_missing_mesh_is_named_and_what_stands_for_it():
     nothing = Clearance(mesh_arm("package://gone/a.stl"))
-    assert nothing.notes[0] == "link a: package://gone/a.stl: not found or broken; it has no shape"
+    missing = "link a: package://gone/a.stl: not found or broken (no folder was given to search in); it has no shape"
+    assert nothing.notes[0] == missing
     assert not any("a and" in pair for pair in nothing.pairs)
+    assert (nothing.basis, nothing.lacking) == ("not_checked", ("a",))  # neither mass nor reach: no capsule either
+    assert nothing.words == "NOT CHECKED FOR COLLISIONS: no shapes of a"
+    searched = Clearance(mesh_arm("package://gone/a.stl"), (), ["/one", "/two"]).notes[0]
+    assert "(searched in /one, /two)" in searched
     rest = Clearance(mesh_arm("package://gone/a.stl", f"<collision>{SPHERE}</collision>"))
-    assert rest.notes[0].endswith("not found or broken; the rest of its collision geometry is taken")
+    assert rest.notes[0].endswith("; the rest of its collision geometry is taken")
     visual = Clearance(mesh_arm("package://gone/a.stl", f"<visual>{SPHERE}</visual>"), within=np.inf)
-    assert visual.notes[0].endswith("not found or broken; its visual geometry is taken")
+    assert visual.notes[0].endswith("; its visual geometry is taken") and visual.basis == "shapes"
     assert visual.distances(np.zeros((3, 1)))[0, 0] == pytest.approx(0.7)
 
 
@@ -273,6 +278,7 @@ def test_a_broken_size_or_origin_is_an_error():
 def test_a_robot_without_shapes_is_told():
     bare = RobotModel.from_urdf(SLIDERS.replace("collision", "ignored"))
     clearance = Clearance(bare)
+    assert clearance.lacking == ("a", "b", "c") and clearance.basis == "not_checked"
     assert clearance.pairs == () and clearance.notes[-1].startswith("no pair of links or obstacles can be checked")
     assert clearance.distances(np.zeros((3, 4))).shape == (0, 4)
     distance, pair = clearance.smallest(np.zeros((3, 4)))

@@ -104,7 +104,8 @@ def test_what_does_not_fit_is_told_first(tmp_path):
     motion, limits = planned(model)
     clear = Clearance(model, (), MESHES)
     good = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES))
-    assert "fits" in good.text and "nothing was checked for collisions" in good.text
+    assert "NOT CHECKED FOR COLLISIONS" in good.text and "fits" not in good.text
+    assert "nothing was checked for collisions" in good.text
     assert good.count("div", "suspect") == 1 and good.count("div", "good") == 0
     fast = PlannedMotion(motion.t, motion.q, 3.0 * motion.dq, motion.ddq)
     bad = Page(page_of(tmp_path, model, fast, limits=limits, folders=MESHES, clearance=clear))

@@ -93,7 +93,9 @@ def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
         kinematics nor a mass says how large they are.
     """
     links = _links(model)
-    needed = lacking_links(geometry, links)
+    needed = list(lacking_links(geometry, links))
+    if needed and not any(links[name].at.body == BASE for name in needed):
+        needed += _pedestal(geometry, links)
     reach = reach_of(model, links)
     added: list[Shape] = []
     lacking: list[str] = []
@@ -102,7 +104,7 @@ def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
         lines = link_lines(link)
         radius = capsule_radius(link.mass, sum(math.dist(*line) for line in lines), reach)
         if not radius > 0.0:
-            lacking.append(name)
+            lacking += [name] if link.at.body != BASE else []
         elif link.mass > LIGHT or link.axis is not None or not _inside(link, lines, added):
             added += [_capsule(link, line, radius) for line in lines]
     order = list(links)
@@ -174,11 +176,21 @@ def lacking_links(geometry: LinkGeometry, links: Mapping[str, _Link]) -> tuple[s
         or (link.mass > 0.0 and link.name not in shaped and not _within(link, shapes.get(link.at.body, [])))
     ]
     occupied = {*shapes, *(links[name].at.body for name in found)}
-    for link in links.values():
-        carries = any(axis is not None and np.linalg.norm(origin) > SAME for origin, axis in link.children)
-        if link.at.body not in occupied and (link.axis is not None or carries):
-            found.append(link.name)
+    found += [link.name for link in links.values() if link.axis is not None and link.at.body not in occupied]
     return tuple(name for name in links if name in found)
+
+
+def _pedestal(geometry: LinkGeometry, links: Mapping[str, _Link]) -> list[str]:
+    """Links of a base without any mass or shape that lead to a joint, of a robot whose other links lack shapes too."""
+    if any(shape.placement.body == BASE for shape in geometry.shapes):
+        return []
+    return [
+        link.name
+        for link in links.values()
+        if link.at.body == BASE
+        and not link.mass > 0.0
+        and any(axis is not None and math.hypot(*origin) > SHORT for origin, axis in link.children)
+    ]
 
 
 def _within(link: _Link, around: Sequence[Array]) -> bool:
