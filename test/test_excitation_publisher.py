@@ -196,7 +196,7 @@ def file(tmp_path):
     model = RobotModel.from_file(ARM)
     limits = MotionLimits.of(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
-    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test"))
+    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
     return tmp_path / "trajectory.yaml"
 
 
@@ -675,6 +675,86 @@ def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, wo
         Cell(world, follower=False, **parameters)
 
 
+# --- collisions, and limits that are none ------------------------------------------------------------------------
+
+
+def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_path, file):
+    text = file.read_text()
+    unchecked = tmp_path / "unchecked.yaml"
+    for words in ("collision_check: not_checked", ""):  # an older file says nothing: it was not checked
+        unchecked.write_text(text.replace("collision_check: shapes", words))
+        with pytest.raises(
+            MotionError, match=r"unchecked.yaml: NOT CHECKED FOR COLLISIONS .*allow_unchecked_collisions"
+        ):
+            Cell(world, follower=False, trajectory=unchecked)
+    Cell(world, follower=False, trajectory=unchecked, allow_unchecked_collisions="true")
+
+
+def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
+    with pytest.raises(MotionError, match=r"fourier: the motion collides: link\d and ground are [\d.]+ m deep"):
+        Cell(world, follower=False, posture="[0.0, 1.5, 0.0, 1.2, 0.0, 0.5, 0.0]")
+    arm = RobotModel.from_urdf(ARM)
+    low = {"posture": (0.0, 1.5, 0.0, 1.2, 0.0, 0.5, 0.0), "period": 1.0, "amplitude_share": 0.05}
+    with pytest.raises(MotionError, match="and ground"):
+        plan_of(arm, ExcitationSettings(**low))
+    for way_out in ({"ground": False}, {"ground_height": -2.0}, {"allow_unchecked_collisions": True}):
+        assert plan_of(arm, ExcitationSettings(**low, **way_out)).excitation is not None
+
+
+def test_stand_ins_check_a_robot_without_shapes_and_without_them_it_needs_permission(tmp_path):
+    bare = RobotModel.from_urdf(ARM.read_text().replace("collision>", "ignored>").replace("visual>", "unseen>"))
+    upright = {"period": 1.0, "amplitude_share": 0.1, "urdf": ""}
+    plan = plan_of(bare, ExcitationSettings(**upright))
+    assert plan.remark.startswith("collisions are checked with stand-ins for link0, link1")
+    (tmp_path / "none.yaml").write_text("stand_ins: none\n")
+    without = {**upright, "design": str(tmp_path / "none.yaml")}
+    with pytest.raises(MotionError, match=r"NOT CHECKED FOR COLLISIONS: no shapes of link0, link1.*have it checked"):
+        plan_of(bare, ExcitationSettings(**without))
+    allowed = plan_of(bare, ExcitationSettings(**without, allow_unchecked_collisions=True))
+    assert allowed.remark == "nothing is checked for collisions, as allowed"
+
+
+def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
+    """Stretched out above the ground on one side; the way to the other side is through the ground."""
+    cell = Cell(world, posture="[0.0, 1.2, 0.0, 0.0, 0.0, 0.0, 0.0]", amplitude_share=0.02, return_to_start="true")
+    cell.until(Status.READY)
+    cell.follower.q = np.array([0.0, 0.9, 0.0, 1.75, 0.0, -1.5, 0.0])
+    world.wait(0.3)
+    cell.follower.received.clear()
+    began = time.monotonic()
+    answer = cell.call("start")
+    assert time.monotonic() - began < 1.0
+    assert not answer.success
+    assert re.search(r"approach from where the robot stands collides: link\d and (ground|link\d) are", answer.message)
+    assert cell.follower.received == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('velocity="2.6"', 'velocity="10"', "velocity 10 rad/s of joint5"),
+        ('velocity="2.6"', 'velocity="0"', "velocity 0 rad/s of joint5"),
+        ('effort="40"', 'effort="0"', "effort 0 N m of joint5"),
+        ('effort="40"', 'effort="1000"', "effort 1000 N m of joint5"),
+    ],
+)
+def test_placeholders_are_no_limits(tmp_path, old, new, words):
+    model = RobotModel.from_urdf(ARM.read_text().replace(old, new))
+    assert new in model.urdf
+    with pytest.raises(ModelError, match=f"placeholders instead of limits: {words}; give the parameter joint_limits"):
+        plan_of(model, ExcitationSettings())
+    kind, value = ("velocity", 2.0) if "velocity" in new else ("effort", 30.0)
+    file = tmp_path / "joint_limits.yaml"
+    file.write_text(f"joint_limits: {{joint5: {{has_{kind}_limits: true, max_{kind}: {value}}}}}\n")
+    plan = plan_of(model, ExcitationSettings(joint_limits=str(file), amplitude_share=0.2))
+    found = plan.limits.velocity[4] if kind == "velocity" else plan.thresholds.effort[4] / 0.9
+    assert found == pytest.approx(value)
+    if kind == "effort":
+        assert np.isinf(
+            plan_of(model, ExcitationSettings(effort_scale=0.0, amplitude_share=0.2)).thresholds.effort
+        ).all()
+
+
 def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
     settings = ExcitationSettings(joints=("joint3", "joint1"), acceleration=(3.0, 1.0), effort_limit=(30.0, 10.0))
     plan = plan_of(RobotModel.from_file(ARM, settings.joints), settings)
@@ -684,10 +764,10 @@ def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
 
 
 def test_thresholds_of_velocity_and_effort():
-    model = RobotModel.from_urdf(ARM.read_text().replace('effort="40"', 'effort="0"'))
+    model = RobotModel.from_urdf(ARM)
     thresholds = plan_of(model, ExcitationSettings(velocity_scale=0.5, velocity_tolerance=0.2)).thresholds
     assert np.allclose(thresholds.velocity, 0.6 * VELOCITY)
-    assert np.allclose(thresholds.effort, [108, 108, 72, 72, np.inf, 18, 18])  # 0 in a URDF is nobody's limit
+    assert np.allclose(thresholds.effort, [108, 108, 72, 72, 36, 18, 18])
     assert np.all(np.isinf(plan_of(model, ExcitationSettings(effort_scale=0.0)).thresholds.effort))
     assert np.all(plan_of(model, ExcitationSettings(effort_limit=(7.0,))).thresholds.effort == 7.0)
     slow = plan_of(model, ExcitationSettings(velocity_scale=0.001)).thresholds.velocity
@@ -714,6 +794,7 @@ MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sy
 @pytest.mark.parametrize("phase", ["no robot", "ready", "approaching", "running", "paused", "fault"])
 def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     parameters = QUICK | {"period": 4.0, "posture": "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]", "amplitude_share": 0.8}
+    parameters["allow_unchecked_collisions"] = "true"
     if phase != "no robot":
         parameters["urdf"] = str(ARM)
     arguments = ros_arguments(parameters)
