@@ -173,7 +173,6 @@ class Clearance:
         contacts = _contacts(solids, candidates, around, postures)
         touching, offsets = contacts.touching, {pair: margin + ROOM - depth for pair, depth in contacts.thick.items()}
         chosen = [pair for pair in candidates if pair not in touching and pair not in contacts.constant]
-        self._offsets = np.array([offsets.get(pair, 0.0) for pair in chosen])
         self.model, self.within = model, within
         self.stand_ins, self.lacking = geometry.stand_ins, geometry.lacking
         self.shapes, self.obstacles = shapes, tuple(obstacles)
@@ -192,7 +191,7 @@ class Clearance:
             ),
             *(() if chosen else ("no pair of links or obstacles can be checked for collisions",)),
         )
-        self._solids = solids.paired(chosen)
+        self._solids = solids.paired(chosen, [offsets.get(pair, 0.0) for pair in chosen])
 
     @property
     def words(self) -> str:
@@ -205,15 +204,7 @@ class Clearance:
 
     def measure(self, q: Array, within: float | None = None) -> Distances:
         """Distances and their slopes at postures `q` [rad or m], shape (n, N); they saturate at `within` [m]."""
-        return self._measured(q, self.within if within is None else within)
-
-    def _measured(self, q: Array, within: float, slopes: bool = True) -> Distances:
-        found = self._solids.measure(q, within, slopes)
-        if not self._offsets.any():
-            return found
-        values = found.values + self._offsets[:, None]
-        kept = values[found.pair, found.sample] < within
-        return Distances(np.minimum(values, within), found.pair[kept], found.sample[kept], found.slopes[kept])
+        return self._solids.measure(q, self.within if within is None else within)
 
     def distances(self, q: Array) -> Array:
         """Distances at postures `q` [rad or m] of shape (n, N), shape (pairs, N) [m]."""
@@ -240,7 +231,7 @@ class Clearance:
         found: dict[int, Encounter] = {}
         for start in range(0, len(t), BLOCK):
             times = t[start : start + BLOCK]
-            values = self._measured(q[:, start : start + BLOCK], margin + 1e-3, slopes=False).values
+            values = self._solids.measure(q[:, start : start + BLOCK], margin + 1e-3, slopes=False).values
             for pair in np.flatnonzero((values < margin).any(axis=1)):
                 close = times[values[pair] < margin]
                 worst = int(np.argmin(values[pair]))
@@ -275,7 +266,7 @@ class Clearance:
         """
         ends = motion.evaluate(np.array([0.0]))[0]
         known = ends if free is None else np.column_stack([ends, free])
-        least = self._measured(known, 1e-6, slopes=False).values.min(axis=1, initial=0.0) - DEEPER
+        least = self._solids.measure(known, 1e-6, slopes=False).values.min(axis=1, initial=0.0) - DEEPER
         least[least >= -DEEPER] = 0.0
         return self._deepest(motion, least)
 
@@ -289,7 +280,7 @@ class Clearance:
         worst: Encounter | None = None
         for start in range(0, len(t), BLOCK):
             times = t[start : start + BLOCK]
-            values = self._measured(motion.evaluate(times)[0], 1e-6, slopes=False).values
+            values = self._solids.measure(motion.evaluate(times)[0], 1e-6, slopes=False).values
             for pair in np.flatnonzero((values < least[:, None]).any(axis=1)):
                 at = int(np.argmin(values[pair]))
                 close = times[values[pair] < least[pair]]

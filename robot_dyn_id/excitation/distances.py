@@ -66,16 +66,18 @@ class Solids:
         shapes: of its links.
         obstacles: around it.
         pairs: names that are compared.
+        offsets: added to the distance of each pair [m]; empty for none.
     """
 
     model: RobotModel
     shapes: tuple[Shape, ...]
     obstacles: Sequence[Obstacle]
     pairs: tuple[tuple[str, str], ...] = ()
+    offsets: tuple[float, ...] = ()
 
-    def paired(self, pairs: Sequence[tuple[str, str]]) -> Solids:
+    def paired(self, pairs: Sequence[tuple[str, str]], offsets: Sequence[float] = ()) -> Solids:
         """The same solids, other pairs."""
-        return Solids(self.model, self.shapes, self.obstacles, tuple(pairs))
+        return Solids(self.model, self.shapes, self.obstacles, tuple(pairs), tuple(offsets))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,10 +93,12 @@ class Solids:
 
         poses = self._kinematics.poses(q)
         bounds = self._bounds(poses)
-        near = bounds < within
         first, _, group = self._table
+        offset = np.array(self.offsets or [0.0] * len(self.pairs))[group]
+        limit = within - offset  # of the distances themselves
+        near = bounds < limit
         model, geometry, data, results = self._engine
-        values = np.full((len(first), q.shape[1]), within)
+        values = np.repeat(limit[:, None], q.shape[1], axis=1)
         lines = np.zeros((len(first), q.shape[1] if slopes else 0, 6))
         full = (self.model.coupling @ q).T + self.model.offset
         configurations = configuration_of(model, self.model.body_names, full)
@@ -105,12 +109,12 @@ class Solids:
                 # shapes are never deeper in each other than their spheres: what is less, or NaN, did not converge
                 if not result.min_distance >= bounds[sample, k] - FAILED:
                     values[k, sample] = bounds[sample, k]
-                elif result.min_distance < within:
+                elif result.min_distance < limit[k]:
                     values[k, sample] = result.min_distance
                     if slopes:
                         lines[k, sample, :3] = result.normal
                         lines[k, sample, 3:] = result.getNearestPoint1()
-        return self._grouped(values, lines, within, group, poses)
+        return self._grouped(values + offset[:, None], lines, within, group, poses)
 
     def _grouped(self, values: Array, lines: Array, within: float, group: Integers, poses: Poses) -> Distances:
         """The closest two shapes of each pair; slopes from the points where they are closest."""
