@@ -72,7 +72,7 @@ def test_what_a_search_sees_has_exact_gradients(free_centre):
 
 def test_the_clearance_of_a_search_has_exact_gradients():
     """On convex hulls: between round shapes the nearest points themselves are known to 1e-3 only."""
-    panda = RobotModel.from_file(PUBLISHED["panda"])
+    panda = RobotModel.from_file(PUBLISHED["panda"], joints=[f"panda_joint{i}" for i in range(1, 8)])
     problem = plan(panda, clearance=0.09, obstacles=(TABLE,)).problem.sampled(60)
     (separation,) = (one for one in problem.requirements if isinstance(one, Separation))
     one = replace(problem, requirements=(separation,))

@@ -693,7 +693,7 @@ def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_
 def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
     with pytest.raises(MotionError, match=r"fourier: the motion collides: link\d and ground are [\d.]+ m deep"):
         Cell(world, follower=False, posture="[0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]")
-    arm = RobotModel.from_urdf(ARM)
+    arm = RobotModel.from_file(ARM)
     low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
     with pytest.raises(MotionError, match="and ground"):
         plan_of(arm, ExcitationSettings(**low))
@@ -764,7 +764,7 @@ def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
 
 
 def test_thresholds_of_velocity_and_effort():
-    model = RobotModel.from_urdf(ARM)
+    model = RobotModel.from_file(ARM)
     thresholds = plan_of(model, ExcitationSettings(velocity_scale=0.5, velocity_tolerance=0.2)).thresholds
     assert np.allclose(thresholds.velocity, 0.6 * VELOCITY)
     assert np.allclose(thresholds.effort, [108, 108, 72, 72, 36, 18, 18])

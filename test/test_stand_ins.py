@@ -115,7 +115,7 @@ def test_a_radius_follows_from_mass_and_length_within_bounds():
 
 
 def test_the_ground_is_an_obstacle_unless_it_is_said_otherwise():
-    model = RobotModel.from_urdf(ARM7)
+    model = RobotModel.from_file(ARM7)
     assert "link7 and ground" in Clearance(model).pairs
     assert not any("ground" in pair for pair in Clearance(model, ground=False).pairs)
     assert Clearance(model).obstacles[0].height == 0.0
@@ -140,7 +140,7 @@ def test_a_pedestal_below_the_base_frame_moves_the_ground_down():
 
 
 def test_gravity_does_not_move_the_surface_that_a_base_is_mounted_on():
-    (surface,) = Clearance(RobotModel.from_urdf(ARM7, gravity=(0.0, 0.0, 9.81))).obstacles
+    (surface,) = Clearance(RobotModel.from_file(ARM7, gravity=(0.0, 0.0, 9.81))).obstacles
     assert (surface.name, surface.height, surface.normal.tolist()) == ("ground", 0.0, [0.0, 0.0, 1.0])
 
 

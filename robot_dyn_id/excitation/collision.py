@@ -89,7 +89,7 @@ class Clearance:
     Attributes:
         model: the robot.
         pairs: names of what is compared, `link and link` or `link and obstacle`; shape (pairs,).
-        basis: one of `CHECKS`: `not_checked` if a link that needs a shape has none, or if there is no pair.
+        basis: one of `CHECKS`: `not_checked` if a link that needs a shape has none.
         stand_ins: names of the links whose shapes are stand-ins.
         lacking: names of the links that need a shape and have none.
         shapes: of all links, stand-ins included.
@@ -177,7 +177,7 @@ class Clearance:
         self.stand_ins, self.lacking = geometry.stand_ins, geometry.lacking
         self.shapes, self.obstacles = shapes, tuple(obstacles)
         self.basis = STAND_INS if self.stand_ins else SHAPES
-        if self.lacking or not chosen:
+        if self.lacking:
             self.basis = NOT_CHECKED
         self.pairs = tuple(f"{first} and {second}" for first, second in chosen)
         self.notes = (
@@ -198,8 +198,6 @@ class Clearance:
         """What the motion is compared with, for people; empty where every link has a shape of its own."""
         if self.lacking:
             return f"{UNCHECKED}: no shapes of {', '.join(self.lacking)}"
-        if not self.pairs:
-            return f"{UNCHECKED}: there is no pair of links or obstacles that can be checked"
         return f"CHECKED WITH STAND-INS for {', '.join(self.stand_ins)}" if self.stand_ins else ""
 
     def measure(self, q: Array, within: float | None = None) -> Distances:
