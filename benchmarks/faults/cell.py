@@ -1,4 +1,4 @@
-"""A robot cell of real processes: the installed executables with their logs in files, and an observer that watches them.
+"""A robot cell of real processes: the installed executables with their logs in files, and an observer.
 
 The position cell is a simulated arm behind its trajectory controller with excitation publisher, recorder, identifier
 and monitor; the effort cell is the arm under the efforts of the node `controller`.
@@ -81,7 +81,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                preexec_fn=prepare,
+                preexec_fn=prepare,  # noqa: PLW1509
                 start_new_session=True,
             )
 
@@ -194,7 +194,7 @@ class Cell:
 
         Args:
             name: of the node.
-            relayed: whether a relay stands between robot and nodes: only then do their names of the joint states differ.
+            relayed: whether a relay stands between robot and node, which then hears another topic.
             prepare: runs in the new process first.
             remap: further rules, such as `old:=new`.
             **parameters: over `PARAMETERS`.
@@ -218,22 +218,24 @@ class Cell:
         return process
 
     def wait_started(self, *names: str) -> None:
-        """Wait until nodes publish their diagnostics."""
+        """Wait until nodes publish their diagnostics.
+
+        Raises:
+            RuntimeError: one of them has ended.
+        """
+        topic = f"/{self.namespace}/diagnostics"
+
+        def started(name: str) -> bool:
+            found = self.world.probe.get_publishers_info_by_topic(topic)
+            return any((info.node_name, info.node_namespace) == (name, f"/{self.namespace}") for info in found)
+
         for name in names:
-            topic = f"/{self.namespace}/diagnostics"
+            process = self.processes[name]
             self.world.until(
-                lambda: (
-                    any(
-                        info.node_name == name and info.node_namespace == f"/{self.namespace}"  # noqa: B023
-                        for info in self.world.probe.get_publishers_info_by_topic(topic)  # noqa: B023
-                    )
-                    or not self.processes[name].alive
-                ),  # noqa: B023
-                STARTING_S,
-                f"start of {name}",
+                lambda name=name, process=process: started(name) or not process.alive, STARTING_S, f"start of {name}"
             )
-            if not self.processes[name].alive:
-                raise RuntimeError(f"{name} ended: {self.processes[name].text()[-500:]}")
+            if not process.alive:
+                raise RuntimeError(f"{name} ended: {process.text()[-500:]}")
 
     def until_excitation(self, *states: int, timeout: float = STARTING_S) -> None:
         """Wait for a state of the excitation."""
@@ -315,7 +317,7 @@ def parameters_of_arm(folder: Path) -> Path:
     from robot_dyn_id.simulation import Sensors, simulated_recording
     from robot_dyn_id.terms import Coulomb, Offset, Viscous
 
-    terms, model = (Viscous(), Coulomb(), Offset()), RobotModel.from_urdf(URDF)
+    terms, model = (Viscous(), Coulomb(), Offset()), RobotModel.from_file(URDF)
     regressor, n = Regressor(model, terms_on_joints(model, terms)), len(JOINTS)
     values = np.concatenate([model.inertial_parameters, np.full(n, 1.5), np.full(n, 0.5), np.zeros(n)])
     sensors = Sensors(np.full(n, 0.05), 1e-6, 1e-4)

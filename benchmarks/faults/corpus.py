@@ -18,7 +18,8 @@ inertia: {ixx: 0.0078125, ixy: 0, iyy: 0.0040625, ixz: 0, iyz: 0, izz: 0.00625}
 """
 
 JOINT_LIMITS = """joint_limits:
-  shoulder: {has_position_limits: true, min_position: -1.0, max_position: 1.0, has_velocity_limits: true, max_velocity: 1.5}
+  shoulder: {has_position_limits: true, min_position: -1.0, max_position: 1.0,
+             has_velocity_limits: true, max_velocity: 1.5}
   elbow: {has_acceleration_limits: true, max_acceleration: 3.0, has_jerk_limits: true, max_jerk: 30.0}
   wrist: {has_effort_limits: true, max_effort: 20.0, has_velocity_limits: false}
 """
@@ -112,6 +113,7 @@ def write(folder: Path) -> None:
     for name, text in texts.items():
         (folder / name).write_text(text)
     write_parameters(folder / "parameters.yaml", identified())
+    (folder / "identified.urdf").write_text(identified().urdf)
     robot = Simulated()
     trial = robot.record(seed=1, duration=8.0, noise=0.05)
     save_npz(folder / "trial.npz", trial)

@@ -10,7 +10,7 @@ import contextlib
 import resource
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,18 +149,20 @@ DISKS: dict[str, tuple[str, Callable[[Cell, Path], str | None]]] = {
 """Promise and scenario of each fault."""
 
 
-def run(world: Any, folder: Path, runs: int) -> list[Result]:
+def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list[Result]:
     """Let disks fail.
 
     Args:
         world: of `ros_world`.
         folder: for logs and disks.
         runs: of each fault.
+        chosen: faults; empty: all.
     """
     from faults.cell import cell
 
     results = []
-    for number, (fault, (promise, scenario)) in enumerate(DISKS.items()):
+    for number, fault in enumerate(chosen or DISKS):
+        promise, scenario = DISKS[fault]
         broken: list[str] = []
         done = 0
         with cell(world, folder / f"disk_{number}", f"disk_{number}") as made:

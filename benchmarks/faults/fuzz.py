@@ -38,7 +38,7 @@ HANG_S = 5.0
 MEMORY_B = 2**30
 """Largest memory of one case, in addition to that of the loaded libraries."""
 
-LONGEST_MESSAGE = 2000
+LONGEST_MESSAGE = 2100
 """Longest error message, in characters: content of hostile files must not flood a log."""
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -117,7 +117,7 @@ class FileCase:
 def _model() -> Any:
     from robot_dyn_id.robot import RobotModel
 
-    return RobotModel.from_urdf(Corpus.folder / "arm.urdf")
+    return RobotModel.from_file(Corpus.folder / "arm.urdf")
 
 
 def _read_joint_limits(path: Path) -> None:
@@ -151,7 +151,7 @@ def _read_parameters(path: Path) -> None:
     from robot_dyn_id.parameter_io import read_parameters
 
     parameters = read_parameters(path)
-    _use(usable_dynamics(parameters, Corpus.read("arm.urdf").decode(), JOINTS, needs_mass_matrix=True))
+    _use(usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
 
 
 def _use(dynamics: Any) -> None:
@@ -174,7 +174,7 @@ def _read_payload(path: Path) -> None:
 def _read_robot(path: Path) -> None:
     from robot_dyn_id.robot import RobotModel
 
-    RobotModel.from_urdf(path)
+    RobotModel.from_file(path)
 
 
 def _read_recording(path: Path) -> None:
@@ -292,7 +292,7 @@ def _parameter_set(folder: Path, rng: random.Random) -> None:
     from robot_dyn_id.nodes.conversions import parameter_set
 
     parameters = parameter_set(_message("ParameterSet", rng))
-    _use(usable_dynamics(parameters, Corpus.read("arm.urdf").decode(), JOINTS, needs_mass_matrix=True))
+    _use(usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
 
 
 def _joint_state(folder: Path, rng: random.Random) -> None:
@@ -319,12 +319,11 @@ def _trajectory(folder: Path, rng: random.Random) -> None:
 
 
 def _description(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.nodes.robot_source import as_text
     from robot_dyn_id.robot import RobotModel
 
     source = rng.choice((Corpus.read("arm.urdf"), Corpus.read("made.xacro")))
     change = rng.choice((mutate.mutate_xml, mutate.mutate_xacro))
-    RobotModel.from_urdf(as_text(change(source, rng).decode("utf-8", "replace")))
+    RobotModel.from_urdf(change(source, rng).decode("utf-8", "replace"))
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
@@ -337,7 +336,7 @@ def _command(folder: Path, rng: random.Random) -> None:
     from robot_dyn_id.cli import main
 
     files = {
-        "robot": ("arm.urdf", mutate.mutate_xml),
+        "robot": ("identified.urdf", mutate.mutate_xml),
         "config": ("configuration.yaml", mutate.mutate_yaml),
         "parameters": ("parameters.yaml", mutate.mutate_yaml),
         "data": rng.choice((("trial.npz", mutate.mutate_bytes), ("trial.csv", mutate.mutate_bytes))),
@@ -614,6 +613,21 @@ def prepare(folder: Path) -> None:
     from robot_dyn_id.plant import warm_up
 
     warm_up()
+    _check_corpus(folder)
+
+
+def _check_corpus(folder: Path) -> None:
+    """Read every valid file: mutations of one that is refused would all be refused for the same reason.
+
+    Raises:
+        RobotDynIdError: a valid file is refused.
+    """
+    for target in TARGETS.values():
+        if isinstance(target.case, FileCase):
+            for source in target.case.sources:
+                path = folder / f"valid{Path(source).suffix}"
+                path.write_bytes(target.case.valid(source))
+                target.case.read(path)
 
 
 def main() -> int:
@@ -631,12 +645,14 @@ def main() -> int:
         if given.only is not None:
             TARGETS[given.targets[0]].case(folder, generator(given.targets[0], given.only))
             return 0
+        failures = 0
         for target in given.targets or TARGETS:
             begin = time.monotonic()
             result, _ = run(target, max(1, round(given.cases * TARGETS[target].share)), folder)
             print(f"{target}: {result.runs} cases, {result.failures} broken, {time.monotonic() - begin:.0f} s")
             print("".join(f"  {note}\n" for note in result.notes), end="", flush=True)
-    return 0
+            failures += result.failures
+    return int(failures > 0)
 
 
 if __name__ == "__main__":

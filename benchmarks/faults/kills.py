@@ -6,7 +6,7 @@ import contextlib
 import io
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from faults.cell import REST_SPEED, Cell, parameters_of_arm
 from faults.results import Result
 
 REST_BOUND_S = 0.6
-"""From the death of the excitation publisher to rest: 0.3 s that lie with the controller, and braking of a slow joint."""
+"""From the death of the excitation publisher to rest: 0.3 s that lie with the controller, and braking."""
 
 EFFORT_BOUND_S = 0.3
 """From the death of the controller to no effort: the simulator's timeout of 0.1 s, and a busy computer."""
@@ -101,14 +101,14 @@ def _into(cell: Cell, state: str, rng: random.Random) -> None:
         cell.world.wait(rng.uniform(0.0, 0.2))
 
 
-def excitation_publisher(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
+def excitation_publisher(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the excitation publisher in each of its states."""
     cell.start("simulator")
     cell.start("recorder")
     cell.start("identifier")
     cell.start("monitor")
     cell.wait_started("simulator", "recorder", "identifier", "monitor")
-    for state in ("waiting", "ready", "approaching", "running", "paused", "stopping"):
+    for state in states:
         outcome = Outcome(
             "robot at rest, others run, restart works", f"SIGKILL of excitation_publisher, {state}", REST_BOUND_S
         )
@@ -137,13 +137,13 @@ def excitation_publisher(cell: Cell, runs: int, rng: random.Random) -> Iterator[
 # --- the simulator: the robot's driver is gone ------------------------------------------------------------------------
 
 
-def simulator(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
+def simulator(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the robot's driver: the excitation must end and say so, and start again when the driver is back."""
     from robot_dyn_id.msg import ExcitationStatus as Status
 
     for name in ("excitation_publisher", "recorder", "identifier", "monitor"):
         cell.start(name)
-    for state in ("ready", "running"):
+    for state in states:
         outcome = Outcome(
             "excitation stops and names the cause, others run, restart works", f"SIGKILL of simulator, {state}", 2.0
         )
@@ -175,7 +175,7 @@ def simulator(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
 # --- the recorder ----------------------------------------------------------------------------------------------------
 
 
-def recorder(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
+def recorder(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the recorder: its bag is readable, but for the last second."""
     from robot_dyn_id.msg import RecordingStatus as Status
     from std_srvs.srv import SetBool
@@ -183,7 +183,7 @@ def recorder(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
     cell.start("simulator")
     cell.start("monitor")
     cell.wait_started("simulator", "monitor")
-    for state in ("idle", "recording", "paused"):
+    for state in states:
         outcome = Outcome("bag readable but for the last second, restart works", f"SIGKILL of recorder, {state}", 1.0)
 
         def run(state: str = state) -> float | None:
@@ -250,14 +250,14 @@ def _recovered(bag: Path) -> None:
 # --- identifier and monitor ------------------------------------------------------------------------------------------
 
 
-def identifier(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
+def identifier(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the identifier while it listens and while it identifies."""
     from robot_dyn_id.msg import ExcitationStatus as Status
 
     for name in ("simulator", "excitation_publisher", "monitor"):
         cell.start(name)
     cell.wait_started("simulator", "excitation_publisher", "monitor")
-    for state in ("waiting", "listening", "identifying"):
+    for state in states:
         outcome = Outcome("others run, restart works", f"SIGKILL of identifier, {state}")
 
         def run(state: str = state) -> None:
@@ -284,13 +284,13 @@ def identifier(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
         yield outcome
 
 
-def monitor(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
+def monitor(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the monitor before and after it has a model."""
     parameters = parameters_of_arm(cell.folder.parent)
     cell.start("simulator")
     cell.start("identifier", parameters=parameters, listen=False)
     cell.wait_started("simulator", "identifier")
-    for state in ("starting", "running"):
+    for state in states:
         outcome = Outcome("others run, restart works", f"SIGKILL of monitor, {state}")
 
         def run(state: str = state) -> None:
@@ -309,12 +309,12 @@ def monitor(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
 # --- the controller --------------------------------------------------------------------------------------------------
 
 
-def controller(cell: Cell, runs: int, rng: random.Random) -> Iterator[Outcome]:
+def controller(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the controller of an arm under effort control: the efforts end with the simulator's timeout."""
     parameters = parameters_of_arm(cell.folder.parent)
     cell.start("identifier", parameters=parameters, listen=False)
     cell.start("monitor")
-    for state in ("waiting", "holding"):
+    for state in states:
         outcome = Outcome(
             "no effort after the simulator's timeout, others run, restart works",
             f"SIGKILL of controller, {state}",
@@ -349,18 +349,25 @@ def _pulls(efforts: list[Any]) -> bool:
     return bool(efforts) and bool(np.abs(efforts[-1]).max() > 1e-3)
 
 
-SCENARIOS: dict[str, Callable[[Cell, int, random.Random], Iterator[Outcome]]] = {
-    "excitation_publisher": excitation_publisher,
-    "simulator": simulator,
-    "recorder": recorder,
-    "identifier": identifier,
-    "monitor": monitor,
-    "controller": controller,
+Scenario = Callable[[Cell, int, random.Random, Sequence[str]], Iterator[Outcome]]
+
+SCENARIOS: dict[str, tuple[Scenario, tuple[str, ...]]] = {
+    "excitation_publisher": (
+        excitation_publisher,
+        ("waiting", "ready", "approaching", "running", "paused", "stopping"),
+    ),
+    "simulator": (simulator, ("ready", "running")),
+    "recorder": (recorder, ("idle", "recording", "paused")),
+    "identifier": (identifier, ("waiting", "listening", "identifying")),
+    "monitor": (monitor, ("starting", "running")),
+    "controller": (controller, ("waiting", "holding")),
 }
-"""Kills by the node that is killed."""
+"""Kills by the node that is killed, and its states."""
 
 
-def run(world: Any, folder: Path, runs: int, chosen: tuple[str, ...] = (), seed: int = 1) -> list[Result]:
+def run(
+    world: Any, folder: Path, runs: int, chosen: Sequence[str] = (), states: Sequence[str] = (), seed: int = 1
+) -> list[Result]:
     """Kill nodes.
 
     Args:
@@ -368,6 +375,7 @@ def run(world: Any, folder: Path, runs: int, chosen: tuple[str, ...] = (), seed:
         folder: for logs, bags and results.
         runs: kills in each state of each node.
         chosen: nodes to kill; empty: all.
+        states: in which they are killed; empty: all.
         seed: of the moments.
     """
     from faults.cell import cell
@@ -375,7 +383,9 @@ def run(world: Any, folder: Path, runs: int, chosen: tuple[str, ...] = (), seed:
     results = []
     for name in chosen or SCENARIOS:
         with cell(world, folder / name, f"kill_{name}") as made:
-            for outcome in SCENARIOS[name](made, runs, random.Random(f"{seed} {name}")):
+            scenario, known = SCENARIOS[name]
+            wanted = [state for state in known if not states or state in states]
+            for outcome in scenario(made, runs, random.Random(f"{seed} {name}"), wanted):
                 results.append(outcome.result())
                 print(f"  {results[-1].fault}: {results[-1].verdict}, worst {results[-1].worst}", flush=True)
                 for note in results[-1].notes:

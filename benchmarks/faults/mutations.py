@@ -16,6 +16,9 @@ from typing import Any
 
 import yaml
 
+# Without it ElementTree writes another prefix, and xacro knows its elements by this one.
+ElementTree.register_namespace("xacro", "http://www.ros.org/wiki/xacro")
+
 NUMBERS: tuple[Any, ...] = (
     *(0, -0.0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 1e-320, 1e308, -1e308, 1e6, -1e6),
     *(math.nan, math.inf, -math.inf, 0.5, 3.0000001),

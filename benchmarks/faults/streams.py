@@ -1,4 +1,4 @@
-"""Faulty joint states and clocks: a relay between the robot and the nodes that loses, delays, changes or repeats messages.
+"""Faulty joint states and clocks: a relay between robot and nodes loses, delays, changes or repeats messages.
 
 What must hold under every fault: no node ends, the robot never leaves its limits of speed, the excitation goes on or
 brakes to rest, logs stay short, and after the fault the excitation starts again.
@@ -196,7 +196,7 @@ CLOCKS: dict[str, tuple[float, bool]] = {
 def _speed_limits() -> np.ndarray:
     from robot_dyn_id.robot import RobotModel
 
-    return np.asarray(RobotModel.from_urdf(URDF).limits.velocity)
+    return np.asarray(RobotModel.from_file(URDF).limits.velocity)
 
 
 class Trial:
@@ -260,7 +260,7 @@ class Trial:
         if any(state in ends for state, _ in cell.excitation[heard:]):
             cell.world.wait(max(0.0, BRAKED_S - duration))
             if cell.speed() > REST_SPEED:
-                return f"the robot is not at rest {BRAKED_S:g} s after the excitation ended: {cell.excitation[-1][1][:100]}"
+                return f"{when}: in motion {BRAKED_S:g} s after the excitation ended: {cell.excitation[-1][1][:100]}"
         took = time.monotonic() - begin
         self._end_fault()
         if cell.others_alive():
