@@ -70,7 +70,7 @@ def namespaces(world: Any, folder: Path, runs: int) -> list[Result]:
         for made in (left, right):
             made.start("simulator")
             made.start("excitation_publisher")
-            made.start("recorder")
+            made.start("recorder", start=True)
             made.start("identifier")
             made.start("monitor")
         for made in (left, right):

@@ -104,7 +104,7 @@ def _into(cell: Cell, state: str, rng: random.Random) -> None:
 def excitation_publisher(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -> Iterator[Outcome]:
     """Kill the excitation publisher in each of its states."""
     cell.start("simulator")
-    cell.start("recorder")
+    cell.start("recorder", start=True)  # the excitation moves only while a recorder that is there records
     cell.start("identifier")
     cell.start("monitor")
     cell.wait_started("simulator", "recorder", "identifier", "monitor")
@@ -141,7 +141,8 @@ def simulator(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) 
     """Kill the robot's driver: the excitation must end and say so, and start again when the driver is back."""
     from robot_dyn_id.msg import ExcitationStatus as Status
 
-    for name in ("excitation_publisher", "recorder", "identifier", "monitor"):
+    cell.start("recorder", start=True)
+    for name in ("excitation_publisher", "identifier", "monitor"):
         cell.start(name)
     for state in states:
         outcome = Outcome(

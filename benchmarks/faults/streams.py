@@ -212,7 +212,8 @@ class Trial:
         self.rate = 0.0
         self.clock = ClockRelay(cell) if simulated_time else None
         cell.start("simulator", remap=["/clock:=robot/clock"], clock=simulated_time)
-        for name in ("excitation_publisher", "recorder", "identifier", "monitor"):
+        cell.start("recorder", relayed=True, remap=["/clock:=clock"], use_sim_time=simulated_time, start=True)
+        for name in ("excitation_publisher", "identifier", "monitor"):
             cell.start(name, relayed=True, remap=["/clock:=clock"], use_sim_time=simulated_time)
         cell.wait_started(*cell.processes)
 
