@@ -7,6 +7,7 @@ and monitor; the effort cell is the arm under the efforts of the node `controlle
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -28,6 +29,9 @@ URDF = ROOT / "urdf" / "arm7.urdf"
 JOINTS = tuple(f"joint{number}" for number in range(1, 8))
 ACCELERATION = 5.0
 """Largest acceleration of the motion and of braking [rad/s^2]."""
+
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2), Linux only."""
 
 REST_SPEED = 0.01
 """A joint below this speed is at rest [rad/s]."""
@@ -64,6 +68,13 @@ def executables() -> Path:
     raise FileNotFoundError("the executables of robot_dyn_id are not installed: run `make` or source the workspace")
 
 
+def _prepare(prepare: Callable[[], None] | None) -> None:
+    """In a new process: end it with the suite, whatever ends that, so that no robot is left behind in the domain."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if prepare is not None:
+        prepare()
+
+
 class Process:
     """A node as a process.
 
@@ -81,7 +92,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                preexec_fn=prepare,  # noqa: PLW1509
+                preexec_fn=lambda: _prepare(prepare),  # noqa: PLW1509
                 start_new_session=True,
             )
 
