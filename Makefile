@@ -1,6 +1,7 @@
 # Everything a machine without ROS 2 needs: Python >= 3.10 (headers, venv), gcc, g++, make and a package index.
 #   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
 #   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/
+#   make soak                                the fault suite: some hours; SOAK_FLAGS="--scale 0.05" or "--parts fuzz"
 #   make test PYTEST_FLAGS="-k base -x"      ROBOT_DYN_ID_DATA names the folder of the measured recordings, if any
 
 ROS_DISTRO ?= jazzy
@@ -17,7 +18,7 @@ export ROS_DISTRO
 unexport ROS_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH LD_LIBRARY_PATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint soak clean
 
 demo: $(stamp)
 	$(venv)/bin/robot-dyn-id demo
@@ -32,6 +33,10 @@ lint: $(checked)
 	$(venv)/bin/ruff check .
 	$(venv)/bin/ruff format --check .
 	$(venv)/bin/mypy
+
+# Everything of the suite that mounts, kills or floods is confined to its own processes, temporary folder and domain.
+soak: $(checked)
+	cd benchmarks && $(abspath $(venv))/bin/python -m faults --out $(CURDIR)/build/faults $(SOAK_FLAGS)
 
 clean:
 	rm -rf .venv .venv-* build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -106,7 +107,7 @@ def _of_joint(entry: Any, label: str) -> dict[str, float]:
             continue
         for key in (("min_position",) if kind == "position" else ()) + (f"max_{kind}",):
             value = entry.get(key)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
                 raise InputError(f"{label}: {key} must be a number, not {value!r}")
             if kind != "position" and not value > 0.0:
                 raise InputError(f"{label}: {key} must be positive, not {value:g}")

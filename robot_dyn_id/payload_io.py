@@ -78,12 +78,14 @@ def read_payload(path: str | Path) -> Payload:
         inertia[_PLACES] = [float(moments[name]) for name in MOMENTS]
     except KeyError as missing:
         raise InputError(f"{path}: {missing.args[0]} is missing") from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{path}: mass, centre_of_mass and inertia must be numbers, [x, y, z] and "
                          f"{{{', '.join(MOMENTS)}}}") from None  # fmt: skip
     if centre.shape != (3,):
         raise InputError(f"{path}: centre_of_mass must be three numbers [m]")
     body = _body(mass, centre, inertia + np.triu(inertia, 1).T)
+    if not np.isfinite(body).all():
+        raise InputError(f"{path}: mass, centre_of_mass and inertia must be finite, and so must their products")
     if not is_consistent(body):
         raise InputError(f"{path}: no real body is like that: {violation(body) or 'it is flat'}")
     return Payload(content["link"], body, np.zeros((10, 10)), body)

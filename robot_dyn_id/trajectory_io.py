@@ -255,7 +255,7 @@ def _typed(hint: Any, value: Any, where: str) -> Any:
     for entry in (entry for row in rows for entry in row):
         if type(entry) not in wanted:
             raise InputError(f"{where}: must hold {'true or false' if bool in wanted else 'numbers'}, not {entry!r}")
-    if len({len(row) for row in rows}) > 1:
+    if len({len(row) if isinstance(given, list) else None for row, given in zip(rows, value, strict=True)}) > 1:
         raise InputError(f"{where}: its rows have different lengths")
     return _array(value, np.bool_ if bool in wanted else np.float64)
 

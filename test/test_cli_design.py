@@ -88,6 +88,10 @@ def test_limits_of_moveit_narrow_those_of_the_urdf(capsys, tmp_path):
         ("joint_limits: {joint1: {max_speed: 1.0}}", "unknown key 'max_speed'"),
         ("joint_limits: {joint1: {has_velocity_limits: true}}", "max_velocity must be a number, not None"),
         ("joint_limits: {joint1: {has_velocity_limits: true, max_velocity: -1}}", "max_velocity must be positive"),
+        (
+            f"joint_limits: {{joint1: {{has_velocity_limits: true, max_velocity: {'9' * 400}}}}}",
+            "max_velocity must be a number",
+        ),
         ("{", "not a YAML file"),
     ],
 )

@@ -160,6 +160,11 @@ def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
             "link: l3\nmass: 1\ncentre_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 3, ixy: 0, ixz: 0, iyz: 0}",
             "triangle",
         ),
+        (
+            "link: l3\nmass: .inf\ncentre_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}",
+            "must be finite",
+        ),
+        (f"link: l3\nmass: {'9' * 400}\ncentre_of_mass: [0, 0, 0]\ninertia: {{}}", "must be"),
     ],
 )
 def test_wrong_payload_files(files, tmp_path, cli, text, named):

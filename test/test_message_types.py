@@ -69,6 +69,11 @@ def test_a_type_that_is_absent(absent):
         message_class(absent)
 
 
-def test_a_publisher_that_is_none_of_ros():
-    with pytest.raises(InputError, match="HelloWorld is no message type of ROS 2"):
-        message_class("HelloWorld")
+@pytest.mark.parametrize(
+    "text",
+    ["HelloWorld", "", "os.path/msg/Join", "../evil/msg/Foo", "Evil/msg/Foo", "a/msg/b", "a/msg/B\n", "a/msg/B/msg/C"],
+)
+def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatch):
+    monkeypatch.setattr("robot_dyn_id.nodes.message_types.import_module", lambda name: pytest.fail(f"imports {name}"))
+    with pytest.raises(InputError, match="is no message type of ROS 2"):
+        message_class(text)

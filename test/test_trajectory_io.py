@@ -146,6 +146,7 @@ def remove(*path):
         (key("motion", "coefficients", 3, 2, value=True), "motion.coefficients: must hold numbers, not True"),
         (key("motion", "coefficients", 3, 2, value=float("nan")), "positions or derivatives that are not finite"),
         (key("motion", "coefficients", 3, value=[1.0]), "motion.coefficients: its rows have different lengths"),
+        (key("motion", "centre", 3, value=[0.0]), "motion.centre: its rows have different lengths"),
         (
             key("motion", "coefficients", 3, 2, value=0.4),
             "joint panda_joint4: the motion does not begin and end without",

@@ -12,6 +12,9 @@ _SEPARATOR = "=" * 80
 _NUMBERS = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}
 """IDL's names of types that .msg files call otherwise."""
 
+_MESSAGE = re.compile(r"([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)", re.ASCII)
+"""Names as ROS 2 allows them: whoever offers a topic on the network chooses its text, and the package is imported."""
+
 _SEQUENCE = re.compile(r"sequence<(.+?)(?:, (\d+))?>")
 _ARRAY = re.compile(r"(.+)\[(\d+)\]")
 _BOUNDED_TEXT = re.compile(r"(w?string)<(\d+)>")
@@ -23,9 +26,10 @@ def message_class(type_name: str) -> Any:
     Raises:
         InputError: it is not installed, or no message type.
     """
-    if type_name.count("/msg/") != 1:
-        raise InputError(f"{type_name} is no message type of ROS 2")
-    package, name = type_name.split("/msg/")
+    found = _MESSAGE.fullmatch(type_name)
+    if found is None:
+        raise InputError(f"{type_name[:100]!r} is no message type of ROS 2")
+    package, name = found.groups()
     try:
         return getattr(import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):

@@ -1,0 +1,123 @@
+"""The fault suite: `python -m faults`, in `benchmarks/`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
+
+from faults import ROOT
+from faults.results import Result, markdown, write
+
+sys.path.insert(0, str(ROOT / "test"))
+
+
+def main() -> int:
+    """Run the chosen parts and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m faults", description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full number of runs, at least one each")
+    parser.add_argument("--out", type=Path, default=Path("faults-report"), help="folder for faults.json and faults.md")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    begin, results = time.monotonic(), []
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        for part in given.parts:
+            print(f"{part}:", flush=True)
+            results += PARTS[part](Path(folder) / part, given.scale)
+    about = {
+        "scale": given.scale,
+        "parts": ", ".join(given.parts),
+        "minutes": round((time.monotonic() - begin) / 60, 1),
+    }
+    write(given.out, results, about)
+    print(markdown(results))
+    return int(any(result.failures for result in results))
+
+
+@contextlib.contextmanager
+def _world() -> Iterator[Any]:
+    from ros_world import World
+
+    world = World()
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+def _runs(full: int, scale: float) -> int:
+    return max(1, round(full * scale))
+
+
+def _fuzz(folder: Path, scale: float) -> list[Result]:
+    from faults import fuzz
+
+    folder.mkdir()
+    fuzz.prepare(folder)
+    total = sum(target.share for target in fuzz.TARGETS.values())
+    results = []
+    for name, target in fuzz.TARGETS.items():
+        result, _ = fuzz.run(name, max(20, round(10_000 * scale * target.share / total)), folder)
+        print(f"  {result.fault}: {result.verdict}, {result.failures} of {result.runs}", flush=True)
+        results.append(result)
+    return results
+
+
+def _kills(folder: Path, scale: float) -> list[Result]:
+    from faults import kills
+
+    with _world() as world:
+        return kills.run(world, folder, _runs(50, scale))
+
+
+def _streams(folder: Path, scale: float) -> list[Result]:
+    from faults import streams
+
+    with _world() as world:
+        return streams.run(world, folder, _runs(10, scale))
+
+
+def _disks(folder: Path, scale: float) -> list[Result]:
+    from faults import disks
+
+    with _world() as world:
+        return disks.run(world, folder, _runs(10, scale))
+
+
+def _namespaces(folder: Path, scale: float) -> list[Result]:
+    from faults import endurance
+
+    with _world() as world:
+        return endurance.namespaces(world, folder, _runs(10, scale))
+
+
+def _memory(folder: Path, scale: float) -> list[Result]:
+    from faults import endurance
+
+    with _world() as world:
+        return endurance.memory(world, folder, max(20.0, 1800.0 * scale))
+
+
+PARTS: dict[str, Callable[[Path, float], list[Result]]] = {
+    "fuzz": _fuzz,
+    "kills": _kills,
+    "streams": _streams,
+    "disks": _disks,
+    "namespaces": _namespaces,
+    "memory": _memory,
+}
+"""Parts of the suite, by name."""
+
+if __name__ == "__main__":
+    sys.exit(main())

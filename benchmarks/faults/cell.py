@@ -1,0 +1,340 @@
+"""A robot cell of real processes: the installed executables with their logs in files, and an observer.
+
+The position cell is a simulated arm behind its trajectory controller with excitation publisher, recorder, identifier
+and monitor; the effort cell is the arm under the efforts of the node `controller`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faults import ROOT
+
+sys.path.insert(0, str(ROOT / "test"))
+
+URDF = ROOT / "urdf" / "arm7.urdf"
+JOINTS = tuple(f"joint{number}" for number in range(1, 8))
+ACCELERATION = 5.0
+"""Largest acceleration of the motion and of braking [rad/s^2]."""
+
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2), Linux only."""
+
+REST_SPEED = 0.01
+"""A joint below this speed is at rest [rad/s]."""
+
+STARTING_S = 60.0
+"""Longest time that a node may take to be there on a busy computer."""
+
+PARAMETERS: Mapping[str, Mapping[str, object]] = {
+    "simulator": {"urdf": URDF, "rate": 500.0, "publish_rate": 250.0, "viscous": [1.5], "coulomb": [0.5]},
+    "excitation_publisher": {
+        **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
+        # a computer that two cells share may be late by more than the defaults of a robot allow
+        **{"timeout": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0},
+    },
+    "recorder": {"start": False},
+    "identifier": {"urdf": URDF},
+    "monitor": {},
+    "controller": {"urdf": URDF, "timeout": 0.2},
+}
+"""ROS parameters of each node in a cell."""
+
+
+@cache
+def executables() -> Path:
+    """Folder of the installed executables.
+
+    Raises:
+        FileNotFoundError: the package is not installed in this environment.
+    """
+    for prefix in (sys.prefix, *os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        folder = Path(prefix) / "lib" / "robot_dyn_id"
+        if (folder / "recorder").is_file():
+            return folder
+    raise FileNotFoundError("the executables of robot_dyn_id are not installed: run `make` or source the workspace")
+
+
+def _prepare(prepare: Callable[[], None] | None) -> None:
+    """In a new process: end it with the suite, whatever ends that, so that no robot is left behind in the domain."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if prepare is not None:
+        prepare()
+
+
+class Process:
+    """A node as a process.
+
+    Attributes:
+        name: of the node.
+        log: file with all that it has written.
+    """
+
+    def __init__(self, name: str, log: Path, arguments: list[str], prepare: Callable[[], None] | None = None) -> None:
+        """Start it; `prepare` runs in the new process first."""
+        self.name, self.log = name, log
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, str(executables() / name), "--ros-args", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                preexec_fn=lambda: _prepare(prepare),  # noqa: PLW1509
+                start_new_session=True,
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    @property
+    def code(self) -> int | None:
+        """Exit code, None while it runs."""
+        return self._process.poll()
+
+    def kill(self) -> float:
+        """End it by SIGKILL; returns the time of that [s since the epoch]."""
+        moment = time.time()
+        self._process.kill()
+        self._process.wait()
+        return moment
+
+    def end(self) -> int:
+        """End it as Ctrl-C does; returns the exit code."""
+        if self.alive:
+            self._process.send_signal(signal.SIGINT)
+        try:
+            return self._process.wait(20.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self._process.wait()
+
+    def text(self) -> str:
+        """All that it has logged."""
+        return self.log.read_text(errors="replace")
+
+    def lines(self) -> int:
+        """Number of lines that it has logged."""
+        return self.text().count("\n")
+
+    def memory(self) -> float:
+        """Resident memory [MiB]."""
+        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+class Cell:
+    """Processes of one namespace and what they publish.
+
+    Attributes:
+        processes: running nodes by name.
+        excitation: state and reason of every excitation status, newest last.
+        recording: the same of the recorder.
+        states: arrival, stamp, positions and velocities of every joint state of the robot.
+    """
+
+    def __init__(self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> None:
+        """Begin with no nodes.
+
+        Args:
+            world: of `ros_world`, in the process of the suite.
+            folder: for logs, bags and results.
+            namespace: of the cell.
+            watch: whether joint states and efforts are kept; at 1 kHz that takes much of a core.
+        """
+        from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray
+
+        from robot_dyn_id.nodes.contract import LATCHED, SENSOR
+
+        self.world, self.folder, self.namespace = world, folder, namespace
+        folder.mkdir(exist_ok=True, parents=True)
+        self.processes: dict[str, Process] = {}
+        self.excitation: list[tuple[int, str]] = []
+        self.recording: list[tuple[int, str]] = []
+        self.states: list[tuple[float, float, np.ndarray, np.ndarray, np.ndarray]] = []
+        self.efforts: list[np.ndarray] = []
+        self._bags = 0
+        listen = world.probe.create_subscription
+        self._subscriptions = [
+            listen(ExcitationStatus, f"/{namespace}/excitation_status", self._hear(self.excitation), LATCHED),
+            listen(RecordingStatus, f"/{namespace}/recording_status", self._hear(self.recording), LATCHED),
+        ]
+        if watch:
+            topics = f"/{namespace}/robot/joint_states", f"/{namespace}/effort_command"
+            self._subscriptions += [
+                listen(JointState, topics[0], self._see, SENSOR),
+                listen(Float64MultiArray, topics[1], lambda m: self.efforts.append(np.array(m.data)), SENSOR),
+            ]
+
+    @staticmethod
+    def _hear(into: list[tuple[int, str]]) -> Callable[[Any], None]:
+        return lambda message: into.append((message.state, message.reason))
+
+    def _see(self, message: Any) -> None:
+        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        values = (np.array(channel) for channel in (message.position, message.velocity, message.effort))
+        self.states.append((time.time(), stamp, *values))
+        if len(self.states) > 200_000:
+            del self.states[:100_000]
+
+    def start(
+        self,
+        name: str,
+        relayed: bool = False,
+        prepare: Callable[[], None] | None = None,
+        remap: Sequence[str] = (),
+        **parameters: object,
+    ) -> Process:
+        """Start a node.
+
+        Args:
+            name: of the node.
+            relayed: whether a relay stands between robot and node, which then hears another topic.
+            prepare: runs in the new process first.
+            remap: further rules, such as `old:=new`.
+            **parameters: over `PARAMETERS`.
+        """
+        rules = [f"__ns:=/{self.namespace}", *remap]
+        if name == "simulator" or not relayed:
+            rules.append("joint_states:=robot/joint_states")
+        values: dict[str, object] = {**PARAMETERS[name], **parameters}
+        if name == "identifier":
+            values.setdefault("folder", self.folder / f"run_{time.monotonic_ns()}")
+        if name == "recorder":
+            self._bags += 1
+            self.bag = self.folder / f"bag_{self._bags}"
+            values.setdefault("folder", self.bag)
+            values.setdefault("topics", ["joint_states" if relayed else "robot/joint_states"])
+        words = [word for key, value in values.items() for word in ("-p", f"{key}:={_yaml(value)}")]
+        process = Process(
+            name, self.folder / f"{name}.log", [*(word for rule in rules for word in ("-r", rule)), *words], prepare
+        )
+        self.processes[name] = process
+        return process
+
+    def wait_started(self, *names: str) -> None:
+        """Wait until nodes publish their diagnostics.
+
+        Raises:
+            RuntimeError: one of them has ended.
+        """
+        topic = f"/{self.namespace}/diagnostics"
+
+        def started(name: str) -> bool:
+            found = self.world.probe.get_publishers_info_by_topic(topic)
+            return any((info.node_name, info.node_namespace) == (name, f"/{self.namespace}") for info in found)
+
+        for name in names:
+            process = self.processes[name]
+            self.world.until(
+                lambda name=name, process=process: started(name) or not process.alive, STARTING_S, f"start of {name}"
+            )
+            if not process.alive:
+                raise RuntimeError(f"{name} ended: {process.text()[-500:]}")
+
+    def until_excitation(self, *states: int, timeout: float = STARTING_S) -> None:
+        """Wait for a state of the excitation."""
+        self.world.until(lambda: self.excitation and self.excitation[-1][0] in states, timeout, f"excitation {states}")
+
+    def until_recording(self, *states: int, timeout: float = STARTING_S) -> None:
+        """Wait for a state of the recorder."""
+        self.world.until(lambda: self.recording and self.recording[-1][0] in states, timeout, f"recording {states}")
+
+    def trigger(self, service: str, timeout: float = 20.0) -> Any:
+        """Call a `Trigger` service of a node, such as `recorder/start`."""
+        from std_srvs.srv import Trigger
+
+        return self.world.call(Trigger, f"/{self.namespace}/{service}", timeout=timeout)
+
+    def start_motion(self) -> None:
+        """Ask for the excitation until it begins: it is refused while the computer is held up."""
+        end = time.monotonic() + STARTING_S
+        while not self.trigger("excitation_publisher/start").success:
+            if time.monotonic() > end:
+                raise RuntimeError(f"the excitation does not start: {self.excitation[-3:]}")
+            self.world.wait(0.2)
+
+    def speed(self) -> float:
+        """Largest joint speed of the newest joint state [rad/s]."""
+        return float(np.abs(self.states[-1][3]).max())
+
+    def moved_after(self, moment: float) -> float:
+        """Time from a moment to the last joint state in motion [s], by the stamps of the robot."""
+        late = [stamp for _, stamp, _, dq, _ in self.states if stamp > moment and np.abs(dq).max() > REST_SPEED]
+        return max(0.0, late[-1] - moment) if late else 0.0
+
+    def others_alive(self, *but: str) -> list[str]:
+        """Names of nodes that have ended although nothing ended them."""
+        return [name for name, process in self.processes.items() if name not in but and not process.alive]
+
+    def close(self) -> None:
+        """End all nodes."""
+        for process in self.processes.values():
+            process.end()
+        for subscription in self._subscriptions:
+            self.world.probe.destroy_subscription(subscription)
+
+
+def _yaml(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_yaml(item) for item in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+@contextlib.contextmanager
+def cell(world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> Iterator[Cell]:
+    """A cell whose nodes are ended with it; see `Cell`."""
+    made = Cell(world, folder, namespace, watch)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def tracebacks(text: str) -> int:
+    """Number of tracebacks in a log."""
+    return len(re.findall(r"^Traceback \(most recent call last\)", text, re.MULTILINE))
+
+
+def parameters_of_arm(folder: Path) -> Path:
+    """Identified parameters of the simulated arm, from its exact motion with a little noise."""
+    path = folder / "arm7_parameters.yaml"
+    if path.exists():
+        return path
+    from robot_dyn_id.excitation import random_fourier
+    from robot_dyn_id.parameter_io import write_parameters
+    from robot_dyn_id.pipeline import identify
+    from robot_dyn_id.regressor import Regressor, terms_on_joints
+    from robot_dyn_id.robot import RobotModel
+    from robot_dyn_id.settings import Settings
+    from robot_dyn_id.simulation import Sensors, simulated_recording
+    from robot_dyn_id.terms import Coulomb, Offset, Viscous
+
+    terms, model = (Viscous(), Coulomb(), Offset()), RobotModel.from_file(URDF)
+    regressor, n = Regressor(model, terms_on_joints(model, terms)), len(JOINTS)
+    values = np.concatenate([model.inertial_parameters, np.full(n, 1.5), np.full(n, 0.5), np.zeros(n)])
+    sensors = Sensors(np.full(n, 0.05), 1e-6, 1e-4)
+    trials = [
+        simulated_recording(regressor, values, random_fourier(model, seed), 20.0, 200.0, sensors, seed)
+        for seed in (1, 2)
+    ]
+    write_parameters(path, identify(trials[:1], trials[1:], model, Settings(terms=terms), "test").parameters)
+    return path

@@ -1,0 +1,188 @@
+"""Disks that fail while the recorder writes: full, read-only, removed.
+
+A small memory file system is mounted where the right to do so is there; else the size of files is limited, which is
+reported as such, and the read-only disk is not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from faults.cell import REST_SPEED, Cell
+from faults.results import Result
+
+SIZE = "400k"
+"""Size of the file system: some seconds of joint states."""
+
+STOPPED_S = 3.0
+"""Time after the failure of the recorder until the motion must have ended."""
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[bool]:
+    """A small file system at a new folder; False if it cannot be mounted."""
+    folder.mkdir(parents=True)
+    words = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]
+    try:
+        mounted = subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(folder)], check=False)
+
+
+def _limit_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+
+def _recording(cell: Cell, bag: Path, prepare: Callable[[], None] | None = None) -> None:
+    """Start a recorder and the excitation."""
+    from robot_dyn_id.msg import ExcitationStatus
+    from robot_dyn_id.msg import RecordingStatus as Status
+
+    cell.recording.clear()
+    cell.start("recorder", prepare=prepare, folder=bag)
+    cell.wait_started("recorder", "excitation_publisher", "simulator")
+    cell.until_recording(Status.IDLE)
+    cell.trigger("recorder/start")
+    cell.until_recording(Status.RECORDING)
+    cell.until_excitation(ExcitationStatus.READY, ExcitationStatus.DONE, ExcitationStatus.FAULT)
+    cell.start_motion()
+    cell.until_excitation(ExcitationStatus.RUNNING)
+
+
+def _kept(bag: Path) -> int:
+    """Number of samples that are read back."""
+    from robot_dyn_id.recordings import open_recording
+
+    recording = open_recording(bag)
+    return sum(len(chunk) for chunk in recording.chunks(recording.joint_names))
+
+
+def _failed_well(cell: Cell, bag: Path, word: str) -> str:
+    """The recorder says what happened, keeps what it has, stays, and the motion ends; empty if so."""
+    from robot_dyn_id.msg import RecordingStatus as Status
+
+    cell.until_recording(Status.FAILED, timeout=60.0)
+    reason = cell.recording[-1][1]
+    problems = []
+    if word not in reason:
+        problems.append(f"the reason does not say {word!r}: {reason}")
+    if _kept(bag) < 100:
+        problems.append(f"{_kept(bag)} samples are read back")
+    cell.world.wait(STOPPED_S)
+    if cell.others_alive():
+        problems.append(f"{', '.join(cell.others_alive())} ended")
+    if cell.speed() > REST_SPEED:
+        problems.append(f"the robot still moves {STOPPED_S:g} s after the recorder failed")
+    return "; ".join(problems)
+
+
+def _full(cell: Cell, folder: Path) -> str:
+    with small_disk(folder) as mounted:
+        _recording(cell, folder / "bag", None if mounted else _limit_files)
+        return _failed_well(cell, folder / "bag", "No space left" if mounted else "File too large")
+
+
+def _read_only(cell: Cell, folder: Path) -> str | None:
+    with small_disk(folder) as mounted:
+        if not mounted:
+            return None
+        _recording(cell, folder / "bag")
+        cell.world.wait(1.0)
+        # A forced remount makes also files that are open for writing fail; a lazy one leaves them alone.
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=False, capture_output=True)
+        try:
+            return _failed_well(cell, folder / "bag", "")
+        finally:
+            subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=False, capture_output=True)
+
+
+def _removed(cell: Cell, folder: Path) -> str:
+    """A file that is removed can still be written to: the loss shows when the recording is finished at the latest."""
+    from robot_dyn_id.msg import RecordingStatus as Status
+
+    folder.mkdir(parents=True)
+    _recording(cell, folder / "bag")
+    cell.world.wait(1.0)
+    shutil.rmtree(folder)
+    cell.world.wait(2.0)
+    answer = cell.trigger("recorder/stop") if cell.processes["recorder"].alive else None
+    cell.world.wait(1.0)
+    if answer is not None and answer.success and cell.recording[-1][0] != Status.FAILED:
+        return f"the recorder reports a finished bag that does not exist: {cell.recording[-1]}, {answer.message}"
+    return f"{', '.join(cell.others_alive())} ended" if cell.others_alive() else ""
+
+
+def _cannot_be_made(cell: Cell, folder: Path) -> str:
+    """A folder that cannot be made, below a file."""
+    from robot_dyn_id.msg import RecordingStatus as Status
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("a file")
+    cell.recording.clear()
+    cell.start("recorder", folder=folder / "bag")
+    cell.wait_started("recorder")
+    cell.until_recording(Status.IDLE)
+    cell.trigger("recorder/start")
+    cell.world.wait(1.5)
+    if not cell.processes["recorder"].alive:
+        return "the recorder ended"
+    return "" if cell.recording[-1][0] == Status.FAILED else f"the recorder reports {cell.recording[-1]}"
+
+
+DISKS: dict[str, tuple[str, Callable[[Cell, Path], str | None]]] = {
+    "disk full while recording": ("recorder says so, bag readable, motion ends, no node ends", _full),
+    "disk read-only while recording": ("recorder says so, bag readable, motion ends, no node ends", _read_only),
+    "bag removed while recording": ("recorder reports the loss, no node ends", _removed),
+    "bag folder cannot be made": ("recorder says so and stays", _cannot_be_made),
+}
+"""Promise and scenario of each fault."""
+
+
+def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list[Result]:
+    """Let disks fail.
+
+    Args:
+        world: of `ros_world`.
+        folder: for logs and disks.
+        runs: of each fault.
+        chosen: faults; empty: all.
+    """
+    from faults.cell import cell
+
+    results = []
+    for number, fault in enumerate(chosen or DISKS):
+        promise, scenario = DISKS[fault]
+        broken: list[str] = []
+        done = 0
+        with cell(world, folder / f"disk_{number}", f"disk_{number}") as made:
+            made.start("simulator", publish_rate=500.0)
+            made.start("excitation_publisher")
+            while done < runs:
+                try:
+                    problem = scenario(made, folder / f"place_{number}_{done}")
+                except Exception as error:
+                    problem = " ".join(str(error).split())[:300]
+                if problem is None:
+                    break
+                done += 1
+                broken += [problem] if problem else []
+                if "recorder" in made.processes:
+                    made.processes["recorder"].end()
+                with contextlib.suppress(Exception):
+                    made.trigger("excitation_publisher/stop")
+        notes = tuple(f"{broken.count(text)} x {text}" for text in dict.fromkeys(broken))[:4]
+        notes = notes if done else ("needs the right to mount a file system",)
+        results.append(Result(promise, fault, done, len(broken), notes=notes))
+        print(f"  {fault}: {results[-1].verdict}", *notes, sep="\n    ", flush=True)
+    return results
