@@ -25,7 +25,6 @@ Triangles = NDArray[np.int64]
 FINEST = 256.0
 """Cells of the finest grid along the longest edge of a mesh."""
 
-
 ABOVE = 5
 """Number of folders above a URDF file in which its meshes are looked for."""
 
@@ -37,11 +36,10 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder that is the package itself serves too.
     Other relative names are looked for in the folders.
     """
-    try:
-        package, rest = _parsed(name)
-        searched = folders_searched(name, folders)
-    except ValueError:  # "http://[" is not an address
+    searched = folders_searched(name, folders)
+    if not searched:
         return None
+    package, rest = _parsed(name)
     candidates = [folder / package / rest for folder in searched]  # an absolute name stays what it is
     if package:
         candidates += [folder / rest for folder in searched if folder.name == package]
@@ -58,7 +56,10 @@ def _is_file(path: Path) -> bool:
 def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
     """The folders in which `find_mesh` looks for a mesh; none for a name that cannot be a file."""
     given = tuple(Path(folder) for folder in folders)
-    scheme = urlparse(name).scheme
+    try:
+        scheme = urlparse(name).scheme
+    except ValueError:  # "http://[" is not an address
+        return ()
     if scheme == "package":
         return (*given, *_package_folders())
     return (*given, Path()) if scheme in ("", "file") else ()
@@ -100,7 +101,7 @@ def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     if size > MESH_LIMIT:
-        raise InputError(f"{path}: larger than {MESH_LIMIT / MIB:g} MiB: simplify the mesh")
+        raise InputError(f"{path}: larger than {MESH_LIMIT / MIB:g} MiB: reduce the mesh")
     if path.suffix.lower() == ".dae":
         _refuse_deep_nesting(path)
     try:
