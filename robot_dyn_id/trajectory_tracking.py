@@ -86,7 +86,7 @@ class Waypoints:
         """
         for name in given_names:
             if name not in joint_names:
-                raise InputError(f"joint {name} is not one of {', '.join(joint_names)}")
+                raise InputError(f"joint {' '.join(name.split())} is not one of {', '.join(joint_names)}")
         if len(set(given_names)) != len(given_names):
             raise InputError("a joint is named twice")
         missing = [name for name in joint_names if name not in given_names]

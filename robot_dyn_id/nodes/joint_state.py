@@ -49,7 +49,7 @@ class JointOrder:
         if message.name != self._seen:
             missing = [name for name in self._wanted if name not in message.name]
             if missing:
-                raise InputError(f"joint {missing[0]} is not in it; its joints are {', '.join(message.name) or 'none'}")
+                raise InputError(f"joint {missing[0]} is not in it; its joints are {_named(message.name)}")
             twice = [name for name in self._wanted if message.name.count(name) > 1]
             if twice:
                 raise InputError(f"joint {twice[0]} is named twice")
@@ -66,3 +66,8 @@ class JointOrder:
                 what = "too large" if np.isfinite(values[-1][bad[0]]) else "not finite"
                 raise InputError(f"{channel} of joint {self._wanted[bad[0]]} is {what}")
         return values
+
+
+def _named(names: Sequence[str]) -> str:
+    """Joint names of a message in one line: they may hold line breaks, which would make lines of a log of their own."""
+    return " ".join(", ".join(names).split()) or "none"
