@@ -101,8 +101,8 @@ def test_processes_at_the_same_time_get_domains_of_their_own():
 
 def test_a_demo_that_is_forced_beside_a_robot_of_the_same_names_does_not_move_it(world, tmp_path):
     demo.write_robots(tmp_path)
-    names = RobotModel.from_urdf(tmp_path / demo.PLANT).joint_names
-    assert set(names).isdisjoint(RobotModel.from_urdf(shared_file("urdf/arm7.urdf")).joint_names)
+    names = RobotModel.from_file(tmp_path / demo.PLANT).joint_names
+    assert set(names).isdisjoint(RobotModel.from_file(shared_file("urdf/arm7.urdf")).joint_names)
     robot = world.add(lambda **options: Follower(names, np.full(7, 0.1), **options))
     config = (shared_file("config/arm7.yaml"),)
     with demo.composition() as ros:
