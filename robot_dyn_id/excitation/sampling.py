@@ -12,7 +12,7 @@ from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.excitation.transfer import Braking
 
-SAME = 1e-6
+SAME = 2e-5
 """Points closer than this are one [s]: controllers want times that grow."""
 
 

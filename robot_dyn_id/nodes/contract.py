@@ -129,6 +129,7 @@ class RobotNode(Node):  # type: ignore[misc]
         self.end: RobotDynIdError | int | None = None
         self.internal_errors = 0
         self._fault = ""
+        self._destroyed = False
         self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
@@ -149,6 +150,11 @@ class RobotNode(Node):  # type: ignore[misc]
         Raises:
             RobotDynIdError: what it is given cannot be used; the node is destroyed then.
         """
+
+    def destroy_node(self) -> None:
+        """Leave the graph; callbacks that are due already come to nothing."""
+        self._destroyed = True
+        super().destroy_node()
 
     def stop(self) -> bool:
         """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.
@@ -197,7 +203,8 @@ class RobotNode(Node):  # type: ignore[misc]
             except RobotDynIdError as error:
                 self.get_logger().warning(f"refused: {error}", throttle_duration_sec=REFUSAL_PERIOD)
             except Exception as error:
-                self.fault(error)
+                if not self._destroyed:  # else a callback that was due already, of what is gone
+                    self.fault(error)
             return None
 
         return call
