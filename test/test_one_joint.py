@@ -87,8 +87,10 @@ def test_models_of_one_joint_are_validated_and_predict(files, run, parameters, t
 
 
 def test_models_of_one_joint_are_designed_for_and_simulated(files, run, parameters, tmp_path):
-    (tmp_path / "quick.yaml").write_text("search: {draws: 10, starts: 1, finished: 1}\neffort_scale: 0.0\n")
-    design = ("design", "--acceleration", 5, "--clearance", 0, "--design", tmp_path / "quick.yaml")
+    (tmp_path / "quick.yaml").write_text(
+        "search: {draws: 10, starts: 1, finished: 1}\neffort_scale: 0.0\nground: false\n"
+    )
+    design = ("design", "--acceleration", 5, "--design", tmp_path / "quick.yaml")
     assert run(*design, "--out", tmp_path / "design")["feasible"]
     assert run(*design, "--after", parameters.parent, "--out", tmp_path / "after")["feasible"]
     trajectory = tmp_path / "design" / "trajectory.yaml"

@@ -103,9 +103,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "feasible": found.feasible and checked,
         "collision_check": plan.collision_check,
         "stand_ins": list(plan.clearance.stand_ins) if plan.clearance is not None else [],
-        "objective": {"name": plan.objective, "value": found.figure, "best_random": float(found.random_figures[0])},
-        "condition_number": {"value": found.condition_numbers["columns"], "scaling": "columns"},
-        "condition_numbers": found.condition_numbers,
+        "objective": {"name": plan.objective, "value": found.figure, "best_random": _finite(found.random_figures[0])},
+        "condition_number": {"value": _finite(found.condition_numbers["columns"]), "scaling": "columns"},
+        "condition_numbers": {name: _finite(value) for name, value in found.condition_numbers.items()},
         "margins": [asdict(margin) for margin in found.margins],
         "seconds": found.seconds,
         "evaluations": found.evaluations,
@@ -127,6 +127,11 @@ def _design(plan: Plan, settings: DesignSettings) -> Design:
             f"{error}; if the ground is not at z = 0 of the base, give its height, or false, as `ground` in the design "
             "file; else choose a `posture` above it"
         ) from None
+
+
+def _finite(value: float) -> float | None:
+    """A number as JSON has it; None for an infinite one."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _earlier(path: str | None) -> ParameterSet | None:

@@ -215,10 +215,8 @@ def capsule_radius(mass: float, length: float, reach: float) -> float:
     """
     if not mass > 0.0:
         return WITHOUT_MASS * reach
-    volume = mass / DENSITY
-    low = 0.0
-    high = float((0.75 * volume / math.pi) ** (1.0 / 3.0))  # that of a line of no length is the largest
-    for _ in range(40):
+    volume, low, high = mass / DENSITY, 0.0, float((0.75 * mass / DENSITY / math.pi) ** (1.0 / 3.0))
+    for _ in range(40):  # the root lies between: a line of no length has the largest radius
         middle = (low + high) / 2.0
         smaller = math.pi * middle**2 * (length + 4.0 / 3.0 * middle) < volume
         low, high = (middle, high) if smaller else (low, middle)
