@@ -111,13 +111,15 @@ class InterruptedRun(RobotDynIdError):
 
 def legible(text: str, longest: int = LONGEST) -> str:
     """A text with its control characters escaped, cut in the middle where it is longer than `longest` characters."""
+    if len(text) > 2 * longest:  # what is escaped becomes longer, so that it is cut again; this keeps that fast
+        text = text[:longest] + text[-longest:]
+    if not text.isprintable():
+        text = "".join(
+            char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode() for char in text
+        )
     if len(text) > longest:
-        text = f"{text[: longest * 3 // 4]} [...] {text[len(text) - longest // 4 :]}"
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
+        return f"{text[: longest * 3 // 4]} [...] {text[len(text) - longest // 4 :]}"
+    return text
 
 
 class GraphError(RobotDynIdError):

@@ -92,6 +92,8 @@ class Waypoints:
         missing = [name for name in joint_names if name not in given_names]
         if missing:
             raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
+        if not len(q):
+            raise InputError("it has no points")
         if len(q) > MOST_POINTS:
             raise InputError(f"it has {len(q)} points, at most {MOST_POINTS} are followed: send it in pieces")
         order = [list(given_names).index(name) for name in joint_names]

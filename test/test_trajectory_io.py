@@ -153,6 +153,8 @@ def remove(*path):
         ),
         (key("motion", value=[1.0]), "motion: must be keys and values"),
         (key("joint_names", value=["a", "b"]), "one row for each of the 2 joint_names"),
+        (key("joint_names", 0, value="a\nb"), "joint_names: 'a\\nb' is not the name of a joint"),
+        (key("form", value=["fourier"]), "form: there is no form of excitation ['fourier']"),
         (key("joint_names", value="a"), "joint_names: must be a list, not 'a'"),
         (key("limits", "jerk", value=[1.0]), "one row for each of the 7 joint_names"),
         (key("limits", "prismatic", value=[0] * 7), "limits.prismatic: must hold true or false, not 0"),

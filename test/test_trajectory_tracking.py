@@ -191,3 +191,8 @@ def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
     assert np.all(apart[1000:] < 2e-4)
     # the motion starts with its full speed; after that nothing steps: 3 rad/s^2 of its own, and of the joining as much
     assert np.abs(np.diff(dq[1:], axis=0)).max() < 6.0 * step
+
+
+def test_a_trajectory_without_points_is_refused():
+    with pytest.raises(InputError, match="it has no points"):
+        Waypoints.of(("a",), ("a",), [], [], [], [])

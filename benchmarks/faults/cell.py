@@ -170,6 +170,7 @@ class Cell:
         self.states: list[tuple[float, float, np.ndarray, np.ndarray, np.ndarray]] = []
         self.efforts: list[np.ndarray] = []
         self._bags = 0
+        self._before: dict[str, set[tuple[int, ...]]] = {}
         listen = world.probe.create_subscription
         self._subscriptions = [
             listen(ExcitationStatus, f"/{namespace}/excitation_status", self._hear(self.excitation), LATCHED),
@@ -210,6 +211,7 @@ class Cell:
             remap: further rules, such as `old:=new`.
             **parameters: over `PARAMETERS`.
         """
+        self._before[name] = self._endpoints(name)
         rules = [f"__ns:=/{self.namespace}", *remap]
         if name == "simulator" or not relayed:
             rules.append("joint_states:=robot/joint_states")
@@ -228,22 +230,24 @@ class Cell:
         self.processes[name] = process
         return process
 
+    def _endpoints(self, name: str) -> set[tuple[int, ...]]:
+        """Publishers of diagnostics of a node; those of a killed process stay in the graph for a while."""
+        found = self.world.probe.get_publishers_info_by_topic(f"/{self.namespace}/diagnostics")
+        owner = (name, f"/{self.namespace}")
+        return {tuple(info.endpoint_gid) for info in found if (info.node_name, info.node_namespace) == owner}
+
     def wait_started(self, *names: str) -> None:
         """Wait until nodes publish their diagnostics.
 
         Raises:
             RuntimeError: one of them has ended.
         """
-        topic = f"/{self.namespace}/diagnostics"
-
-        def started(name: str) -> bool:
-            found = self.world.probe.get_publishers_info_by_topic(topic)
-            return any((info.node_name, info.node_namespace) == (name, f"/{self.namespace}") for info in found)
-
         for name in names:
             process = self.processes[name]
             self.world.until(
-                lambda name=name, process=process: started(name) or not process.alive, STARTING_S, f"start of {name}"
+                lambda name=name, process=process: self._endpoints(name) - self._before[name] or not process.alive,
+                STARTING_S,
+                f"start of {name}",
             )
             if not process.alive:
                 raise RuntimeError(f"{name} ended: {process.text()[-500:]}")
