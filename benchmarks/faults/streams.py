@@ -231,7 +231,8 @@ class Trial:
     def _end_fault(self) -> None:
         self.relay.fault = None
         if self.clock is not None:
-            self.clock.halted = False  # a clock that has jumped stays where it is
+            # It jumps back: a clock that stays apart from the stamps is refused for good, and rightly so.
+            self.clock.shift, self.clock.halted = 0.0, False
 
     def run(self, fault: Fault | tuple[float, bool], duration: float) -> str:
         """One run of a fault, first at rest and then in motion; empty if all held, else what did not."""
