@@ -125,6 +125,9 @@ def legible(text: str, longest: int = LONGEST) -> str:
 class GraphError(RobotDynIdError):
     """The ROS graph holds a node that must not be there: a second one of the same name, or a robot beside a demo."""
 
+    code = "graph"
+    advice = "end the other node, or use another name, namespace or ROS domain"
+
 
 def suggestion(word: object, known: Sequence[str]) -> str:
     """What may have been meant by an unknown word: the nearest known one, or all of them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.dataset import Array, Recording
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.regressor import regressor_of
 from robot_dyn_id.signals.survey import survey
@@ -22,7 +21,7 @@ def predict_recording(
         Stamps [s], shape (N,); torques [N m or N], shape (N, n), NaN where the motion is not usable; warnings.
 
     Raises:
-        InputError: the recording cannot be used, or torques are not finite where its motion is usable.
+        InputError: the recording cannot be used.
     """
     regressor = regressor_of(parameters)
     joints = parameters.joint_names
@@ -39,12 +38,6 @@ def predict_recording(
         far += outside(motion, trained).sum(axis=2)
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
-    wrong = [name for name, values in zip(joints, tau.T, strict=True) if not np.isfinite(values).all()]
-    if wrong:
-        raise InputError(
-            f"{recording.source}: the torque that the parameters give is not finite for {', '.join(wrong)}: use other "
-            "parameters, and check the positions of the recording"
-        )
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
     out = _interpolated(t, grid, tau, segment, 1.0 / plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())

@@ -209,7 +209,7 @@ def test_without_stand_ins_a_robot_without_shapes_is_not_feasible(capsys, tmp_pa
     assert answer["warnings"][0].startswith("NOT CHECKED FOR COLLISIONS: no shapes of link1")
     assert read_trajectory(answer["trajectory_file"]).collision_check == "not_checked"
     assert "NOT CHECKED FOR COLLISIONS" in Path(answer["preview_file"]).read_text()
-    code, out, _ = run(capsys, tmp_path, BARE, "--clearance", "0", demands=DEEP)
+    code, out, _ = run(capsys, tmp_path, BARE, "--clearance", "0", "--force", demands=DEEP)
     assert code == 1 and "NOT CHECKED FOR COLLISIONS: the clearance is 0" in out
 
 
@@ -243,17 +243,17 @@ def test_placeholder_limits_are_cured_by_a_file_or_the_design(capsys, tmp_path):
     limits.write_text("joint_limits: {joint2: {has_velocity_limits: true, max_velocity: 10.0}}\n")
     assert run(capsys, tmp_path, robot, "--limits", limits, demands=DEEP)[0] == 0  # as the user says so
     demands = {**DEEP, "velocity_limit": {"joint2": 1.5}}
-    code, out, _ = run(capsys, tmp_path, robot, "--json", demands=demands)
+    code, out, _ = run(capsys, tmp_path, robot, "--json", "--force", demands=demands)
     assert code == 0
     assert read_trajectory(json.loads(out)["trajectory_file"]).limits.velocity[1] == pytest.approx(0.95 * 1.5)
     zero = changed(tmp_path, 'effort="50"', 'effort="0"')
-    assert run(capsys, tmp_path, zero, demands={**DEEP, "effort_limit": {"joint2": 60.0}})[0] == 0
-    assert run(capsys, tmp_path, zero, demands={**DEEP, "effort_scale": 0.0})[0] == 0
-    assert run(capsys, tmp_path, zero, demands={**DEEP, "effort_limit": {"joint2": -1.0}})[0] == 2
+    assert run(capsys, tmp_path, zero, "--force", demands={**DEEP, "effort_limit": {"joint2": 60.0}})[0] == 0
+    assert run(capsys, tmp_path, zero, "--force", demands={**DEEP, "effort_scale": 0.0})[0] == 0
+    assert run(capsys, tmp_path, zero, "--force", demands={**DEEP, "effort_limit": {"joint2": -1.0}})[0] == 2
 
 
-OWN = {"planar3r": {"ground": False}, "logistic2r": {"ground": False}, "quaternion6r": {"ground": False}}
-"""Models without a body in space, or without a base that stands on something."""
+OWN = {name: {"ground": False} for name in ("planar3r", "logistic2r", "space6r")}
+"""Robots that do not stand on ground: planar arms, and an arm on a satellite."""
 
 
 @pytest.mark.parametrize("name", ["flexible2r", "logistic2r", "planar3r", "arm7", "space6r"])

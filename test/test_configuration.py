@@ -253,7 +253,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(UsageError, match=r"none\.yaml: cannot read the configuration \(No such file"):
         read_configuration(tmp_path / "none.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00\x81")
-    with pytest.raises(UsageError, match="not a YAML file"):
+    with pytest.raises(UsageError, match="not a text file"):
         read_configuration(tmp_path / "binary.yaml")
     with pytest.raises(UsageError, match="Is a directory"):
         read_configuration(tmp_path)
