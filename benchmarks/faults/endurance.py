@@ -26,7 +26,7 @@ def memory(world: Any, folder: Path, seconds: float) -> list[Result]:
     parameters = parameters_of_arm(folder)
     with cell(world, folder / "memory", "memory", watch=False) as made:
         made.start("simulator", rate=1000.0, publish_rate=1000.0)
-        made.start("excitation_publisher", periods=10_000, mode="streaming")
+        made.start("excitation_publisher", periods=10_000)
         made.start("recorder")
         made.start("identifier", parameters=parameters)
         made.start("monitor")

@@ -181,9 +181,9 @@ class RecordingWatch:
         if report.state == RecordingState.IDLE and not report.reason:
             return f"{name} is not recording: call its start service, or set the parameter recording to ignore"
         if report.state != RecordingState.RECORDING:
-            return f"{name} is not recording: {report.state.name.lower()}" + (
-                f", {report.reason}" if report.reason else ""
-            )
+            # Remarks on a recording that was paused or finished are not the reason for it.
+            reason = report.reason if report.state in (RecordingState.IDLE, RecordingState.FAILED) else ""
+            return f"{name} is not recording: {report.state.name.lower()}{f', {reason}' if reason else ''}"
         if steady - recorder.heard > TIMEOUT:
             return f"{name} has not reported for {steady - recorder.heard:.1f} s: it ended or hangs"
         if self._topic not in report.topics:

@@ -35,11 +35,10 @@ class Condition:
         old = self.diagnosis
         counted = {**(values or {}), "refused inputs": self._refused, "last refused": self._refusal}
         self.diagnosis = Diagnosis(level, message, counted)
-        if (old.level, old.message) == (level, message):
-            return
         now = time.monotonic()
-        self._waiting = level == STALE and now < self._begun + USUAL
-        if not self._changes.due(now, f"{level!r} {message}"):
+        if (old.level, old.message) != (level, message):
+            self._waiting = level == STALE and now < self._begun + USUAL
+        if not self._changes.due(now, f"{level!r} {message}"):  # a change that was held back is due later
             return
         if level == OK or self._waiting:
             self._log.info(message)
