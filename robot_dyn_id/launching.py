@@ -197,7 +197,8 @@ def _value(argument: str, text: str) -> Any:
     try:
         return ARGUMENTS[argument][1](text)
     except (ValueError, InputError) as error:
-        raise UsageError(f"{argument}:={text}: {error} ({ARGUMENTS[argument][2]})") from None
+        reason = str(error) if isinstance(error, ValueError) else "not valid YAML"
+        raise UsageError(f"{argument}:={text}: {reason} ({ARGUMENTS[argument][2]})") from None
 
 
 def _ended(event: ProcessExited, context: LaunchContext) -> Shutdown | None:

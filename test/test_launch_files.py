@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from robot_dyn_id.design_settings import read_design_settings
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import MotionLimits
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings
 from robot_dyn_id.nodes.ros_parameters import table
@@ -252,7 +252,7 @@ def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, wo
 
 @genuine
 def test_an_argument_that_is_broken_is_named():
-    with pytest.raises(InputError, match=r"topics:=\['a: cannot be read; topics to record"):
+    with pytest.raises(UsageError, match=r"topics:=\['a: not valid YAML \(topics to record"):
         visit(ROOT / "launch" / "record.launch.py", topics="['a")
 
 
