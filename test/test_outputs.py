@@ -41,7 +41,7 @@ WRITES = {
     "gains": ("gains.yaml",),
     "flexible": ("flexible.yaml",),
     "reproduce": ("planar3r_errors.svg",),
-    "demo": ("parameters.yaml", "report.json", "report.html", "plant.urdf", "training", "held_out", "twin"),
+    "demo": ("parameters.yaml", "report.json", "report.html", "arm.urdf", "plant.urdf", "training", "held_out", "twin"),
     "recover": ("bag",),
 }
 """Files, or folders of bags, that each verb writes: into the folder that `--out` names, or as the file that it names."""

@@ -53,6 +53,9 @@ JOINT_PREFIX = "rdid_demo_"
 DESCRIPTION, PLANT = "arm.urdf", "plant.urdf"
 """Files in the run folder: the arm as its description has it, and as it really is."""
 
+OUTPUTS = (*TRIALS, DESCRIPTION, PLANT, *RESULTS)
+"""Names of all files and bags that the demo writes into the run folder."""
+
 PATIENCE = 120.0
 """Longest time that an excitation or the identification may take [s]; both need a fraction of it."""
 
@@ -74,7 +77,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
     begin = time.monotonic()
     if arguments.out:
-        claim(arguments, *(Path(arguments.out) / name for name in (*TRIALS, "plant.urdf", *RESULTS)))
+        claim(arguments, *(Path(arguments.out) / name for name in OUTPUTS))
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     write_robots(folder)
     domain = keep_to_this_host(listen=True)
