@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from robot_dyn_id.base_parameters import BaseParameters
 from robot_dyn_id.consistency import is_consistent
 from robot_dyn_id.dataset import Array, Recording
+from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.evaluation import Evaluation
-from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
 from robot_dyn_id.regressor import Regressor
 from robot_dyn_id.stored_terms import stored_constants
 from robot_dyn_id.trained import Ranges
@@ -71,7 +72,7 @@ def assemble(
         sample_rate=plan.rate,
         cutoff_frequency=plan.low_pass.cutoff,
         filter_order=plan.low_pass.order,
-        data_sources=tuple(recording.source for recording in training),
+        data_sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training),
         data_sha256=seen.sha256,
         estimator=estimator,
         software_version=software_version,
@@ -80,7 +81,7 @@ def assemble(
         condition_number=estimate.condition_number,
         condition_number_scaling="columns",
         verdict=evaluation.verdict.word,
-        reasons=evaluation.verdict.reasons,
+        reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
         q_min=trained.q_min,
         q_max=trained.q_max,
         dq_max=trained.dq_max,

@@ -7,6 +7,7 @@ prints that line and exits with `exit_code`, never with a traceback. Programs re
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -117,9 +118,35 @@ def legible(text: str, longest: int = LONGEST) -> str:
         text = "".join(
             char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode() for char in text
         )
-    if len(text) > longest:
-        return f"{text[: longest * 3 // 4]} [...] {text[len(text) - longest // 4 :]}"
-    return text
+    return _cut(text, longest)
+
+
+UNSTORABLE = ("Cc", "Cs", "Zl", "Zp")
+"""Unicode categories that no stored line holds: control characters, surrogates, and separators of lines."""
+
+
+def storable(text: str, longest: int) -> str:
+    """A text as one line of UTF-8: `UNSTORABLE` characters escaped, cut in the middle to `longest` characters.
+
+    Names of files may hold any of them; a byte that is not UTF-8 is a surrogate in the name.
+    """
+    if len(text) > 2 * longest:
+        text = text[:longest] + text[-longest:]
+    if not text.isprintable():
+        text = "".join(
+            char.encode("unicode_escape").decode() if unicodedata.category(char) in UNSTORABLE else char
+            for char in text
+        )
+    return _cut(text, longest)
+
+
+def _cut(text: str, longest: int) -> str:
+    """A text without its middle if it is longer than `longest` characters."""
+    gap = " [...] "
+    if len(text) <= longest:
+        return text
+    head = longest * 3 // 4
+    return text[:head] + gap + text[len(text) - (longest - head - len(gap)) :]
 
 
 class GraphError(RobotDynIdError):

@@ -52,14 +52,14 @@ def yaml_text(content: dict[str, Any]) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file as a whole or not at all.
+    """Write a text file as a whole or not at all; what UTF-8 does not have, as in names of files, is escaped.
 
     Raises:
         InputError: the folder cannot be written to.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
         part.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None

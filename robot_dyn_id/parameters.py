@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, storable
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Standard parameters of a body in its joint frame: mass, first moment, inertia about the frame's origin."""
@@ -178,7 +178,10 @@ MOST = {
 """Greatest lengths of lists, refused before anything of the size of their product is computed."""
 
 LONGEST_LINE = 4096
-"""Greatest length of a text [characters], except for the URDF."""
+"""Greatest length of a text [characters], except for expressions and the URDF."""
+
+LONGEST_EXPRESSION = 48 * MOST["column_names"]
+"""Greatest length of an expression [characters]; a column adds its coefficient (12), its name, and a sign."""
 
 LONGEST_URDF = 2**24
 """Greatest length of the URDF text [characters]."""
@@ -239,8 +242,9 @@ def _check_words(one: ParameterSet) -> None:
         value = getattr(one, item.name)
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
         for text in texts if item.name != "urdf" else ():
-            if len(text) > LONGEST_LINE or not text.isprintable():
-                raise _refused(f"{item.name} holds a text that is not one printable line of {LONGEST_LINE} characters")
+            longest = LONGEST_EXPRESSION if item.name == "expressions" else LONGEST_LINE
+            if storable(text, longest) != text:
+                raise _refused(f"{item.name} holds a text that is not one printable line of {longest} characters")
         for text in texts if item.name in WORDS else ():
             if text not in WORDS[item.name]:
                 raise _refused(f"{item.name} is {text[:40]!r}, expected one of {', '.join(WORDS[item.name])}")

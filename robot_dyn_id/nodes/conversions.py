@@ -12,11 +12,11 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.errors import InputError, RobotDynIdError, storable
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.parameter_io import MATRICES
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet
 from robot_dyn_id.pipeline import Identification
 from robot_dyn_id.trajectory_tracking import Waypoints
 
@@ -94,7 +94,7 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     message.cross_check_rank_pinocchio = evaluation.cross_check.rank_pinocchio
     message.rows_used, message.rows_dropped = outcome.rows
     message.data_sources = list(parameters.data_sources)
-    message.folder = str(folder)
+    message.folder = storable(str(folder), LONGEST_LINE)
     return message
 
 

@@ -15,7 +15,16 @@ import zstandard
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import db3, mcap
-from robot_dyn_id.recordings.reading import RawMessage, Storage, Unreadable, Warn, check_regular, one_line, reading
+from robot_dyn_id.recordings.reading import (
+    RawMessage,
+    Storage,
+    Unreadable,
+    Warn,
+    check_regular,
+    one_line,
+    reading,
+    source_of,
+)
 from robot_dyn_id.yaml_files import read_yaml
 
 STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
@@ -160,7 +169,7 @@ def open_bag(path: Path) -> Bag:
     for file in files:
         with reading(file):
             opened.append(_opened(file))
-    return Bag(str(path), tuple(opened))
+    return Bag(source_of(path), tuple(opened))
 
 
 def _plain(path: Path) -> Path:

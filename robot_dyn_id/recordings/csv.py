@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.dataset import Array, Chunk, columns_of
 from robot_dyn_id.recordings.npz import MOTOR
-from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, rechunk, sentences
+from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, rechunk, sentences, source_of
 
 _TIME = "t"
 _PREFIXES = {
@@ -69,7 +69,8 @@ class CsvRecording:
     """Samples of a text table, read as they are needed.
 
     Attributes:
-        source: the path that the user gave.
+        source: the path that the user gave, as one line of text.
+        path: the file.
         joint_names: joints in the order of their `q_` columns.
         effort_is_torque: True unless the effort columns are called `effort_`.
         counts: samples left out, by reason.
@@ -79,6 +80,7 @@ class CsvRecording:
     """
 
     source: str
+    path: Path = field(repr=False)
     joint_names: tuple[str, ...]
     effort_is_torque: bool
     counts: Mapping[str, int]
@@ -93,8 +95,8 @@ class CsvRecording:
             InputError: a joint that the file does not hold, or a file that cannot be read (any more).
         """
         columns_of(self.joint_names, joints, self.source)
-        with reading(self.source):
-            yield from rechunk(_pieces(Path(self.source), self.table, joints), self.chunk_size)
+        with reading(self.path):
+            yield from rechunk(_pieces(self.path, self.table, joints), self.chunk_size)
 
     def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
         """Number of rows that are left out, by reason."""
@@ -127,7 +129,8 @@ def open_recording(path: Path, side: str = "") -> CsvRecording:
         ((_, last),) = deque(_lines(path), maxlen=1)
         counts = {CUT: int(_is_row(last) and not _is_whole(last)), UNSTAMPED: rows - kept}
     return CsvRecording(
-        source=str(path),
+        source=source_of(path),
+        path=path,
         joint_names=table.joints,
         effort_is_torque=not table.effort,
         counts={reason: count for reason, count in counts.items() if count},

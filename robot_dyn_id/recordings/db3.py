@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
@@ -117,7 +118,7 @@ def settle(path: Path) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     # Immutable: nothing is locked or written, so that files and folders without write permission work.
-    return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
+    return sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1", uri=True)
 
 
 def _check_tables(database: sqlite3.Connection) -> None:

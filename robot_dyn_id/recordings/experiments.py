@@ -10,7 +10,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, npz, open_recording, rosbag2
 from robot_dyn_id.recordings.bag_files import is_bag
 from robot_dyn_id.recordings.npz import MOTOR
-from robot_dyn_id.recordings.reading import FileRecording
+from robot_dyn_id.recordings.reading import FileRecording, source_of
 
 
 @dataclass(frozen=True)
@@ -76,4 +76,4 @@ def open_experiment(
             motors = csv.open_recording(path, MOTOR)
     if motors is None and not set(beside).isdisjoint(links.joint_names):
         motors = links
-    return RecordedExperiment(str(path), links, motors, static, periodic, moving)
+    return RecordedExperiment(source_of(path), links, motors, static, periodic, moving)

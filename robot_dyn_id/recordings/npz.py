@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, sentences
+from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, sentences, source_of
 
 _CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _FLAGS = ("moving", "periodic", "motor_joint_names")
@@ -90,7 +90,7 @@ def open_recording(path: Path, side: str = "", need_time: bool = True, order: Se
         if not stamped.any():
             raise Unreadable("no samples")
     samples = Chunk(t=t[stamped], **{key.removeprefix(side): finite(array[stamped]) for key, array in values.items()})
-    return NpzRecording(str(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
+    return NpzRecording(source_of(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
 
 
 def _motors(

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from robot_dyn_id.dataset import Array, Chunk, Recording
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, storable
 
 RawMessage = tuple[str, str, int, bytes]
 """Topic, type name, log (arrival) time [ns], serialised message as it was received."""
@@ -104,6 +104,15 @@ class FileRecording(Recording, Protocol):
     def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
         """What a person should know about a walk over `joints`: drops and repairs, one sentence each."""
         ...
+
+
+LONGEST_SOURCE = 4096
+"""Longest name of a recording [characters]: that of a path."""
+
+
+def source_of(path: Path) -> str:
+    """Name of a recording for messages and reports, which must be text: paths may hold any bytes."""
+    return storable(str(path), LONGEST_SOURCE)
 
 
 @contextmanager

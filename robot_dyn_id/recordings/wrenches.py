@@ -11,7 +11,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.load_identification import WrenchRecording
 from robot_dyn_id.recordings.bag_files import is_storage, open_bag
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, header_stamps
-from robot_dyn_id.recordings.reading import Unreadable, reading
+from robot_dyn_id.recordings.reading import Unreadable, reading, source_of
 
 TYPE_NAME = "geometry_msgs/msg/WrenchStamped"
 
@@ -45,7 +45,7 @@ def open_wrench(path: str | Path, epoch: int, topic: str | None = None) -> Wrenc
             t, wrench = (np.asarray(arrays[key], dtype=np.float64) for key in ("t", KEY))
         if wrench.shape != (len(t), 6):
             raise Unreadable(f"{KEY} has shape {wrench.shape}, expected {(len(t), 6)}: fx fy fz tx ty tz")
-        return WrenchRecording(str(path), t, wrench.T[_FORCE_FIRST])
+        return WrenchRecording(source_of(path), t, wrench.T[_FORCE_FIRST])
 
 
 def _of_bag(path: Path, epoch: int, topic: str | None) -> WrenchRecording:
