@@ -1,6 +1,7 @@
 """`parameters.yaml`: equal to the last bit when read back, and every damage named."""
 
 import contextlib
+import resource
 import time
 from dataclasses import fields, replace
 from functools import cache
@@ -194,8 +195,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     (taken / "in").mkdir(parents=True)
     with pytest.raises(InputError, match="cannot be written"):
         write_atomically(taken, "text")
-    with pytest.raises(UnicodeEncodeError):
-        write_atomically(below_a_file, "half \ud800")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"file: cannot be written \(File too large\)"):
+            write_atomically(below_a_file, "more than ten bytes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert below_a_file.read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken"], "no part of a file is left behind"
 

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -327,3 +329,40 @@ def test_a_message_that_cannot_be_unpacked_is_counted_and_the_others_are_read(tm
     recording = open_recording(folder)
     assert len(samples(recording).t) == len(MESSAGES) - 1
     assert recording.notes(recording.joint_names) == ("1 message dropped: not a JointState in CDR",)
+
+
+DAMAGED_QOS = {
+    "a list of a number": "- 1",
+    "a list of a list": "- [1, 2, 3]",
+    "nested deeply": "[" * 20_000,
+    "an alias of itself": "&a [*a]",
+    "a wrong tag": "!!timestamp x",
+    "no YAML": "{",
+    "bytes": b"\xff\xfe",
+    "a number": 7,
+}
+"""Texts in the place of QoS profiles."""
+
+
+@pytest.mark.parametrize("name", DAMAGED_QOS)
+def test_damaged_qos_profiles_cost_no_message(name, tmp_path, recover):
+    bag = write_bag(tmp_path / "bag", MESSAGES)
+    with closing(sqlite3.connect(bag / "bag.db3")) as database, database:
+        database.execute("UPDATE topics SET offered_qos_profiles = ?", (DAMAGED_QOS[name],))
+    (bag / "metadata.yaml").unlink()
+    answer = recover(bag)
+    assert answer["messages"] == len(MESSAGES)
+    assert [data for _, data in read_by_others(tmp_path / "bag_recovered")] == DATA
+
+
+def test_whole_qos_profiles_beside_damaged_ones_are_kept(tmp_path, recover):
+    bag = write_bag(tmp_path / "bag", MESSAGES)
+    with closing(sqlite3.connect(bag / "bag.db3")) as database, database:
+        database.execute("UPDATE topics SET offered_qos_profiles = '[1, {reliability: 1, depth: 7}]'")
+    (bag / "metadata.yaml").unlink()
+    recover(bag)
+    stated = yaml.safe_load((tmp_path / "bag_recovered" / "metadata.yaml").read_text())
+    (topic,) = stated["rosbag2_bagfile_information"]["topics_with_message_count"]
+    profiles = topic["topic_metadata"]["offered_qos_profiles"]
+    profiles = yaml.safe_load(profiles) if isinstance(profiles, str) else profiles
+    assert [profile["depth"] for profile in profiles] == [7]

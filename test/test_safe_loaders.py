@@ -27,9 +27,18 @@ MODULES = {
 
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 
-CALLS = {
+CALLS = {  # `yaml.safe_load` has no limits of depth and aliases: read by `yaml_files`
     *("os.system", "os.popen", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load", "yaml.full_load_all"),
-    *("yaml.load_all", "np.fromfile", "numpy.fromfile", "ctypes.CDLL", "runpy.run_path", "runpy.run_module"),
+    *(
+        "yaml.safe_load",
+        "yaml.safe_load_all",
+        "yaml.load_all",
+        "np.fromfile",
+        "numpy.fromfile",
+        "ctypes.CDLL",
+        "runpy.run_path",
+        "runpy.run_module",
+    ),
 }
 
 SAFE = {"SafeLoader", "yaml.SafeLoader", "yaml.CSafeLoader", "_LOADER"}
@@ -102,7 +111,7 @@ def unsafe_call(call):
         ("yaml.load(text)", {"yaml.load"}),
         ("yaml.load(text, yaml.Loader)", {"yaml.load"}),
         ("yaml.load(text, Loader=yaml.SafeLoader)", set()),
-        ("yaml.safe_load(text)", set()),
+        ("yaml.safe_load(text)", {"yaml.safe_load"}),
         ("yaml.unsafe_load(text)", {"yaml.unsafe_load"}),
         ("np.load(path)", {"np.load"}),
         ("np.load(path, allow_pickle=True)", {"np.load"}),

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
 from mcap.well_known import SchemaEncoding
 
 from robot_dyn_id.errors import InputError, UsageError
@@ -19,6 +17,7 @@ from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_sto
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import Salvage, StoredMessage, TopicDescription, reading
+from robot_dyn_id.yaml_files import parse_yaml
 
 RECOVERED, DAMAGED = "_recovered", "_damaged"
 """What is added to the name of a bag for the new bag and, where it takes that name, for the original."""
@@ -215,10 +214,10 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[str]:
 def _profiles(text: str) -> list[QosProfile]:
     """QoS profiles as they are stored; none if they are damaged."""
     try:
-        profiles: Any = yaml.safe_load(text)
-    except yaml.YAMLError:
+        profiles = parse_yaml(text, "QoS profiles")
+    except InputError:
         return []
-    return [dict(profile) for profile in profiles] if isinstance(profiles, list) else []
+    return [profile for profile in profiles if isinstance(profile, dict)] if isinstance(profiles, list) else []
 
 
 def _put_in_place(part: Path, path: Path, target: Path) -> Path:
