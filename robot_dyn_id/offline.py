@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import os
 import tempfile
@@ -16,7 +17,7 @@ from robot_dyn_id.configuration import Configuration
 from robot_dyn_id.dataset import Recording, Remembered
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.evaluation import Evaluation
-from robot_dyn_id.parameter_io import write_atomically, write_parameters
+from robot_dyn_id.parameter_io import part_of, write_atomically, write_parameters
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.pipeline import Identification, identify, split
 from robot_dyn_id.recordings import FileRecording, open_recording
@@ -85,15 +86,54 @@ def output_folder(path: str | Path) -> Path:
         InputError: it cannot be made or written to.
     """
     folder = Path(path)
-    if folder.is_file():
-        raise InputError(f"{folder}: is a file; give a folder")
+    check_output_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+    except OSError as error:
+        raise _not_writable(folder, error) from None
+    return folder
+
+
+def check_output_folder(folder: Path, names: Sequence[str] = ()) -> None:
+    """Check that a folder can be written to, or made, without making it.
+
+    Args:
+        folder: the folder.
+        names: of files that will be written into it.
+
+    Raises:
+        InputError: it, or what exists of the path to it, is not a folder that can be written to.
+    """
+    try:
+        existing = folder
+        while not _exists(existing):
+            existing = existing.parent
+        if not existing.is_dir():
+            raise InputError(f"{existing}: is {'a file' if existing.is_file() else 'not a folder'}; give a folder")
+        parts = (*folder.relative_to(existing).parts, *(part_of(Path(name)).name for name in names))
+        if any(len(os.fsencode(part)) > os.pathconf(existing, "PC_NAME_MAX") for part in parts):
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        raise InputError(f"{folder}: cannot write there ({error.strerror or os.strerror(error.errno or 0)})") from None
-    return folder
+        raise _not_writable(folder, error) from None
+
+
+def _exists(path: Path) -> bool:
+    """Whether a path exists, be it a link that leads nowhere.
+
+    Raises:
+        OSError: that cannot be found out, such as for a name that is too long.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _not_writable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"{folder}: cannot write there ({error.strerror or os.strerror(error.errno or 0)})")
 
 
 def write_results(folder: Path, summary: dict[str, Any], evaluation: Evaluation, parameters: ParameterSet) -> None:

@@ -51,13 +51,18 @@ def yaml_text(content: dict[str, Any]) -> str:
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=True)
 
 
+def part_of(path: Path) -> Path:
+    """The file that takes what is written until it is complete and renamed."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file as a whole or not at all; what UTF-8 does not have, as in names of files, is escaped.
 
     Raises:
         InputError: the folder cannot be written to.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = part_of(path)
     try:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")
         part.replace(path)

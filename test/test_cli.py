@@ -410,7 +410,7 @@ BAD = {
         2,
         "nodq.npz",
     ),
-    "output below a file": (below_a_file, 3, "out: cannot write there"),
+    "output below a file": (below_a_file, 3, "plain: is a file; give a folder"),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from robots import joint, link, urdf
 
 from robot_dyn_id.cli import VERBS, main
 from robot_dyn_id.cli.outputs import INPUTS, claim
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
 
 REQUIRED = {
     "design": ("--robot", "r"),
@@ -184,3 +184,44 @@ def test_an_output_may_be_replaced_on_request_and_a_dangling_link_is_one(tmp_pat
     claim(argparse.Namespace(force=True), file)
     with pytest.raises(UsageError, match="is a folder; give a file"):
         claim(argparse.Namespace(force=True), tmp_path)
+
+
+PROGRESS_FREE = [(verb, way) for verb in WRITES if verb != "recover" for way in ("file", "read-only", "long name")]
+
+
+@pytest.mark.parametrize(("verb", "way"), PROGRESS_FREE)
+def test_an_output_that_cannot_be_made_is_refused_before_anything_is_read(verb, way, tmp_path, capfd, monkeypatch):
+    """A file in the place of a folder, a folder of the system, a name that no file system takes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    folder = {"file": tmp_path / "file", "read-only": Path("/proc/1/new"), "long name": tmp_path / ("x" * 300)}[way]
+    required = list(REQUIRED[verb])
+    if verb == "flexible":
+        Path("flexible.yaml").write_text(FLEXIBLE)
+        Path("r").write_text(urdf(joint("a", "base", "l1"), links=1))
+        required += ["--config", "flexible.yaml"]
+    option = "--plots" if verb == "reproduce" else "--out"
+    out = folder / WRITES[verb][0] if verb in INTO_A_FILE else folder
+    capfd.readouterr()
+    assert main([verb, *required, option, str(out), "--json"]) == 3
+    out, err = capfd.readouterr()
+    assert err.splitlines() == [f"robot-dyn-id: {json.loads(out)['error']['message']}"], "something was read before"
+    reason = {"file": "is a file; give a folder", "read-only": "cannot write there", "long name": "too long"}[way]
+    assert reason in err and str(folder) in err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_name_that_is_too_long_for_a_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="File name too long"):
+        claim(argparse.Namespace(force=False), tmp_path / "new" / ("x" * 250 + ".yaml"))
+    with pytest.raises(InputError, match="File name too long"):
+        claim(argparse.Namespace(force=False), tmp_path / ("x" * 300 + ".yaml"))
+    claim(argparse.Namespace(force=False), tmp_path / "new" / ("x" * 200 + ".yaml"))
+    assert not list(tmp_path.iterdir()), "nothing is made before there are results"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes to every folder")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="cannot write there"):
+        claim(argparse.Namespace(force=False), tmp_path / "new" / "model.urdf")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from robot_dyn_id.configuration import files_named_in
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.offline import PARAMETERS
+from robot_dyn_id.offline import PARAMETERS, check_output_folder
 from robot_dyn_id.recordings import files_of
 
 INPUTS = (
@@ -25,7 +25,7 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 
 def claim(arguments: argparse.Namespace, *files: Path) -> None:
-    """Check that the files of a verb may be written; to be called before anything is computed.
+    """Check that the files of a verb may and can be written; to be called before anything is computed.
 
     Args:
         arguments: of the verb; `INPUTS` among them are compared with the files, `force` allows to replace them.
@@ -34,7 +34,10 @@ def claim(arguments: argparse.Namespace, *files: Path) -> None:
     Raises:
         UsageError: a file is an input, by whatever path or link; it is a folder; or it exists, and `--force` is not
             given or the verb has none.
+        InputError: a folder that cannot be made or written to.
     """
+    for folder in dict.fromkeys(file.parent for file in files):
+        check_output_folder(folder, [file.name for file in files if file.parent == folder])
     inputs = list(_inputs(arguments))
     for file in files:
         for name, source in inputs:
@@ -55,13 +58,15 @@ def claim(arguments: argparse.Namespace, *files: Path) -> None:
 
 
 def claim_folder(folder: Path) -> None:
-    """Check that the folder of a new bag does not exist; bags are never replaced.
+    """Check that the folder of a new bag does not exist, as bags are never replaced, and that it can be made.
 
     Raises:
         UsageError: it exists.
+        InputError: it cannot be made.
     """
     if os.path.lexists(folder):
         raise UsageError(f"{folder}: exists, and a bag is never replaced; choose another folder")
+    check_output_folder(folder)
 
 
 def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:

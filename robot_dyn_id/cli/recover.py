@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.offline import check_output_folder
 from robot_dyn_id.recordings.recovery import Recovery, recover, target_of
 
 
@@ -27,6 +28,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Recover and report what was kept and what is lost."""
     path = Path(arguments.bag)
     target = target_of(path, Path(arguments.out) if arguments.out else None, arguments.replace)
+    if arguments.out:
+        check_output_folder(target)
     found = recover(path, target, progress)
     for text in (*found.damage, *found.warnings):
         print(f"  ! {text}", file=sys.stderr)
