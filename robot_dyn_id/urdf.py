@@ -43,10 +43,12 @@ class RobotDescription:
     Attributes:
         text: the URDF, without a byte order mark.
         source: name for messages: the file that it was read from.
+        parts: further files that it was read from, if it was a xacro file.
     """
 
     text: str = field(repr=False)
     source: str = ANY_TEXT
+    parts: tuple[Path, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Remove the byte order mark.
@@ -70,7 +72,8 @@ class RobotDescription:
         source = str(path)
         text = read_text(path, ANY_TEXT, URDF_LIMIT, ModelError)
         if ("xacro" in text or "$" in text) and _xacro_in(*_parsed(text, source, ModelError)):
-            text = expand(Path(path).expanduser(), URDF_LIMIT)
+            expansion = expand(Path(path).expanduser(), URDF_LIMIT)
+            return cls(expansion.text, source, expansion.parts)
         return cls(text, source)
 
     def root(self) -> ElementTree.Element:

@@ -5,12 +5,14 @@ The expressions of a xacro file are Python: one that never ends, or that fills t
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import os, resource, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends any expression
 sys.path[:] = [folder for folder in sys.path if folder]  # no module of the working directory
 memory, seconds, limit, path = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+answer = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="surrogateescape")
 silence = os.open(os.devnull, os.O_WRONLY)
 os.dup2(silence, 1)
 os.dup2(silence, 2)
@@ -39,6 +41,8 @@ try:
     import xacro
     text = xacro.process_file(path).toxml()
     code, text = (0, text) if len(text) <= limit else (1, f"its output is longer than {limit} characters")
+    if code == 0:
+        text = "\\0".join([text, *(os.path.abspath(part) for part in xacro.all_includes)])
 except ModuleNotFoundError as error:
     text = f"{error}; install the package xacro"
 except BaseException as error:  # xacro raises whatever its expressions raise, and wraps it
@@ -56,7 +60,20 @@ os._exit(code)
 """
 
 
-def expand(path: Path, limit: int) -> str:
+@dataclass(frozen=True)
+class Expansion:
+    """Outcome of an expansion.
+
+    Attributes:
+        text: the plain URDF.
+        parts: files that the xacro file includes, or reads as YAML, in turn those of what it includes.
+    """
+
+    text: str
+    parts: tuple[Path, ...]
+
+
+def expand(path: Path, limit: int) -> Expansion:
     """Expand a xacro file.
 
     Args:
@@ -80,11 +97,11 @@ def expand(path: Path, limit: int) -> str:
         process.wait()
     if received or process.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
-    text = answer.decode("utf-8", errors="replace")
+    text, *parts = answer.split(b"\0")  # which neither XML nor a path can hold
     if process.returncode:
-        reason = text or f"its process ended by signal {-process.returncode}"
+        reason = text.decode("utf-8", errors="replace") or f"its process ended by signal {-process.returncode}"
         raise ModelError(f"{path}: xacro cannot expand it ({reason})")
-    return text
+    return Expansion(text.decode("utf-8", errors="replace"), tuple(Path(os.fsdecode(part)) for part in parts))
 
 
 @contextmanager

@@ -225,3 +225,29 @@ def test_a_folder_without_permission_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="cannot write there"):
         claim(argparse.Namespace(force=False), tmp_path / "new" / "model.urdf")
+
+
+def test_what_a_robot_description_consists_of_is_an_input(tmp_path, refused):
+    """Files that a xacro file includes, in turn what these include, YAML that it reads, and meshes."""
+    pytest.importorskip("xacro", reason="xacro is not installed")
+    head = '<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    robot, macro, inner, values = (tmp_path / name for name in ("arm.xacro", "macro.xacro", "inner.xacro", "v.yaml"))
+    mesh = tmp_path / "meshes" / "l1.stl"
+    mesh.parent.mkdir()
+    mesh.write_text("solid")
+    values.write_text("{m: 1.0}")
+    robot.write_text(
+        f'{head}<xacro:property name="part" value="macro"/><xacro:include filename="${{part}}.xacro"/></robot>'
+    )
+    macro.write_text(f'{head}<xacro:include filename="inner.xacro"/></robot>')
+    inner.write_text(
+        f'{head}<xacro:property name="v" value="${{xacro.load_yaml(\'v.yaml\')}}"/><link name="base"/><link name="l1">'
+        '<visual><geometry><mesh filename="meshes/l1.stl"/></geometry></visual>'
+        '<inertial><mass value="${v[\'m\']}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
+        f"{joint('a', 'base', 'l1')}</robot>"
+    )
+    words = ("export", "--robot", robot, "--parameters", tmp_path / "p.yaml", "--format", "urdf", "--force", "--out")
+    for file in (macro, inner, values, mesh):
+        before = file.read_bytes()
+        assert f"{file}: is an input (--robot)" in refused(*words, file)
+        assert file.read_bytes() == before

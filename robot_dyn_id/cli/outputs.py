@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robot_dyn_id.configuration import files_named_in
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.excitation.meshes import find_mesh, folders_above
 from robot_dyn_id.offline import PARAMETERS, check_output_folder
 from robot_dyn_id.recordings import files_of
+from robot_dyn_id.urdf import RobotDescription
 
 INPUTS = (
     *("data", "validate", "bare", "loaded", "bag", "trajectory"),
@@ -39,6 +41,8 @@ def claim(arguments: argparse.Namespace, *files: Path) -> None:
     for folder in dict.fromkeys(file.parent for file in files):
         check_output_folder(folder, [file.name for file in files if file.parent == folder])
     inputs = list(_inputs(arguments))
+    if getattr(arguments, "force", False) and any(os.path.lexists(file) for file in files):
+        inputs += [("robot", file) for file in _behind_robot(arguments)]
     for file in files:
         for name, source in inputs:
             if _same(file, source):
@@ -86,6 +90,20 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
             elif path.is_dir():
                 for file in files_of(path):
                     yield name, file
+
+
+def _behind_robot(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Files that `--robot` includes by xacro, and meshes that it names; a xacro file is expanded to find them."""
+    if getattr(arguments, "robot", None) is None:
+        return
+    try:
+        description = RobotDescription.from_file(arguments.robot)
+        meshes = [mesh.get("filename", "") for mesh in description.root().iter("mesh")]
+    except RobotDynIdError:  # the verb raises it again, with nothing written
+        return
+    yield from description.parts
+    folders = folders_above(arguments.robot)
+    yield from filter(None, (find_mesh(name, folders) for name in dict.fromkeys(meshes)))
 
 
 def _option(name: str) -> str:
