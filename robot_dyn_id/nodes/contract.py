@@ -15,7 +15,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.nodes.namesakes import Namesakes
 from robot_dyn_id.nodes.ros_parameters import declare
 
@@ -32,9 +32,6 @@ STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 FAREWELL = 1.0
 """How long the last messages of a node may take to arrive [s]."""
-
-INTERNAL_FAULT = 4
-"""Exit code of a process whose own code failed, as opposed to its input."""
 
 REFUSAL_PERIOD = 5.0
 """Shortest time between two log lines of callbacks that refuse their input [s]."""
@@ -177,7 +174,7 @@ class RobotNode(Node):  # type: ignore[misc]
         """Handle an unexpected exception of a callback: a defect of this package, not of its input.
 
         The first one from each line of code is logged with its traceback. From then on the diagnostics are an ERROR,
-        and the exit code of the process is `INTERNAL_FAULT`. Where `ENDS_ON_FAULT`, the node ends after `stop`.
+        and the exit code of the process is that of `InternalError`. Where `ENDS_ON_FAULT`, the node ends after `stop`.
         """
         self.internal_errors += 1
         self._fault = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST_ERROR]}"
@@ -187,7 +184,7 @@ class RobotNode(Node):  # type: ignore[misc]
             self._logged_faults.add(place)
             self.get_logger().error(f"{self._fault}\n{''.join(traceback.format_exception(error))}")
         if self.ENDS_ON_FAULT and self.end is None:
-            self.end = INTERNAL_FAULT
+            self.end = InternalError.exit_code
 
     def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a callback so that no exception reaches the executor, where it would end the node.

@@ -15,9 +15,9 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.faults import reported
-from robot_dyn_id.nodes.contract import INTERNAL_FAULT, RobotNode
+from robot_dyn_id.nodes.contract import RobotNode
 from robot_dyn_id.parameter_files import origin
 
 SLICE = 0.1
@@ -99,7 +99,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         executor.shutdown()
         if isinstance(node.end, RobotDynIdError):
             raise node.end
-        return node.end or (INTERNAL_FAULT if node.internal_errors else 0)
+        return node.end or (InternalError.exit_code if node.internal_errors else 0)
     except KeyboardInterrupt:  # while a file is expanded by xacro: nothing has moved yet
         return 0
     except RobotDynIdError as error:
