@@ -102,6 +102,8 @@ class DesignSettings:
                 raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
         if not self.stand_ins:
             raise UsageError(f"stand_ins: must be one of {', '.join(STAND_INS)}")
+        if self.seed < 0:
+            raise UsageError(f"seed: {self.seed} is negative; give 0 or more")
         if self.parameters and self.objective != "a_optimal":
             raise UsageError("parameters are for the objective a_optimal: choose it, or leave them out")
         if not 0.0 <= self.effort_scale <= 1.0:

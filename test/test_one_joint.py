@@ -137,3 +137,12 @@ def test_drive_gain_of_one_joint(files, run, tmp_path):
     answer = run("gains", "--bare", files.folder / "data_current.npz", "--loaded", files.folder / "loaded_current.npz",
                  "--payload", known, "--out", tmp_path / "gains.yaml")  # fmt: skip
     assert answer["gains"][0]["gain"] == pytest.approx(10.0, rel=0.05)
+
+
+@pytest.mark.parametrize("verb", ["design", "demo"])
+def test_a_negative_seed_is_wrong_usage(verb, tmp_path, capfd):
+    (tmp_path / "one.urdf").write_text(text_of("revolute"))
+    robot = ["--robot", str(tmp_path / "one.urdf")] if verb == "design" else []
+    assert main([verb, *robot, "--out", str(tmp_path / "run"), "--seed", "-5"]) == 2
+    assert "-5" in capfd.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -23,7 +23,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.dynamics import Dynamics
-from robot_dyn_id.errors import DeadlineError, GraphError, RobotDynIdError
+from robot_dyn_id.errors import DeadlineError, GraphError, RobotDynIdError, UsageError
 from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
 from robot_dyn_id.parameter_io import read_parameters
 from robot_dyn_id.plant import warm_up_regressor, warm_up_tiles
@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     from robot_dyn_id.nodes.isolation import keep_to_this_host
 
     begin = time.monotonic()
+    if arguments.seed < 0:
+        raise UsageError(f"--seed {arguments.seed}: is negative; give 0 or more")
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in OUTPUTS))
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
