@@ -24,6 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.feedback import REST_SPEED
+from robot_dyn_id.excitation.supervision import Phase
 from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings, plan_of
@@ -298,6 +299,27 @@ def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
     assert cell.reason == "stopped as asked"
     world.until(cell.follower.at_rest, 1.0)
     cell.running(progress=0.0).until(Status.DONE)
+
+
+def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_believes(world):
+    """Braking from the first instants lasts microseconds: its piece must arrive all the same, and not outdated."""
+    cell = ready(world, horizon=0.3)
+    supervisor, clock, commands = cell.node._supervisor, cell.node._motion_clock, cell.node._commands
+    for delay in (0.0, 0.002, 0.005, 0.02, 0.05):
+        count = len(cell.follower.received)
+        assert supervisor.start(clock.now(), "") == ""
+        commands.follow(supervisor)
+        time.sleep(delay)
+        assert supervisor.stop(clock.now()) == ""
+        commands.follow(supervisor)
+        time.sleep(0.05)  # the messages are on their way for so long
+        world.until(lambda count=count: len(cell.follower.received) == count + 2, 2.0, "approach and braking")
+        end = supervisor.command.state(math.inf)[0]
+        begin = time.monotonic()
+        world.until(lambda begin=begin: time.monotonic() > begin + 0.4)
+        assert cell.follower.at_rest()
+        assert np.allclose(cell.follower.q, end, atol=1e-6), delay
+        world.until(lambda: supervisor.phase == Phase.READY, 2.0)
 
 
 @HORIZONS
