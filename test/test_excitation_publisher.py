@@ -796,6 +796,32 @@ def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
     assert cell.follower.received == []
 
 
+def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
+    """Free with the arm upright, and in the ground with a joint that is not commanded bent by far."""
+    names, start = ["joint4"], np.full(1, -1.3)
+    follower = world.add(lambda **options: Follower(names, start, **options))
+    bent = {"joint2": 0.0}
+
+    def with_held(message):
+        message.name = [*message.name, *bent]
+        message.position = [*message.position, *bent.values()]
+        message.velocity = [*message.velocity, *[0.0] * len(bent)]
+        message.effort = [*message.effort, *[0.0] * len(bent)]
+        return message
+
+    follower.disturb = with_held
+    cell = Cell(world, follower=False, joints="[joint4]", posture="[-1.3]").until(Status.READY)
+    bent["joint2"] = 1.5
+    world.wait(0.3)
+    answer = cell.call("start")
+    assert not answer.success
+    assert re.search(r"\(joint2 is at 1.5, not at 0\): .*collides: .*ground.*move these joints", answer.message)
+    assert follower.received == []
+    bent["joint2"] = 0.3
+    world.wait(0.3)
+    assert cell.call("start").success
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

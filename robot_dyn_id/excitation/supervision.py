@@ -77,6 +77,7 @@ class Supervisor:
         reason: why it waits, stopped or failed, or that it returns; empty otherwise.
         command: the latest motion; None before the first.
         feedback: what the robot tells.
+        obstruction: reason why a motion to or from the excitation would collide; may be replaced at rest.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Supervisor:
         self.command: Command | None = None
         self.feedback = Feedback(limits, thresholds)
         self.excitation, self._limits, self._tracking = excitation, limits, thresholds.tracking
-        self._returns, self._obstruction = returns, obstruction
+        self._returns, self.obstruction = returns, obstruction
         self._home: Array | None = None  # where the robot stood when it was asked to start
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
@@ -323,7 +324,7 @@ class Supervisor:
 
     def _blocked(self, motion: Entered, home: Array) -> str:
         """Reason why the approach, or the way back to where the robot stood, would collide; empty if none would."""
-        hit = self._obstruction(motion.lead)
+        hit = self.obstruction(motion.lead)
         if hit:
             return f"the approach from where the robot stands collides: {hit}; move the robot elsewhere first"
         end = self.excitation.evaluate(np.array([self.excitation.duration]))[0][:, 0]
@@ -331,7 +332,7 @@ class Supervisor:
         return "" if not self._returns or there_and_back else self._blocked_back(end, home)
 
     def _blocked_back(self, start: Array, home: Array) -> str:
-        hit = self._obstruction(way_back(start, home, self._limits))
+        hit = self.obstruction(way_back(start, home, self._limits))
         return f"the way back to where the robot stood collides: {hit}; set return_to_start to false" if hit else ""
 
     def sent(self, now: Moment) -> Command:

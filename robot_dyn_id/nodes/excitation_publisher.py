@@ -9,8 +9,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.excitation.clocks import ClockAgreement
 from robot_dyn_id.excitation.feedback import Moment
+from robot_dyn_id.excitation.held_joints import HeldJoints
 from robot_dyn_id.excitation.recording_watch import RecordingWatch
 from robot_dyn_id.excitation.sampling import preview
 from robot_dyn_id.excitation.supervision import MOVING, Phase, Supervisor
@@ -116,6 +118,8 @@ class ExcitationPublisher(RobotNode):
 
     def _take_robot(self, model: RobotModel) -> None:
         plan = plan_of(model, self.settings)
+        self._model = model
+        self._held = HeldJoints({} if self.settings.allow_unchecked_collisions else model.held)
         excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
         self._status.describe(model.joint_names, excitation.duration)
         if self.settings.dry_run:
@@ -165,7 +169,32 @@ class ExcitationPublisher(RobotNode):
 
     def _refusal(self) -> str:
         """Why the robot cannot begin to move; empty if it can."""
-        return self.namesakes.refusal() or self._obstacle() or self._without_effort()
+        return self.namesakes.refusal() or self._obstacle() or self._without_effort() or self._held_elsewhere()
+
+    def _held_elsewhere(self) -> str:
+        """Reason why the collision check does not hold for the joints that the motion does not move; empty if it does.
+
+        Where they are not as assumed, it is made again for the robot as it is measured.
+        """
+        assert self._supervisor is not None
+        elsewhere = self._held.elsewhere()
+        if not elsewhere or self._supervisor.phase in MOVING:
+            return ""
+        advice = "move these joints, or let the motion command them (joints)"
+        try:
+            model = RobotModel.from_urdf(
+                self._model.urdf, self._model.joint_names, held={**self._model.held, **self._held.measured}
+            )
+            plan = plan_of(model, self.settings)
+        except RobotDynIdError as error:
+            return f"with the joints that it does not move where they are ({elsewhere}): {error}; {advice}"
+        self._supervisor.obstruction = plan.obstruction
+        self._held.assume(model.held)
+        remaining = self._held.elsewhere()  # a mimic joint that does not follow
+        if remaining:
+            return f"joints that the motion does not move cannot be where they are measured: {remaining}; {advice}"
+        self.get_logger().info(f"collisions are checked again: {elsewhere}")
+        return ""
 
     def _without_effort(self) -> str:
         """Why the motion would be of no use for an identification; empty if nothing is known against it."""
@@ -184,6 +213,7 @@ class ExcitationPublisher(RobotNode):
                 self._clocks.receive(now.steady, now.motion - self._motion_clock.motion(stamp))
             channels = message.name, message.position, message.velocity, message.effort
             self._supervisor.receive(now, seconds(stamp), *channels)
+            self._held.receive(message.name, message.position)
             self._follow(now)
 
     def _tick(self) -> None:
@@ -224,6 +254,8 @@ class ExcitationPublisher(RobotNode):
         blind = "; ".join(filter(None, (supervisor.feedback.blind(), self._recording.blind())))
         if blind:
             self.get_logger().warning(f"not watched: {blind}")
+        if unmeasured := self._held.unmeasured():
+            self.get_logger().warning(f"not in the joint states, and assumed in the collision check: {unmeasured}")
         return ""
 
     def _follow(self, now: Moment) -> None:
