@@ -161,11 +161,13 @@ class Supervisor:
         self._reach = reach
 
     def _check_reach(self, now: Moment) -> None:
-        """Command the braking that has begun where the pieces sent so far ended."""
+        """Command the braking that has begun where the pieces sent so far ended, and follow a clock that goes back."""
+        latest, self._latest = self._latest, now.motion
         if self.phase not in UNDER_WAY:
+            if now.motion < latest - SET_BACK:
+                self._follow_set_back(now, latest)
             return
-        late, latest = now.motion - self._reach, self._latest
-        self._latest = now.motion
+        late = now.motion - self._reach
         if late > 0.0:
             self._watch(
                 Moment(now.steady - late, self._reach),
@@ -173,10 +175,25 @@ class Supervisor:
                 "robot has braked on its own",
             )
         elif now.motion < latest - SET_BACK:
-            assert self.command is not None
-            begin = replace(now, motion=now.motion - self.command.time(latest))
-            self.command = replace(self.command, begin=begin)  # the robot goes on from where it is
+            self._set_back(now, latest)
             self._watch(now, f"the clock of the motion went back by {latest - now.motion:.3g} s")
+
+    def _follow_set_back(self, now: Moment, latest: float) -> None:
+        """Let no command be unfinished again because the clock of the motion went back."""
+        if self.command is None:
+            return
+        if not self.command.over(latest):
+            self._set_back(now, latest)
+            return
+        self.command = None
+        if self.phase == Phase.STOPPING:
+            self.phase = self._after
+
+    def _set_back(self, now: Moment, latest: float) -> None:
+        """Shift the command to a clock that went back: the robot goes on from where it is."""
+        assert self.command is not None
+        begin = replace(now, motion=now.motion - self.command.time(latest))
+        self.command = replace(self.command, begin=begin)
 
     def fail(self, now: Moment, why: str) -> None:
         """Brake, if anything moves, for a reason other than the robot; a new start may be tried.
