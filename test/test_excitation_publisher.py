@@ -7,14 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import model_nodes
 import numpy as np
 import pytest
 from follower import Follower
+from rcl_interfaces.msg import Log
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from robot_dyn_id.msg import ExcitationStatus as Status
+from robot_dyn_id.msg import ParameterSet
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -28,6 +32,7 @@ from robot_dyn_id.excitation.supervision import Phase
 from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings, plan_of
+from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
 
@@ -279,6 +284,50 @@ def test_a_person_who_starts_takes_the_start_by_parameter_over(world):
     world.wait(1.5)  # longer than the robot is let settle
     assert cell.state == Status.DONE
     assert len(cell.follower.received) == 1
+
+
+def test_a_refused_start_by_parameter_is_not_tried_again_at_every_tick(world):
+    cell = Cell(world, start="true")
+    world.until(lambda: cell.node._supervisor is not None)
+    checks = []
+    cell.node._supervisor.obstruction = lambda motion: checks.append(motion) or "link1 and table"
+    world.until(lambda: checks)
+    world.wait(1.5)
+    assert 1 <= len(checks) <= 3
+    assert cell.follower.received == []
+    cell.node._supervisor.obstruction = lambda motion: ""
+    cell.until(Status.RUNNING)
+
+
+def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
+    (tmp_path / "arm.urdf").write_text(model_nodes.ARM)
+    names = list(model_nodes.identified().joint_names)
+    follower = world.add(lambda **o: Follower(names, np.full(len(names), 0.1), **o))
+    log = world.heard(Log, "/rosout", RELIABLE)
+    options = {"start": "true", "runs": 2, "periods": 1, "horizon": 0.0, "allow_unchecked_collisions": "true"}
+    cell = Cell(world, urdf=tmp_path / "arm.urdf", follower=False, **options)
+    models = world.probe.create_publisher(ParameterSet, "identified_parameters", LATCHED)
+    cell.until(Status.DONE)
+    other = model_nodes.ARM.replace('name="small"', 'name="other"')
+    good = model_nodes.identified()
+    wrong = {
+        "they are not from it": (good, 0),
+        "are those of another URDF": (replace(good, urdf=other, urdf_sha256=urdf_hash(other)), 1),
+        "the verdict on the parameters is bad": (replace(good, verdict="bad", reasons=("a test",)), 1),
+    }
+    for words, (parameters, fresh) in wrong.items():
+        message = model_nodes.message(parameters)
+        if fresh:
+            message.header.stamp = cell.node.get_clock().now().to_msg()
+        models.publish(message)
+        world.until(lambda words=words: any(re.search(words, one.msg) for one in log), 5.0, words)
+    models.publish(ParameterSet())
+    world.wait(1.5)  # longer than the robot is let settle
+    assert len(follower.received) == 1 and cell.state == Status.DONE
+    message = model_nodes.message(good)
+    message.header.stamp = cell.node.get_clock().now().to_msg()
+    models.publish(message)
+    world.until(lambda: len(follower.received) == 2)
 
 
 def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
