@@ -806,6 +806,48 @@ def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_
     Cell(world, follower=False, trajectory=unchecked, allow_unchecked_collisions="true")
 
 
+def test_a_file_that_was_edited_is_checked_although_it_says_that_it_was(tmp_path, file):
+    arm = RobotModel.from_file(ARM)
+    stored = read_trajectory(file)
+    settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,)}
+    plan_of(arm, ExcitationSettings(trajectory=str(file), **settings))
+    low = replace(stored.cycle, centre=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
+    write_trajectory(tmp_path / "edited.yaml", replace(stored, cycle=low))
+    with pytest.raises(
+        MotionError, match=r"edited.yaml .*the motion collides: link\d and ground are .*design it again"
+    ):
+        plan_of(arm, ExcitationSettings(trajectory=str(tmp_path / "edited.yaml"), **settings))
+
+
+def test_other_surroundings_than_those_of_a_file_are_refused(tmp_path, file):
+    arm = RobotModel.from_file(ARM)
+    (tmp_path / "same.yaml").write_text("ground: true\nobstacles: []\n")
+    (tmp_path / "table.yaml").write_text("obstacles: [{name: table, box: [1, 1, 1], position: [2, 0, 0]}]\n")
+    settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,), "trajectory": str(file)}
+    plan_of(arm, ExcitationSettings(**settings, design=str(tmp_path / "same.yaml")))
+    for name, other in (
+        ("ground", {"ground": False}),
+        ("ground", {"ground_height": 0.0}),
+        ("ground", {"ground_height": 1.0}),
+        ("obstacles", {"design": str(tmp_path / "table.yaml")}),
+    ):
+        with pytest.raises(UsageError, match=f"trajectory.yaml was designed with another {name}"):
+            plan_of(arm, ExcitationSettings(**settings, **other))
+
+
+def test_a_ground_height_of_zero_is_a_height_and_not_automatic():
+    """The arm on a pedestal, which reaches 0.5 m below the base: a ground at 0 is given on purpose."""
+    pedestal = (
+        '<link name="pedestal"><collision><origin xyz="0 0 -0.25"/><geometry><box size="0.1 0.1 0.5"/></geometry>'
+        '</collision></link><joint name="foot" type="fixed"><parent link="link0"/><child link="pedestal"/></joint></robot>'
+    )
+    arm = RobotModel.from_urdf(ARM.read_text().replace("</robot>", pedestal))
+    low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
+    plan_of(arm, ExcitationSettings(**low))
+    with pytest.raises(MotionError, match="and ground"):
+        plan_of(arm, ExcitationSettings(**low, ground_height=0.0))
+
+
 def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
     with pytest.raises(MotionError, match=r"fourier: the motion collides: link\d and ground are [\d.]+ m deep"):
         Cell(world, follower=False, posture="[0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]")
