@@ -28,10 +28,13 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.feedback import REST_SPEED
+from robot_dyn_id.excitation.sampling import Points
 from robot_dyn_id.excitation.supervision import Phase
 from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
+from robot_dyn_id.nodes.conversions import MOST_BYTES, most_points
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings, plan_of
+from robot_dyn_id.nodes.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
@@ -770,7 +773,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         (
             {"periods": 2000, "horizon": 0.0},
             UsageError,
-            "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower",
+            r"a trajectory of 2000 s has 200000 points at 100 Hz, more than 36\d{3}: lower",
         ),
         ({"horizon": 0.01}, UsageError, "parameter horizon is 0.01 s: make it 0 or at least 0.05 s"),
         ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, ignore"),
@@ -937,6 +940,24 @@ def test_placeholders_are_no_limits(tmp_path, old, new, words):
         assert np.isinf(
             plan_of(model, ExcitationSettings(effort_scale=0.0, amplitude_share=0.2)).thresholds.effort
         ).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(count):
+    names = [f"joint{number}" * (1 + number % 3) for number in range(count)]
+    most = most_points(names)
+    zeros = np.zeros((most, count))
+    points = Points(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
+    data = serialize_message(TrajectoryMessage(names).fill(points))
+    assert 0.7 * MOST_BYTES[JointTrajectory] < len(data) <= MOST_BYTES[JointTrajectory]
+
+
+def test_a_motion_that_is_too_long_for_one_message_is_refused():
+    arm = RobotModel.from_file(ARM)
+    long = {"period": 10.0, "amplitude_share": 0.3, "horizon": 0.0}
+    plan_of(arm, ExcitationSettings(**long, periods=36))
+    with pytest.raises(UsageError, match=r"trajectory of 380 s has 38000 points at 100 Hz, more than 36\d{3}"):
+        plan_of(arm, ExcitationSettings(**long, periods=38))
 
 
 def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():

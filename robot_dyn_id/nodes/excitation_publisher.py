@@ -127,7 +127,8 @@ class ExcitationPublisher(RobotNode):
         excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
         self._status.describe(model.joint_names, excitation.duration)
         if self.settings.dry_run:
-            self._preview.publish(message.fill(preview(excitation, preview_step(self.settings, excitation))))
+            step = preview_step(self.settings, excitation, model.joint_names)
+            self._preview.publish(message.fill(preview(excitation, step)))
             when = "never, see ~/preview"
         else:
             self._commands.describe(message, plan.limits)

@@ -23,6 +23,7 @@ from robot_dyn_id.excitation.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.supervision import unobstructed
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
 from robot_dyn_id.joint_limits import JointLimitsFile, read_joint_limits
+from robot_dyn_id.nodes.conversions import most_points
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory
@@ -33,8 +34,8 @@ GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "con
 
 WAY_OUT = "have it checked (`robot-dyn-id design`), or set allow_unchecked_collisions to true"
 
-MOST_POINTS = 100_000
-"""Of one message: 20 MB for seven joints."""
+APPROACH_SHARE = 0.1
+"""Share of the points of one message that is kept for the approach, whose length is not known before the start."""
 
 SHORTEST_HORIZON = 0.05
 """Less than this and every scheduling delay brakes the robot [s]."""
@@ -199,7 +200,7 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
     cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
     if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
         excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
-    _check_points(settings, excitation)
+    _check_points(settings, excitation, model)
     thresholds = _thresholds(model, limits, settings)
     if settings.allow_unchecked_collisions:
         remark = "; ".join(part for part in (remark, "nothing is checked for collisions, as allowed") if part)
@@ -343,7 +344,7 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     return stored, remark
 
 
-def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
+def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
     points = settings.rate * excitation.fastest
     if points < FEWEST_POINTS:
         raise UsageError(
@@ -353,16 +354,17 @@ def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
     if 0.0 < settings.horizon < SHORTEST_HORIZON:
         raise UsageError(f"parameter horizon is {settings.horizon:g} s: make it 0 or at least {SHORTEST_HORIZON:g} s")
     count = excitation.duration * settings.rate
-    if not settings.horizon and count > MOST_POINTS:
+    most = int((1.0 - APPROACH_SHARE) * most_points(model.joint_names))
+    if not settings.horizon and count > most:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
-            f"{MOST_POINTS}: lower rate or periods, or leave horizon above 0"
+            f"{most}: lower rate or periods, or leave horizon above 0"
         )
 
 
-def preview_step(settings: ExcitationSettings, excitation: Excitation) -> float:
+def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_names: Sequence[str]) -> float:
     """Time between two points of the preview [s]: that of the commands, or longer where they would be too many."""
-    return max(1.0 / settings.rate, excitation.duration / MOST_POINTS)
+    return max(1.0 / settings.rate, excitation.duration / (most_points(joint_names) - 1))
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
