@@ -119,6 +119,25 @@ class StartInertia:
         return np.asarray(self.scale * self.prior.mass_matrix(q) @ wanted_acceleration(setpoint, q, dq, gains))
 
 
+def check_robot(parameters: ParameterSet, urdf: str) -> None:
+    """Check that parameters are those of a robot, and not bad.
+
+    Args:
+        parameters: the set.
+        urdf: text of the robot's URDF.
+
+    Raises:
+        InputError: the set is of another URDF, or its verdict is bad.
+    """
+    if parameters.urdf_sha256 != urdf_hash(urdf):
+        raise InputError(
+            f"the parameters are those of another URDF ({parameters.robot_name}, hash "
+            f"{parameters.urdf_sha256[:12]}...; this robot's is {urdf_hash(urdf)[:12]}...): identify this robot"
+        )
+    if parameters.verdict == "bad":
+        raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+
+
 def usable_dynamics(
     parameters: ParameterSet, urdf: str, joint_names: Collection[str], needs_mass_matrix: bool
 ) -> Dynamics:
@@ -135,13 +154,7 @@ def usable_dynamics(
         InputError: the set is of another URDF, its verdict is bad, it has joints that the robot has not, or its mass
             matrix is needed and not positive definite somewhere within the trained positions.
     """
-    if parameters.urdf_sha256 != urdf_hash(urdf):
-        raise InputError(
-            f"the parameters are those of another URDF ({parameters.robot_name}, hash "
-            f"{parameters.urdf_sha256[:12]}...; this robot's is {urdf_hash(urdf)[:12]}...): identify this robot"
-        )
-    if parameters.verdict == "bad":
-        raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+    check_robot(parameters, urdf)
     missing = [name for name in parameters.joint_names if name not in joint_names]
     if missing:
         raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")

@@ -89,8 +89,11 @@ class Follower(Node):
             assert not points or t > points[-1][0], "times must grow"
             acceleration = np.array(point.accelerations) if len(point.accelerations) else None
             points.append((t, np.array(point.positions), np.array(point.velocities), acceleration))
-        self.ends.append(points[-1][0] - now)
+        moving = [k for k, point in enumerate(points) if not np.array_equal(point[1], points[-1][1]) or point[2].any()]
+        self.ends.append(points[min(moving[-1] + 1 if moving else 0, len(points) - 1)][0] - now)
         assert not points[-1][2].any(), "the controller refuses a trajectory that does not end at rest"
+        if points[-1][0] < now and stamp:
+            return  # as the controller refuses a trajectory whose end is past
         self.points = [(now, self.q, self.dq, self.ddq), *points] if points[0][0] > now else points
 
     def move(self, now):

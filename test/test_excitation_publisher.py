@@ -7,14 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import model_nodes
 import numpy as np
 import pytest
 from follower import Follower
+from rcl_interfaces.msg import Log
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from robot_dyn_id.msg import ExcitationStatus as Status
+from robot_dyn_id.msg import ParameterSet
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -24,9 +28,14 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.feedback import REST_SPEED
+from robot_dyn_id.excitation.sampling import Points
+from robot_dyn_id.excitation.supervision import Phase
 from robot_dyn_id.nodes.contract import LATCHED, RELIABLE
+from robot_dyn_id.nodes.conversions import MOST_BYTES, most_points
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.excitation_settings import ExcitationSettings, plan_of
+from robot_dyn_id.nodes.trajectory_messages import TrajectoryMessage
+from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory, write_trajectory
 
@@ -280,6 +289,50 @@ def test_a_person_who_starts_takes_the_start_by_parameter_over(world):
     assert len(cell.follower.received) == 1
 
 
+def test_a_refused_start_by_parameter_is_not_tried_again_at_every_tick(world):
+    cell = Cell(world, start="true")
+    world.until(lambda: cell.node._supervisor is not None)
+    checks = []
+    cell.node._supervisor.obstruction = lambda motion: checks.append(motion) or "link1 and table"
+    world.until(lambda: checks)
+    world.wait(1.5)
+    assert 1 <= len(checks) <= 3
+    assert cell.follower.received == []
+    cell.node._supervisor.obstruction = lambda motion: ""
+    cell.until(Status.RUNNING)
+
+
+def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
+    (tmp_path / "arm.urdf").write_text(model_nodes.ARM)
+    names = list(model_nodes.identified().joint_names)
+    follower = world.add(lambda **o: Follower(names, np.full(len(names), 0.1), **o))
+    log = world.heard(Log, "/rosout", RELIABLE)
+    options = {"start": "true", "runs": 2, "periods": 1, "horizon": 0.0, "allow_unchecked_collisions": "true"}
+    cell = Cell(world, urdf=tmp_path / "arm.urdf", follower=False, **options)
+    models = world.probe.create_publisher(ParameterSet, "identified_parameters", LATCHED)
+    cell.until(Status.DONE)
+    other = model_nodes.ARM.replace('name="small"', 'name="other"')
+    good = model_nodes.identified()
+    wrong = {
+        "they are not from it": (good, 0),
+        "are those of another URDF": (replace(good, urdf=other, urdf_sha256=urdf_hash(other)), 1),
+        "the verdict on the parameters is bad": (replace(good, verdict="bad", reasons=("a test",)), 1),
+    }
+    for words, (parameters, fresh) in wrong.items():
+        message = model_nodes.message(parameters)
+        if fresh:
+            message.header.stamp = cell.node.get_clock().now().to_msg()
+        models.publish(message)
+        world.until(lambda words=words: any(re.search(words, one.msg) for one in log), 5.0, words)
+    models.publish(ParameterSet())
+    world.wait(1.5)  # longer than the robot is let settle
+    assert len(follower.received) == 1 and cell.state == Status.DONE
+    message = model_nodes.message(good)
+    message.header.stamp = cell.node.get_clock().now().to_msg()
+    models.publish(message)
+    world.until(lambda: len(follower.received) == 2)
+
+
 def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
     cell = Cell(world, follower=False, start="true")
     cell.until(Status.WAITING).call("stop")
@@ -298,6 +351,27 @@ def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
     assert cell.reason == "stopped as asked"
     world.until(cell.follower.at_rest, 1.0)
     cell.running(progress=0.0).until(Status.DONE)
+
+
+def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_believes(world):
+    """Braking from the first instants lasts microseconds: its piece must arrive all the same, and not outdated."""
+    cell = ready(world, horizon=0.3)
+    supervisor, clock, commands = cell.node._supervisor, cell.node._motion_clock, cell.node._commands
+    for delay in (0.0, 0.002, 0.005, 0.02, 0.05):
+        count = len(cell.follower.received)
+        assert supervisor.start(clock.now(), "") == ""
+        commands.follow(supervisor)
+        time.sleep(delay)
+        assert supervisor.stop(clock.now()) == ""
+        commands.follow(supervisor)
+        time.sleep(0.05)  # the messages are on their way for so long
+        world.until(lambda count=count: len(cell.follower.received) == count + 2, 2.0, "approach and braking")
+        end = supervisor.command.state(math.inf)[0]
+        begin = time.monotonic()
+        world.until(lambda begin=begin: time.monotonic() > begin + 0.4)
+        assert cell.follower.at_rest()
+        assert np.allclose(cell.follower.q, end, atol=1e-6), delay
+        world.until(lambda: supervisor.phase == Phase.READY, 2.0)
 
 
 @HORIZONS
@@ -699,7 +773,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         (
             {"periods": 2000, "horizon": 0.0},
             UsageError,
-            "a trajectory of 2000 s has 200000 points at 100 Hz, more than 100000: lower",
+            r"a trajectory of 2000 s has 200000 points at 100 Hz, more than 36\d{3}: lower",
         ),
         ({"horizon": 0.01}, UsageError, "parameter horizon is 0.01 s: make it 0 or at least 0.05 s"),
         ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, ignore"),
@@ -733,6 +807,48 @@ def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_
         ):
             Cell(world, follower=False, trajectory=unchecked)
     Cell(world, follower=False, trajectory=unchecked, allow_unchecked_collisions="true")
+
+
+def test_a_file_that_was_edited_is_checked_although_it_says_that_it_was(tmp_path, file):
+    arm = RobotModel.from_file(ARM)
+    stored = read_trajectory(file)
+    settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,)}
+    plan_of(arm, ExcitationSettings(trajectory=str(file), **settings))
+    low = replace(stored.cycle, centre=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
+    write_trajectory(tmp_path / "edited.yaml", replace(stored, cycle=low))
+    with pytest.raises(
+        MotionError, match=r"edited.yaml .*the motion collides: link\d and ground are .*design it again"
+    ):
+        plan_of(arm, ExcitationSettings(trajectory=str(tmp_path / "edited.yaml"), **settings))
+
+
+def test_other_surroundings_than_those_of_a_file_are_refused(tmp_path, file):
+    arm = RobotModel.from_file(ARM)
+    (tmp_path / "same.yaml").write_text("ground: true\nobstacles: []\n")
+    (tmp_path / "table.yaml").write_text("obstacles: [{name: table, box: [1, 1, 1], position: [2, 0, 0]}]\n")
+    settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,), "trajectory": str(file)}
+    plan_of(arm, ExcitationSettings(**settings, design=str(tmp_path / "same.yaml")))
+    for name, other in (
+        ("ground", {"ground": False}),
+        ("ground", {"ground_height": 0.0}),
+        ("ground", {"ground_height": 1.0}),
+        ("obstacles", {"design": str(tmp_path / "table.yaml")}),
+    ):
+        with pytest.raises(UsageError, match=f"trajectory.yaml was designed with another {name}"):
+            plan_of(arm, ExcitationSettings(**settings, **other))
+
+
+def test_a_ground_height_of_zero_is_a_height_and_not_automatic():
+    """The arm on a pedestal, which reaches 0.5 m below the base: a ground at 0 is given on purpose."""
+    pedestal = (
+        '<link name="pedestal"><collision><origin xyz="0 0 -0.25"/><geometry><box size="0.1 0.1 0.5"/></geometry>'
+        '</collision></link><joint name="foot" type="fixed"><parent link="link0"/><child link="pedestal"/></joint></robot>'
+    )
+    arm = RobotModel.from_urdf(ARM.read_text().replace("</robot>", pedestal))
+    low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
+    plan_of(arm, ExcitationSettings(**low))
+    with pytest.raises(MotionError, match="and ground"):
+        plan_of(arm, ExcitationSettings(**low, ground_height=0.0))
 
 
 def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
@@ -774,6 +890,32 @@ def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
     assert cell.follower.received == []
 
 
+def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
+    """Free with the arm upright, and in the ground with a joint that is not commanded bent by far."""
+    names, start = ["joint4"], np.full(1, -1.3)
+    follower = world.add(lambda **options: Follower(names, start, **options))
+    bent = {"joint2": 0.0}
+
+    def with_held(message):
+        message.name = [*message.name, *bent]
+        message.position = [*message.position, *bent.values()]
+        message.velocity = [*message.velocity, *[0.0] * len(bent)]
+        message.effort = [*message.effort, *[0.0] * len(bent)]
+        return message
+
+    follower.disturb = with_held
+    cell = Cell(world, follower=False, joints="[joint4]", posture="[-1.3]").until(Status.READY)
+    bent["joint2"] = 1.5
+    world.wait(0.3)
+    answer = cell.call("start")
+    assert not answer.success
+    assert re.search(r"\(joint2 is at 1.5, not at 0\): .*collides: .*ground.*move these joints", answer.message)
+    assert follower.received == []
+    bent["joint2"] = 0.3
+    world.wait(0.3)
+    assert cell.call("start").success
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -798,6 +940,24 @@ def test_placeholders_are_no_limits(tmp_path, old, new, words):
         assert np.isinf(
             plan_of(model, ExcitationSettings(effort_scale=0.0, amplitude_share=0.2)).thresholds.effort
         ).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(count):
+    names = [f"joint{number}" * (1 + number % 3) for number in range(count)]
+    most = most_points(names)
+    zeros = np.zeros((most, count))
+    points = Points(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
+    data = serialize_message(TrajectoryMessage(names).fill(points))
+    assert 0.7 * MOST_BYTES[JointTrajectory] < len(data) <= MOST_BYTES[JointTrajectory]
+
+
+def test_a_motion_that_is_too_long_for_one_message_is_refused():
+    arm = RobotModel.from_file(ARM)
+    long = {"period": 10.0, "amplitude_share": 0.3, "horizon": 0.0}
+    plan_of(arm, ExcitationSettings(**long, periods=36))
+    with pytest.raises(UsageError, match=r"trajectory of 380 s has 38000 points at 100 Hz, more than 36\d{3}"):
+        plan_of(arm, ExcitationSettings(**long, periods=38))
 
 
 def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():

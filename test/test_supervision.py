@@ -607,6 +607,39 @@ def test_a_clock_that_goes_back_brakes_from_where_the_robot_is():
     assert np.allclose(now, q, atol=1e-9) and np.allclose(speed, dq, atol=1e-9)
 
 
+@pytest.mark.parametrize("phase", [Phase.READY, Phase.PAUSED, Phase.DONE, Phase.FAULT])
+def test_a_clock_that_goes_back_at_rest_does_not_refuse_the_next_start(phase):
+    cell = Cell()
+    if phase == Phase.READY:
+        cell.brought_to(Phase.RUNNING)
+        assert cell.supervisor.stop(cell.now) == ""
+        cell.until(Phase.READY)
+    else:
+        cell.brought_to(phase)
+    cell.step(100)
+    cell.t -= 80.0
+    cell.supervisor.tick(cell.now, "")
+    assert cell.supervisor.phase == phase
+    assert cell.supervisor.command is None, "a command that is sent again would move the robot"
+    begin = cell.supervisor.resume if phase == Phase.PAUSED else cell.supervisor.start
+    assert begin(cell.now, "") == ""
+    cell.until(Phase.DONE)
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_clock_that_goes_back_does_not_prolong_braking(over):
+    cell = Cell().brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    assert supervisor.stop(cell.now) == ""
+    if over:
+        cell.t += 5.0
+        assert supervisor.stop(cell.now) == "", "once more, when braking is over"
+    cell.t -= 80.0
+    supervisor.tick(cell.now, "")
+    cell.step(150)
+    assert supervisor.phase == Phase.READY
+
+
 def test_positions_that_no_joint_can_have_are_broken_joint_states():
     feedback = Feedback(LIMITS, THRESHOLDS)
     for value in (1e308, -1e300, math.inf, math.nan):

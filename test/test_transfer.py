@@ -304,9 +304,20 @@ def test_streaming_while_braking_sends_what_is_left_of_it():
     motion = Braking(np.zeros(2), np.array([1.0, -0.5]), np.array([2.0, 2.0]))
     points = look_ahead(Command(motion, moment(0.0)), 0.2, 0.01, 0.1, ELEVATOR)
     assert points.smooth == 0
-    assert points.times[-1] == pytest.approx(0.3)
+    assert points.times[-2] == pytest.approx(0.3)
     assert np.allclose(points.q[0], motion.evaluate(np.array([0.2]))[0][:, 0])
-    assert np.allclose(points.q[-1], [0.25, -0.0625])
+    assert np.allclose(points.q[-2:], [0.25, -0.0625])
+
+
+@pytest.mark.parametrize("speed", [0.0, 1e-6, 1e-3])
+def test_braking_from_a_small_speed_is_held_so_that_it_is_not_outdated_on_arrival(speed):
+    motion = Braking(np.zeros(2), np.array([speed, 0.0]), np.array([2.0, 2.0]))
+    for now in (0.0, 1.0):
+        points = look_ahead(Command(motion, moment(0.0)), now, 0.01, 0.1, ELEVATOR)
+        assert points.times[-1] >= 0.2
+        assert np.all(np.diff(points.times) > 1e-5)
+        assert not points.dq[-2:].any()
+        assert np.allclose(points.q[-2:], [speed**2 / 4.0, 0.0], atol=1e-9)
 
 
 def test_standing_still_is_one_point():

@@ -268,9 +268,14 @@ class Clearance:
         least[least >= -DEEPER] = 0.0
         return self._deepest(motion, least)
 
-    def collision(self, motion: Trajectory) -> str:
-        """Reason why a motion collides, naming the pair, the time and the depth; empty if nothing touches."""
-        return self._deepest(motion, np.zeros(len(self.pairs)))
+    def collision(self, motion: Trajectory, tolerance: float = 0.0) -> str:
+        """Reason why a motion collides, naming the pair, the time and the depth; empty if nothing touches.
+
+        Args:
+            motion: of the independent joints.
+            tolerance: depth that is not counted [m].
+        """
+        return self._deepest(motion, np.full(len(self.pairs), -tolerance))
 
     def _deepest(self, motion: Trajectory, least: Array) -> str:
         """The deepest encounter of those below the least distance of each pair [m], shape (pairs,); empty if none."""

@@ -15,6 +15,10 @@ from robot_dyn_id.excitation.transfer import Braking
 SAME = 2e-5
 """Points closer than this are one [s]: controllers want times that grow."""
 
+HOLD = 0.2
+"""Least time for which the rest at the end of a piece is commanded [s]: controllers refuse a trajectory whose end is
+past when it arrives, and braking from a small speed ends within microseconds."""
+
 
 @dataclass(frozen=True)
 class Points:
@@ -67,15 +71,21 @@ def preview(motion: Trajectory, step: float) -> Points:
 
 
 def look_ahead(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> Points:
-    """What follows from now on, and then braking: a controller that gets no more comes to rest by itself.
+    """What follows from now on, then braking and rest: a controller that gets no more comes to rest by itself.
+
+    The last point repeats the rest for at least `HOLD`, so that the piece is not outdated when it arrives.
 
     Args:
         command: the motion.
         now: by the motion's clock [s]; time 0 of the points.
         step: largest time between two points [s].
-        ahead: how much of the motion [s].
+        ahead: how much of the motion [s]; the rest is held for as long, or `HOLD` if that is longer.
         limits: of braking.
     """
+    return _held(_until_rest(command, now, step, ahead, limits), max(ahead, HOLD))
+
+
+def _until_rest(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> Points:
     motion = command.trajectory
     begin = command.time(now)
     if isinstance(motion, Braking):
@@ -94,6 +104,18 @@ def look_ahead(command: Command, now: float, step: float, ahead: float, limits: 
         np.hstack([dq, more_dq]).T,
         np.hstack([ddq, more_ddq]).T,
         len(times),
+    )
+
+
+def _held(points: Points, duration: float) -> Points:
+    """The points with their rest at the end held for `duration` [s]."""
+    still = np.zeros_like(points.dq[-1:])
+    return Points(
+        np.append(points.times, points.times[-1] + duration),
+        np.vstack([points.q, points.q[-1:]]),
+        np.vstack([points.dq, still]),
+        np.vstack([points.ddq, still]),
+        points.smooth,
     )
 
 

@@ -77,6 +77,7 @@ class Supervisor:
         reason: why it waits, stopped or failed, or that it returns; empty otherwise.
         command: the latest motion; None before the first.
         feedback: what the robot tells.
+        obstruction: reason why a motion to or from the excitation would collide; may be replaced at rest.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Supervisor:
         self.command: Command | None = None
         self.feedback = Feedback(limits, thresholds)
         self.excitation, self._limits, self._tracking = excitation, limits, thresholds.tracking
-        self._returns, self._obstruction = returns, obstruction
+        self._returns, self.obstruction = returns, obstruction
         self._home: Array | None = None  # where the robot stood when it was asked to start
         self._since = 0.0  # own time of the excitation at which it was left
         self._after = Phase.READY  # what follows braking
@@ -160,11 +161,13 @@ class Supervisor:
         self._reach = reach
 
     def _check_reach(self, now: Moment) -> None:
-        """Command the braking that has begun where the pieces sent so far ended."""
+        """Command the braking that has begun where the pieces sent so far ended, and follow a clock that goes back."""
+        latest, self._latest = self._latest, now.motion
         if self.phase not in UNDER_WAY:
+            if now.motion < latest - SET_BACK:
+                self._follow_set_back(now, latest)
             return
-        late, latest = now.motion - self._reach, self._latest
-        self._latest = now.motion
+        late = now.motion - self._reach
         if late > 0.0:
             self._watch(
                 Moment(now.steady - late, self._reach),
@@ -172,10 +175,25 @@ class Supervisor:
                 "robot has braked on its own",
             )
         elif now.motion < latest - SET_BACK:
-            assert self.command is not None
-            begin = replace(now, motion=now.motion - self.command.time(latest))
-            self.command = replace(self.command, begin=begin)  # the robot goes on from where it is
+            self._set_back(now, latest)
             self._watch(now, f"the clock of the motion went back by {latest - now.motion:.3g} s")
+
+    def _follow_set_back(self, now: Moment, latest: float) -> None:
+        """Let no command be unfinished again because the clock of the motion went back."""
+        if self.command is None:
+            return
+        if not self.command.over(latest):
+            self._set_back(now, latest)
+            return
+        self.command = None
+        if self.phase == Phase.STOPPING:
+            self.phase = self._after
+
+    def _set_back(self, now: Moment, latest: float) -> None:
+        """Shift the command to a clock that went back: the robot goes on from where it is."""
+        assert self.command is not None
+        begin = replace(now, motion=now.motion - self.command.time(latest))
+        self.command = replace(self.command, begin=begin)
 
     def fail(self, now: Moment, why: str) -> None:
         """Brake, if anything moves, for a reason other than the robot; a new start may be tried.
@@ -323,7 +341,7 @@ class Supervisor:
 
     def _blocked(self, motion: Entered, home: Array) -> str:
         """Reason why the approach, or the way back to where the robot stood, would collide; empty if none would."""
-        hit = self._obstruction(motion.lead)
+        hit = self.obstruction(motion.lead)
         if hit:
             return f"the approach from where the robot stands collides: {hit}; move the robot elsewhere first"
         end = self.excitation.evaluate(np.array([self.excitation.duration]))[0][:, 0]
@@ -331,7 +349,7 @@ class Supervisor:
         return "" if not self._returns or there_and_back else self._blocked_back(end, home)
 
     def _blocked_back(self, start: Array, home: Array) -> str:
-        hit = self._obstruction(way_back(start, home, self._limits))
+        hit = self.obstruction(way_back(start, home, self._limits))
         return f"the way back to where the robot stood collides: {hit}; set return_to_start to false" if hit else ""
 
     def sent(self, now: Moment) -> Command:

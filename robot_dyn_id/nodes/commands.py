@@ -107,12 +107,12 @@ class Commands:
         now = self._clock.now()
         if starts:
             command = supervisor.sent(now)
-        self._sent = command
+        new, self._sent = command is not self._sent, command
         left = command.left(now.motion)
         ends = left <= self._horizon or isinstance(command.trajectory, Braking)
         self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
         supervisor.extend(math.inf if ends else now.motion + self._horizon)
-        if left == 0.0 and not starts:
-            return  # over already: a controller would refuse it as outdated
+        if left == 0.0 and not new:
+            return  # the piece before this one ends at the same rest
         points = look_ahead(command, now.motion, self._step, self._horizon, self._limits)
         self._outlet.send(self._message.fill(points, self._clock.stamp(now.motion)))

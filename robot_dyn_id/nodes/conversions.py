@@ -18,10 +18,20 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.parameter_io import MATRICES
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet
 from robot_dyn_id.pipeline import Identification
-from robot_dyn_id.trajectory_tracking import Waypoints
+from robot_dyn_id.trajectory_tracking import MOST_POINTS, Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
 """Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 1 s."""
+
+
+def most_points(joint_names: Sequence[str]) -> int:
+    """Greatest number of points of a JointTrajectory of these joints that nodes of this package follow.
+
+    Each point has positions, velocities and accelerations, as the excitation has.
+    """
+    head = 64 + sum(len(name.encode()) + 8 for name in joint_names)  # header; length, end and padding of each name
+    point = 40 + 3 * 8 * len(joint_names)  # time, and the lengths of four arrays with their padding
+    return min(MOST_POINTS, (MOST_BYTES[JointTrajectory] - head) // point)
 
 
 def read_bounded(data: bytes, message_type: Any) -> Any:

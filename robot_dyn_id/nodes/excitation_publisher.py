@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,11 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.controllers import check_robot
+from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.excitation.clocks import ClockAgreement
 from robot_dyn_id.excitation.feedback import Moment
+from robot_dyn_id.excitation.held_joints import HeldJoints
 from robot_dyn_id.excitation.recording_watch import RecordingWatch
 from robot_dyn_id.excitation.sampling import preview
 from robot_dyn_id.excitation.supervision import MOVING, Phase, Supervisor
@@ -30,6 +34,7 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
+from robot_dyn_id.nodes.conversions import parameter_set, read_bounded
 from robot_dyn_id.nodes.excitation_settings import (
     ACTION_TYPE,
     COMMANDS,
@@ -95,6 +100,7 @@ class ExcitationPublisher(RobotNode):
         self._supervisor: Supervisor | None = None
         self._ending, self._start_pending = False, settings.start
         self._more = settings.runs - 1 if settings.start else 0
+        self._excited = math.inf  # time of the motion at the latest look at which it was under way
         self._motion_clock = MotionClock(self)
         self._clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if self._motion_clock.simulated else CLOCKS_AGREE)
         self._refusals = Changes()
@@ -111,15 +117,18 @@ class ExcitationPublisher(RobotNode):
         self._recording = RecordingWatch(settings.recording, states.topic_name)
         self._reports = RecordingReports(self, self._recording)
         if self._more:
-            self.subscription("identified_parameters", self._repeat)
+            self.subscription("identified_parameters", self._repeat, raw=True)
         self.create_timer(TICK, self._tick, clock=self.steady)
 
     def _take_robot(self, model: RobotModel) -> None:
         plan = plan_of(model, self.settings)
+        self._model = model
+        self._held = HeldJoints({} if self.settings.allow_unchecked_collisions else model.held)
         excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
         self._status.describe(model.joint_names, excitation.duration)
         if self.settings.dry_run:
-            self._preview.publish(message.fill(preview(excitation, preview_step(self.settings, excitation))))
+            step = preview_step(self.settings, excitation, model.joint_names)
+            self._preview.publish(message.fill(preview(excitation, step)))
             when = "never, see ~/preview"
         else:
             self._commands.describe(message, plan.limits)
@@ -165,7 +174,32 @@ class ExcitationPublisher(RobotNode):
 
     def _refusal(self) -> str:
         """Why the robot cannot begin to move; empty if it can."""
-        return self.namesakes.refusal() or self._obstacle() or self._without_effort()
+        return self.namesakes.refusal() or self._obstacle() or self._without_effort() or self._held_elsewhere()
+
+    def _held_elsewhere(self) -> str:
+        """Reason why the collision check does not hold for the joints that the motion does not move; empty if it does.
+
+        Where they are not as assumed, it is made again for the robot as it is measured.
+        """
+        assert self._supervisor is not None
+        elsewhere = self._held.elsewhere()
+        if not elsewhere or self._supervisor.phase in MOVING:
+            return ""
+        advice = "move these joints, or let the motion command them (joints)"
+        try:
+            model = RobotModel.from_urdf(
+                self._model.urdf, self._model.joint_names, held={**self._model.held, **self._held.measured}
+            )
+            plan = plan_of(model, self.settings)
+        except RobotDynIdError as error:
+            return f"with the joints that it does not move where they are ({elsewhere}): {error}; {advice}"
+        self._supervisor.obstruction = plan.obstruction
+        self._held.assume(model.held)
+        remaining = self._held.elsewhere()  # a mimic joint that does not follow
+        if remaining:
+            return f"joints that the motion does not move cannot be where they are measured: {remaining}; {advice}"
+        self.get_logger().info(f"collisions are checked again: {elsewhere}")
+        return ""
 
     def _without_effort(self) -> str:
         """Why the motion would be of no use for an identification; empty if nothing is known against it."""
@@ -184,6 +218,7 @@ class ExcitationPublisher(RobotNode):
                 self._clocks.receive(now.steady, now.motion - self._motion_clock.motion(stamp))
             channels = message.name, message.position, message.velocity, message.effort
             self._supervisor.receive(now, seconds(stamp), *channels)
+            self._held.receive(message.name, message.position)
             self._follow(now)
 
     def _tick(self) -> None:
@@ -192,7 +227,9 @@ class ExcitationPublisher(RobotNode):
         if self._supervisor is not None:
             under_way = self._supervisor.phase in MOVING
             self._supervisor.tick(now, self._obstacle() or ("" if under_way else self._without_effort()))
-            if not self._supervisor.exciting:
+            if self._supervisor.exciting:
+                self._excited = now.motion
+            else:
                 self._recording.end()
             if self._start_pending:
                 self._start_by_itself(self._supervisor, now)
@@ -205,15 +242,33 @@ class ExcitationPublisher(RobotNode):
             return
         refusal = self._begin(supervisor, now)
         self._start_pending = bool(refusal)
+        self._ready_since = now.steady  # the check for collisions takes too long to be repeated at every tick
         if refusal and self._refusals.due(now.steady, refusal):  # a robot that was just switched on may still settle
             self.get_logger().warning(f"cannot start yet: {refusal}")
 
-    def _repeat(self, message: Any) -> None:
-        """Run again, with the model that the last run has told."""
-        if self._more and self._supervisor is not None and self._supervisor.phase == Phase.DONE:
-            self._more, self._start_pending = self._more - 1, True
-            self._ready_since = self._motion_clock.now().steady  # a controller takes the new model over
-            self.get_logger().info(f"a new model: the excitation is run again, {self._more} more to come")
+    def _repeat(self, message: bytes) -> None:
+        """Run again, with the model identified from the last run."""
+        if not self._more or self._supervisor is None or self._supervisor.phase != Phase.DONE:
+            return
+        try:
+            self._check_new_model(read_bounded(message, ParameterSetMsg))
+        except RobotDynIdError as error:
+            self.get_logger().warning(f"identified_parameters do not start the next run: {error}")
+            return
+        self._more, self._start_pending = self._more - 1, True
+        self._ready_since = self._motion_clock.now().steady  # a controller takes the new model over
+        self.get_logger().info(f"a new model: the excitation is run again, {self._more} more to come")
+
+    def _check_new_model(self, message: Any) -> None:
+        """Check that a model was identified from the last run of this robot.
+
+        Raises:
+            InputError: a broken or bad set, that of another robot, or one that is older than the end of the run.
+        """
+        check_robot(parameter_set(message), self._model.urdf)
+        age = self._excited - self._motion_clock.motion(message.header.stamp)
+        if age >= 0.0:
+            raise InputError(f"their stamp is {age:.3g} s before the end of the last run: they are not from it")
 
     def _begin(self, supervisor: Supervisor, now: Moment) -> str:
         """Begin the excitation, or tell why not; a person must know what nobody watches."""
@@ -224,6 +279,8 @@ class ExcitationPublisher(RobotNode):
         blind = "; ".join(filter(None, (supervisor.feedback.blind(), self._recording.blind())))
         if blind:
             self.get_logger().warning(f"not watched: {blind}")
+        if unmeasured := self._held.unmeasured():
+            self.get_logger().warning(f"not in the joint states, and assumed in the collision check: {unmeasured}")
         return ""
 
     def _follow(self, now: Moment) -> None:

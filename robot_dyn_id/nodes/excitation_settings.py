@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 from robot_dyn_id.design_settings import read_design_settings
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.collision import NOT_CHECKED, UNCHECKED, Clearance
+from robot_dyn_id.excitation.collision import DEEPER, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.feedback import REST_SPEED
 from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.limits import ACCELERATION, POSITION_MARGIN
@@ -22,6 +23,7 @@ from robot_dyn_id.excitation.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.supervision import unobstructed
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
 from robot_dyn_id.joint_limits import JointLimitsFile, read_joint_limits
+from robot_dyn_id.nodes.conversions import most_points
 from robot_dyn_id.nodes.ros_parameters import ros_parameter
 from robot_dyn_id.robot import RobotModel
 from robot_dyn_id.trajectory_io import StoredExcitation, read_trajectory
@@ -32,8 +34,8 @@ GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "con
 
 WAY_OUT = "have it checked (`robot-dyn-id design`), or set allow_unchecked_collisions to true"
 
-MOST_POINTS = 100_000
-"""Of one message: 20 MB for seven joints."""
+APPROACH_SHARE = 0.1
+"""Share of the points of one message that is kept for the approach, whose length is not known before the start."""
 
 SHORTEST_HORIZON = 0.05
 """Less than this and every scheduling delay brakes the robot [s]."""
@@ -75,11 +77,15 @@ class ExcitationSettings:
     ground: bool = ros_parameter(
         True, "Whether the ground is an obstacle; for motions of form: a designed motion brings its own surroundings"
     )
-    ground_height: float = ros_parameter(0.0, "Height of the ground in the base frame", unit="m")
+    ground_height: float = ros_parameter(
+        math.nan,
+        "Height of the ground in the base frame; nan: the base's origin, or the lowest point of what is fixed to it",
+        unit="m",
+    )
     design: str = ros_parameter(
         "",
         "Design file whose folders, SRDF and stand_ins the check for collisions uses, and for motions of form also its "
-        "ground, obstacles and allowed pairs",
+        "ground, obstacles and allowed pairs; those of a designed motion must not differ from them",
     )
     allow_unchecked_collisions: bool = ros_parameter(
         False, "Run motions that are not checked for collisions; then approach and return are not checked either"
@@ -194,27 +200,28 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
     cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
     if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
         excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
-    _check_points(settings, excitation)
+    _check_points(settings, excitation, model)
     thresholds = _thresholds(model, limits, settings)
     if settings.allow_unchecked_collisions:
         remark = "; ".join(part for part in (remark, "nothing is checked for collisions, as allowed") if part)
         return Plan(limits, excitation, thresholds, label, remark)
     path = Scaled(cycle, 1.0, settings.amplitude_scale)
-    # what was checked for this very robot need not be checked again; another amplitude is another path
-    trusted = stored is not None and not remark and settings.amplitude_scale == 1.0
     clearance = _clearance(model, settings, stored)
-    if not trusted:
-        hit = clearance.collision(path)
-        if hit:
-            raise MotionError(
-                f"{label}: the motion collides: {hit}; choose another posture, amplitude or seed, or give the "
-                "surroundings as they are (ground, design)"
+    # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
+    designed = stored is not None and not remark and settings.amplitude_scale == 1.0
+    hit = clearance.collision(path, DEEPER if designed else 0.0)
+    if hit:
+        advice = "choose another posture, amplitude or seed, or give the surroundings as they are (ground, design)"
+        if stored is not None:
+            advice = (
+                "design it again; if it was designed with an srdf or folders, name that design file (parameter design)"
             )
+        raise MotionError(f"{label}: the motion collides: {hit}; {advice}")
     if clearance.stand_ins:
         words = f"collisions are checked with stand-ins for {', '.join(clearance.stand_ins)}"
         remark = "; ".join(part for part in (remark, words) if part)
-    goal = path.evaluate(np.array([0.0, path.duration]))[0] if trusted else None
-    return Plan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=goal))
+    ends = path.evaluate(np.array([0.0, path.duration]))[0]
+    return Plan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=ends))
 
 
 def _with_true_limits(model: RobotModel, settings: ExcitationSettings) -> RobotModel:
@@ -239,14 +246,14 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
 
     Raises:
         MotionError: nothing, though the user has not allowed it.
+        UsageError: surroundings that differ from those of a designed motion.
     """
     design = read_design_settings(settings.design or None)
     if stored is not None and stored.collision_check == NOT_CHECKED:
         raise MotionError(f"{settings.trajectory}: {UNCHECKED} when it was designed; {WAY_OUT}")
-    around = Surroundings(design.ground, design.obstacles, design.allowed)
-    if not settings.design:
-        around = Surroundings(settings.ground and (settings.ground_height or True))
+    around = Surroundings(_ground(settings, design.ground), design.obstacles, design.allowed)
     if stored is not None:
+        _refuse_other_surroundings(settings, around, stored.surroundings)
         around = stored.surroundings
     clearance = Clearance(
         model,
@@ -260,6 +267,38 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
     if clearance.basis == NOT_CHECKED:
         raise MotionError(f"{clearance.words}; {WAY_OUT}")
     return clearance
+
+
+def _ground(settings: ExcitationSettings, designed: bool | float) -> bool | float:
+    """The ground by the node's parameters, or by the design file where they say nothing of it."""
+    if not settings.ground:
+        return False
+    return designed if math.isnan(settings.ground_height) else settings.ground_height
+
+
+def _refuse_other_surroundings(settings: ExcitationSettings, given: Surroundings, stored: Surroundings) -> None:
+    """Refuse surroundings that would be ignored, as a designed motion has its own.
+
+    Raises:
+        UsageError: names what differs.
+    """
+    different = [
+        name
+        for name, now, default, then in zip(
+            ("ground", "obstacles", "allowed"), *map(_parts, (given, Surroundings(), stored)), strict=True
+        )
+        if now not in (default, then)
+    ]
+    if different:
+        raise UsageError(
+            f"{settings.trajectory} was designed with another {different[0]} than the parameters ground, ground_height "
+            "or design give: leave it out, or design the motion again with it"
+        )
+
+
+def _parts(around: Surroundings) -> tuple[object, object, object]:
+    """Ground, obstacles and allowed pairs as they compare: a ground at 1 m is not `true`."""
+    return (isinstance(around.ground, bool), float(around.ground)), around.entries, around.allowed
 
 
 def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> Thresholds:
@@ -305,7 +344,7 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     return stored, remark
 
 
-def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
+def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
     points = settings.rate * excitation.fastest
     if points < FEWEST_POINTS:
         raise UsageError(
@@ -315,16 +354,17 @@ def _check_points(settings: ExcitationSettings, excitation: Excitation) -> None:
     if 0.0 < settings.horizon < SHORTEST_HORIZON:
         raise UsageError(f"parameter horizon is {settings.horizon:g} s: make it 0 or at least {SHORTEST_HORIZON:g} s")
     count = excitation.duration * settings.rate
-    if not settings.horizon and count > MOST_POINTS:
+    most = int((1.0 - APPROACH_SHARE) * most_points(model.joint_names))
+    if not settings.horizon and count > most:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
-            f"{MOST_POINTS}: lower rate or periods, or leave horizon above 0"
+            f"{most}: lower rate or periods, or leave horizon above 0"
         )
 
 
-def preview_step(settings: ExcitationSettings, excitation: Excitation) -> float:
+def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_names: Sequence[str]) -> float:
     """Time between two points of the preview [s]: that of the commands, or longer where they would be too many."""
-    return max(1.0 / settings.rate, excitation.duration / MOST_POINTS)
+    return max(1.0 / settings.rate, excitation.duration / (most_points(joint_names) - 1))
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
