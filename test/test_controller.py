@@ -286,7 +286,7 @@ class Still:
         if parameters is not None:
             self.parameters.publish(message(parameters))
         self.position, self.fields, self.period = [0.1, 0.4, 0.2], fields, period
-        self.timer = world.probe.create_timer(period, self.publish)
+        self.timer = world.probe.create_timer(period, lambda: self.publish())  # rclpy looks at the signature
 
     def publish(self, **fields):
         self.stamp += self.period
@@ -441,9 +441,12 @@ if sys.argv[1] == "exception":
 sys.exit(main())
 """
     with subprocess.Popen([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
-        world.until(lambda: arm.settled(identified()), 30.0, "efforts")
-        if number is not None:
-            process.send_signal(number)
-        world.until(lambda: process.poll() is not None, what="end")
+        try:
+            world.until(lambda: arm.settled(identified()), 30.0, "efforts")
+            if number is not None:
+                process.send_signal(number)
+            world.until(lambda: process.poll() is not None, what="end")
+        finally:
+            process.kill()
     assert process.returncode == code
     world.until(lambda: not np.any(arm.efforts[-1].data), 2.0, what="last effort")
