@@ -331,3 +331,9 @@ def test_what_does_not_rest_or_move_or_close_is_no_excitation():
     with pytest.raises(MotionError, match="joint panda_joint1: the motion cannot be repeated"):
         check_excitation(open_end, 2, names)
     assert Repeated(motion, 3).fastest == motion.fastest == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize("name", ["periods", "harmonics", "degree", "control_points"])
+def test_counts_that_would_fill_the_memory_are_refused(name):
+    with pytest.raises(UsageError, match=f"{name} must be at most"):
+        Demand(**{name: 100_000_000})

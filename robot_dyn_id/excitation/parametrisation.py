@@ -25,6 +25,10 @@ BESIDE = 1e-9
 """How close to a step of the jerk its two sides are looked at, as a share of the duration."""
 
 
+LARGEST = {"periods": 10_000, "harmonics": 100, "degree": 30, "control_points": 1000}
+"""Largest counts of a `Demand`: beyond them a motion needs unreasonable memory and time."""
+
+
 @dataclass(frozen=True)
 class Demand:
     """What is asked of an excitation; every form takes what it knows.
@@ -77,6 +81,9 @@ class Demand:
             raise UsageError(f"the period must be a positive number of seconds, not {self.period:g}")
         if self.periods < 1:
             raise UsageError(f"the number of periods must be at least 1, not {self.periods}")
+        for name, largest in LARGEST.items():
+            if getattr(self, name) > largest:
+                raise UsageError(f"{name} must be at most {largest}, not {getattr(self, name)}")
         if not 0.0 < self.share <= 1.0:
             raise UsageError(f"the share of the limits must be above 0 and at most 1, not {self.share:g}")
         if not 0.0 < self.blend < np.inf:

@@ -18,6 +18,7 @@ from robot_dyn_id.excitation.guard import Thresholds
 from robot_dyn_id.excitation.limits import ACCELERATION, POSITION_MARGIN
 from robot_dyn_id.excitation.meshes import folders_above
 from robot_dyn_id.excitation.obstacles import Surroundings
+from robot_dyn_id.excitation.parametrisation import LARGEST
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.supervision import unobstructed
@@ -57,14 +58,18 @@ class ExcitationSettings:
     form: str = ros_parameter("fourier", "Form of the excitation", choices=tuple(FORMS))
     period: float = ros_parameter(10.0, "Period of the motion, or of what each joint does in its turn", unit="s",
                                   minimum=0.1)  # fmt: skip
-    periods: int = ros_parameter(3, "Number of periods; with sequential forms of each joint", minimum=1, maximum=10000)
-    harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=100)
+    periods: int = ros_parameter(
+        3, "Number of periods; with sequential forms of each joint", minimum=1, maximum=LARGEST["periods"]
+    )
+    harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=LARGEST["harmonics"])
     frequencies: tuple[float, ...] = ros_parameter(
         (), "Of a multisine, or the first and the last of a chirp; empty: the harmonics", unit="Hz", minimum=0.001
     )
     degree: int = ros_parameter(0, "Of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10", minimum=0,
-                                maximum=30)  # fmt: skip
-    control_points: int = ros_parameter(20, "Of a bspline, for each joint", minimum=4, maximum=1000)
+                                maximum=LARGEST["degree"])  # fmt: skip
+    control_points: int = ros_parameter(
+        20, "Of a bspline, for each joint", minimum=4, maximum=LARGEST["control_points"]
+    )
     blend: float = ros_parameter(1.0, "Time in which fourier_blend and chirp swell and fade", unit="s", minimum=0.01)
     seed: int = ros_parameter(1, "Seed of random coefficients", minimum=0)
     amplitude_share: float = ros_parameter(0.8, "Share of the limits that is used", minimum=0.01, maximum=1.0)
