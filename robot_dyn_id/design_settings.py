@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.limits import POSITION_MARGIN, VELOCITY_SHARE
 from robot_dyn_id.excitation.objectives import OBJECTIVES
+from robot_dyn_id.excitation.obstacles import CLEARANCE
 from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
 from robot_dyn_id.excitation.parametrisation import Demand
 from robot_dyn_id.yaml_files import read_yaml
@@ -73,7 +74,7 @@ class DesignSettings:
     margin: float = POSITION_MARGIN
     effort_scale: float = 1.0
     payload: Mapping[str, Any] = field(default_factory=dict)
-    clearance: float = 0.02
+    clearance: float = CLEARANCE
     stand_ins: str = "capsules"
     ground: Any = True
     obstacles: tuple[Any, ...] = ()

@@ -130,7 +130,7 @@ def problem_of(
     base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
     family = make_parametrisation(settings.form, limits, demand)
-    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed))
+    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
     torques, scale = _torques(settings, model, prior), settings.effort_scale
     effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), math.inf)
@@ -204,7 +204,7 @@ def _clearance(settings: DesignSettings, model: RobotModel, surroundings: Surrou
         settings.srdf or None,
         stand_ins=stand_ins,
         ground=surroundings.ground,
-        margin=settings.clearance,
+        margin=surroundings.clearance,
     )
 
 

@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError, RobotDynIdError, suggestion
 from robot_dyn_id.excitation.collision import CHECKS, NOT_CHECKED
 from robot_dyn_id.excitation.forms import FORMS, Form
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.obstacles import Surroundings
+from robot_dyn_id.excitation.obstacles import CLEARANCE, Surroundings
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.parameter_io import Row, write_atomically, yaml_text
 from robot_dyn_id.parameters import urdf_hash
@@ -164,6 +164,7 @@ def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:
             "ground": stored.surroundings.ground,
             "obstacles": [dict(entry) for entry in stored.surroundings.entries],
             "allowed": [list(pair) for pair in stored.surroundings.allowed],
+            "clearance": stored.surroundings.clearance,
         },
     }
     write_atomically(Path(path), f"# q_j(t) = {stored.cycle.FORMULA}\n{yaml_text(content)}")
@@ -206,14 +207,14 @@ def _stored(content: dict[str, Any]) -> StoredExcitation:
 
 
 def _surroundings(content: Any) -> Surroundings:
-    defaults = {"ground": True, "obstacles": [], "allowed": []}
+    defaults = {"ground": True, "obstacles": [], "allowed": [], "clearance": CLEARANCE}
     given = content if isinstance(content, dict) else {"surroundings": content}
     for key in given:
         if key not in defaults:
             raise InputError(f"surroundings: unknown key {key!r}; {suggestion(str(key), tuple(defaults))}")
     full = {**defaults, **given}
     lists = [_entries(full[key], f"surroundings.{key}") for key in ("obstacles", "allowed")]
-    return Surroundings(full["ground"], tuple(lists[0]), tuple(lists[1]))
+    return Surroundings(full["ground"], tuple(lists[0]), tuple(lists[1]), full["clearance"])
 
 
 def _check_keys(content: Any, known: Sequence[str], where: str) -> None:

@@ -76,6 +76,10 @@ def obstacles_of(entries: Sequence[Mapping[str, Any]]) -> tuple[Obstacle, ...]:
     return made
 
 
+CLEARANCE = 0.02
+"""Default distance that a designed motion keeps from the robot itself and from obstacles [m]."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What stands around a robot, as files say it.
@@ -84,11 +88,13 @@ class Surroundings:
         ground: true for ground at the base's origin, false for none, or its height [m].
         entries: of the obstacles, see `obstacles_of`.
         pairs: names of two links or obstacles each that may touch.
+        clearance: distance that the motion was designed to keep [m]: stand-ins are made so that it can.
     """
 
     ground: bool | float = True
     entries: tuple[Any, ...] = ()
     pairs: tuple[Any, ...] = ()
+    clearance: float = CLEARANCE
 
     def __post_init__(self) -> None:
         """Check all entries.
@@ -98,6 +104,8 @@ class Surroundings:
         """
         if not isinstance(self.ground, (bool, int, float)) or not math.isfinite(self.ground):
             raise UsageError(f"ground: must be true, false or a height in the base frame [m], not {self.ground!r}")
+        if not (isinstance(self.clearance, (int, float)) and 0.0 <= self.clearance < math.inf):
+            raise UsageError(f"clearance: must be 0 or a positive distance [m], not {self.clearance!r}")
         if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in self.pairs):
             raise UsageError(f"allowed: must be pairs of names such as [link1, table], not {list(self.pairs)}")
         obstacles_of(self.entries)

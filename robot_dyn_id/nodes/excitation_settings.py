@@ -256,7 +256,7 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
     design = read_design_settings(settings.design or None)
     if stored is not None and stored.collision_check == NOT_CHECKED:
         raise MotionError(f"{settings.trajectory}: {UNCHECKED} when it was designed; {WAY_OUT}")
-    around = Surroundings(_ground(settings, design.ground), design.obstacles, design.allowed)
+    around = Surroundings(_ground(settings, design.ground), design.obstacles, design.allowed, design.clearance)
     if stored is not None:
         _refuse_other_surroundings(settings, around, stored.surroundings)
         around = stored.surroundings
@@ -268,6 +268,7 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
         design.srdf or None,
         stand_ins=design.stand_ins != "none",
         ground=around.ground,
+        margin=around.clearance,
     )
     if clearance.basis == NOT_CHECKED:
         raise MotionError(f"{clearance.words}; {WAY_OUT}")
