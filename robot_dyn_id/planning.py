@@ -37,7 +37,7 @@ NOISE = 0.01
 
 
 RISE = 0.5
-"""Where nobody limits the acceleration of a joint, it may reach its velocity limit in this time [s], within
+"""Where the acceleration of a joint is not limited, it may reach its velocity limit in this time [s], within
 `ACCELERATION`, which is all that the node allows by default."""
 
 WEAKEST = 10

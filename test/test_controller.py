@@ -327,7 +327,7 @@ def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to
 
 
 def test_a_law_beyond_the_rating_is_limited_and_reported(world):
-    """Computed torque far from its setpoint: a driver that sets the positions anew moves them by 1 rad at once."""
+    """Computed torque far from its setpoint: a driver that resets the positions moves them by 1 rad at once."""
     arm = Still(world, identified())
     world.add(Controller, *given(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"))
     world.until(lambda: len(arm.efforts) > 10, what="efforts")

@@ -1,4 +1,4 @@
-"""Placeholder limits: what tools and authors write into a URDF that must have limits, and nobody knew them."""
+"""Placeholder limits: values written into a URDF, which must have limits, in place of unknown ones."""
 
 from __future__ import annotations
 
