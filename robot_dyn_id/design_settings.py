@@ -57,7 +57,7 @@ class DesignSettings:
             by default.
         objective: what is minimised: by default d_optimal; after an earlier recording, a_optimal of the parameters that
             it tells worst. `parameters` are those that `a_optimal` counts, all by default.
-        optimiser: how; `search` says how much is spent.
+        optimiser: how; `search` is the effort that is spent.
         seed: of everything random.
     """
 
@@ -89,7 +89,7 @@ class DesignSettings:
     objective: str = ""
     parameters: tuple[str, ...] = ()
     optimiser: str = "gradient"
-    search: Mapping[str, Any] = field(default_factory=dict)
+    search: Effort = field(default_factory=Effort)
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -116,15 +116,6 @@ class DesignSettings:
             if given and set(given) != set(wanted):
                 raise UsageError(f"{key}: needs {', '.join(wanted)}, and nothing else; it has {', '.join(given)}")
 
-    @property
-    def effort(self) -> Effort:
-        """How much is spent on the search."""
-        hints = get_type_hints(Effort)
-        for key in self.search:
-            if key not in hints:
-                raise UsageError(f"search: unknown key {key!r}; {suggestion(key, list(hints))}")
-        return Effort(**{key: _value(f"search: {key}", value, hints[key]) for key, value in self.search.items()})
-
 
 def design_settings(**keys: Any) -> DesignSettings:
     """Settings from the flat keys of a file, of the right types.
@@ -132,6 +123,8 @@ def design_settings(**keys: Any) -> DesignSettings:
     Raises:
         UsageError: names the key.
     """
+    if isinstance(keys.get("search"), Mapping):
+        keys["search"] = _effort(keys["search"])
     demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
     return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
 
@@ -162,6 +155,8 @@ def _value(key: str, value: Any, hint: Any) -> Any:
     kind = getattr(hint, "__origin__", hint)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if kind is Effort:
+        return _effort(value)
     if kind is tuple:
         inner = hint.__args__[0]
         if not isinstance(value, list):
@@ -176,6 +171,16 @@ def _value(key: str, value: Any, hint: Any) -> Any:
     if type(value) is not kind:
         raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}")
     return value
+
+
+def _effort(content: Any) -> Effort:
+    if not isinstance(content, dict):
+        raise UsageError(f"search: must be keys and values, not {content!r}")
+    hints = get_type_hints(Effort)
+    for key in content:
+        if key not in hints:
+            raise UsageError(f"search: unknown key {key!r}; {suggestion(key, list(hints))}")
+    return Effort(**{key: _value(f"search: {key}", value, hints[key]) for key, value in content.items()})
 
 
 WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}

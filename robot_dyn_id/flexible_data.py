@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.configuration import Configuration
 from robot_dyn_id.dataset import Array, ArrayRecording, Chunk, Recording
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.flexible import Experiment, FlexibleModel
@@ -55,9 +54,14 @@ class ExperimentData:
 
 
 def open_experiments(
-    paths: Sequence[str], configuration: Configuration, settings: FlexibleSettings
+    paths: Sequence[str], topic: str | None, settings: FlexibleSettings
 ) -> list[RecordedExperiment]:
     """Open files, with what the configuration says of them over what they say themselves.
+
+    Args:
+        paths: the files.
+        topic: JointState topic of bags; None for the only one.
+        settings: the section `flexible` of the configuration.
 
     Raises:
         InputError: a file that cannot be read.
@@ -66,7 +70,7 @@ def open_experiments(
     order, beside = settings.motor_names, tuple(settings.motors.values())
     found = []
     for path in paths:
-        one = open_experiment(path, configuration.topic, settings.motor_topic, order, beside)
+        one = open_experiment(path, topic, settings.motor_topic, order, beside)
         told = settings.experiments.get(Path(path).name, ExperimentSettings())
         static = one.static if told.static is None else told.static
         if one.static and not static:
@@ -274,12 +278,12 @@ def _check_ratios(model: FlexibleModel, experiment: Experiment) -> None:
                              f"joint, and its ratio is {joint.ratio:g}: mend ratio, sign, or unit")  # fmt: skip
 
 
-def check_names(configuration: Configuration, settings: FlexibleSettings, known: Sequence[str]) -> None:
+def check_names(held: Collection[str], settings: FlexibleSettings, known: Sequence[str]) -> None:
     """Refuse flexible joints that the robot has not, or that are held.
 
     Args:
-        configuration: the whole.
-        settings: its section.
+        held: names of the locked joints.
+        settings: the section `flexible` of the configuration.
         known: the robot's joints.
 
     Raises:
@@ -289,5 +293,5 @@ def check_names(configuration: Configuration, settings: FlexibleSettings, known:
         if joint.name not in known:
             raise UsageError(f"flexible.joints: {joint.name} is no moving joint of the robot; "
                              f"{suggestion(joint.name, known)}")  # fmt: skip
-        if joint.name in configuration.held:
+        if joint.name in held:
             raise UsageError(f"joint {joint.name} is both held and flexible: choose one")

@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _design(plan: Plan, settings: DesignSettings) -> Design:
     try:
-        return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort, progress)
+        return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.search, progress)
     except MotionError as error:
         if f" and {GROUND}: " not in str(error):
             raise

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     settings = _settings(arguments, configuration)
     gravity = configuration.gravity or STANDARD_GRAVITY
     robot = RobotDescription.from_file(arguments.robot)
-    check_names(configuration, settings, RobotModel.from_description(robot, gravity=gravity).joint_names)
+    check_names(configuration.held, settings, RobotModel.from_description(robot, gravity=gravity).joint_names)
     if arguments.plan:
         if arguments.data or arguments.validate or arguments.out:
             raise UsageError("--plan is about experiments that are still to be recorded: leave DATA and --out out")
@@ -109,7 +109,7 @@ def _identified(
     arguments: argparse.Namespace, configuration: Configuration, settings: FlexibleSettings
 ) -> StoredFlexible:
     groups = arguments.data, arguments.validate
-    recorded, others = (open_experiments(paths, configuration, settings) for paths in groups)
+    recorded, others = (open_experiments(paths, configuration.topic, settings) for paths in groups)
     both = {one.source for one in recorded} & {one.source for one in others}
     if both:
         raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")

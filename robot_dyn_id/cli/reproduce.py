@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.plots:  # drawings are called after their paper
         claim(arguments, *sorted(Path(arguments.plots).glob(f"{arguments.paper}_*.svg")))
     folder = output_folder(arguments.plots) if arguments.plots else None
-    module = importlib.import_module(f"robot_dyn_id.papers.{arguments.paper}")
+    module = importlib.import_module(f"robot_dyn_id.papers.{arguments.paper}.reproduction")
     result: Reproduction = module.reproduce(Extent(seeds, arguments.full), progress)
     files = [str(write_drawing(drawing, folder)) for drawing in result.drawings] if folder else []
     if not arguments.json:

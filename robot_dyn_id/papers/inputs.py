@@ -69,4 +69,4 @@ def designed(paper: str, plan: Plan, **given: Any) -> Design:
         UsageError: the optimiser is not installed.
     """
     settings = settings_of(paper, **given)
-    return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.effort)
+    return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.search)
