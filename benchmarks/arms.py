@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pinocchio
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.terms import Coulomb, Offset, Viscous
+from robot_dyn_id.model.robot import RobotModel
 
 ARMS = {
     "ur5": ("ur5_robot.urdf", ()),

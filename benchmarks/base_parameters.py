@@ -18,9 +18,15 @@ import arms
 import numpy as np
 from scipy import linalg
 
-from robot_dyn_id.base_parameters import BaseParameters, base_parameters, enough_samples, random_motion, stacked
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import Regressor
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.base_parameters import (
+    BaseParameters,
+    base_parameters,
+    enough_samples,
+    random_motion,
+    stacked,
+)
+from robot_dyn_id.dynamics.regressor import Regressor
 
 ARM, SAMPLES, MILLISECONDS, FULL_Q, EQUAL = "panda", 200, 5.0, 15.0, 1e-8
 TOLERANCE = 1e-8

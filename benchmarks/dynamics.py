@@ -17,11 +17,11 @@ import arms
 import numpy as np
 import pinocchio
 
-from robot_dyn_id.base_parameters import base_parameters
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.kernels.dynamics import dynamics_single
-from robot_dyn_id.regressor import Regressor
 
 STATES = 10_000
 CALLS = 1_000

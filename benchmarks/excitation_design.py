@@ -23,15 +23,15 @@ from functools import partial
 import arms
 import numpy as np
 
-from robot_dyn_id.base_parameters import BaseParameters
-from robot_dyn_id.design_settings import design_settings
-from robot_dyn_id.excitation.design import Design, design
-from robot_dyn_id.excitation.design_problem import DesignProblem
-from robot_dyn_id.excitation.objectives import a_optimal
-from robot_dyn_id.excitation.optimisers import OPTIMISERS, Effort
-from robot_dyn_id.planning import Plan, problem_of
-from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.terms import Coulomb, Viscous
+from robot_dyn_id.dynamics.base_parameters import BaseParameters
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Viscous
+from robot_dyn_id.excitation.design.objectives import a_optimal
+from robot_dyn_id.excitation.design.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design.planning import Plan, problem_of
+from robot_dyn_id.excitation.design.problem import DesignProblem
+from robot_dyn_id.excitation.design.search import Design, design
+from robot_dyn_id.files.design import design_settings
 
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 RANDOM, FREE = 1000, 1000

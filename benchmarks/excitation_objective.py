@@ -17,11 +17,11 @@ from collections.abc import Callable
 import arms
 import numpy as np
 
-from robot_dyn_id.base_parameters import base_parameters
-from robot_dyn_id.excitation.information import Information
-from robot_dyn_id.excitation.objectives import condition, d_optimal
-from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.terms import Coulomb, Viscous
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Viscous
+from robot_dyn_id.excitation.design.information import Information
+from robot_dyn_id.excitation.design.objectives import condition, d_optimal
 
 ARM, SAMPLES, FEWER, REPEATS = "panda", 1000, 200, 41
 EQUAL_SAMPLES, SUBSAMPLED, EQUAL, GRADIENT = 9.0, 25.0, 1e-6, 4.0

@@ -7,8 +7,8 @@ import time
 import numpy as np
 from measuring import Goal, at_most, script
 
-from robot_dyn_id.configuration import shared_file
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.flexible import (
     CUTOFF,
     FlexibleJoint,
@@ -20,9 +20,9 @@ from robot_dyn_id.flexible import (
     identify_flexible,
     pseudo_plan,
 )
-from robot_dyn_id.papers.flexible2r import ASKED, NAMES, SIDE_BY_SIDE
-from robot_dyn_id.papers.flexible2r_arm import ORDERS, arm, experiments, noisy, true_values
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.papers.flexible2r.arm import ORDERS, arm, experiments, noisy, true_values
+from robot_dyn_id.papers.flexible2r.reproduction import ASKED, NAMES, SIDE_BY_SIDE
 from robot_dyn_id.signals.filtering import LowPass
 
 DRAWS = 10

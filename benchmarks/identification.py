@@ -23,14 +23,15 @@ from typing import Any
 import arms
 import numpy as np
 
-from robot_dyn_id.base_parameters import base_parameters
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.problem import LinearProblem, raw_problem
+from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
+from robot_dyn_id.dynamics.terms import Coulomb
 from robot_dyn_id.estimators import Estimate, OrdinaryLeastSquares
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.problem import LinearProblem, raw_problem
-from robot_dyn_id.regressor import Layout, Motion, Regressor
-from robot_dyn_id.terms import Coulomb
-from robot_dyn_id.validation import HeldOut, Thresholds, judge
+from robot_dyn_id.identification.metrics import HeldOut
+from robot_dyn_id.identification.verdict import Thresholds, judge
 
 ARM, SAMPLES = "panda", 100_000
 LOOP, FIGAROH, EQUAL = {"qr": 15.0, "gram": 30.0}, {"qr": 100.0, "gram": 200.0}, 1e-9

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 from arms import NOISE, true_parameters
 
-from robot_dyn_id.configuration import shared_file
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
-from robot_dyn_id.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.settings import Settings
-from robot_dyn_id.simulation import coloured_noise
+from robot_dyn_id.simulation.sensors import coloured_noise
 
 RATE, SIZES, WARM_UP = 1000.0, (100_000, 1_000_000), 20_000
 GROWTH = 32.0

@@ -24,10 +24,14 @@ from functools import cache
 
 import numpy as np
 
-from robot_dyn_id.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.closed_loop import Controller, encoded
-from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.prior import nominal_prior
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import (
     ClosedLoopOutputError,
     Estimate,
@@ -37,14 +41,12 @@ from robot_dyn_id.estimators import (
     WeightedLeastSquares,
 )
 from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.plant import Plant
-from robot_dyn_id.prior import nominal_prior
-from robot_dyn_id.regressor import Regressor, terms_on_joints
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.terms import Coulomb, Offset, Viscous
+from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.simulation.closed_loop import Controller, encoded
+from robot_dyn_id.simulation.plant import Plant
 
 LINK = """<link name="{0}"><inertial><origin xyz="{1} 0.02 0.05"/><mass value="{2}"/>
 <inertia ixx="0.01" ixy="0" ixz="0" iyy="{3}" iyz="0.002" izz="{3}"/></inertial></link>"""

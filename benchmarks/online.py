@@ -24,16 +24,16 @@ import numpy as np
 from arms import NOISE
 
 from robot_dyn_id import __version__
-from robot_dyn_id.consistency import parameters_of
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import parameters_of
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.monitoring import ResidualMonitor
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online import RecursiveLeastSquares
+from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.pipeline import identify
-from robot_dyn_id.regressor import Motion
-from robot_dyn_id.settings import Settings
-from robot_dyn_id.simulation import Sensors, coloured_noise, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, coloured_noise, simulated_recording
 
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
 SENSORS = Sensors(NOISE, correlation_time=CORRELATION)

@@ -16,10 +16,13 @@ if __name__ == "__main__":
 import numpy as np
 import pinocchio
 
-from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.excitation.design import Design
-from robot_dyn_id.papers import flexible2r, logistic2r, planar3r, space6r
+from robot_dyn_id.excitation.design.search import Design
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.papers.flexible2r import reproduction as flexible2r
 from robot_dyn_id.papers.inputs import designed, settings_of
+from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
+from robot_dyn_id.papers.planar3r import reproduction as planar3r
+from robot_dyn_id.papers.space6r import reproduction as space6r
 
 
 def rigid(paper: str, gravity: float, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:

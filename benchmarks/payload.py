@@ -25,26 +25,27 @@ import arms
 import numpy as np
 from uncertainty import measured_residuals, sensors_of
 
-from robot_dyn_id.assembly import with_covariance, with_values
-from robot_dyn_id.consistency import central, parameters_of
-from robot_dyn_id.dataset import Array, ArrayRecording
-from robot_dyn_id.design_settings import DesignSettings
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.dynamics.consistency import central, parameters_of
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.regressor import Regressor, regressor_of
 from robot_dyn_id.estimators import GeneralizedLeastSquares
-from robot_dyn_id.excitation.design import design
-from robot_dyn_id.excitation.kinematics import Placement, placement_of
-from robot_dyn_id.excitation.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.planning import problem_of
+from robot_dyn_id.excitation.design.search import design
+from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.identification.assembly import with_covariance, with_values
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.loads.payload import moved, payload_on_arm
+from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.payload import moved, payload_on_arm
-from robot_dyn_id.pipeline import identify
-from robot_dyn_id.planning import problem_of
-from robot_dyn_id.problem import LinearProblem
-from robot_dyn_id.regressor import Regressor, regressor_of
-from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.walk import plan_signals, walker
-from robot_dyn_id.simulation import simulated_recording
+from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.simulation.sensors import simulated_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
 MASSES, CENTRE, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])

@@ -24,10 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 
-from joint_state_source import Source, bytes_of_unfinished, bytes_on_disk, start_recorder
-from ros_world import World
+from support.joint_state_source import Source, bytes_of_unfinished, bytes_on_disk, start_recorder
+from support.ros_world import World
 
-from robot_dyn_id.nodes.isolation import keep_to_this_host
+from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 from robot_dyn_id.recordings.bag_files import open_bag
 
 keep_to_this_host(listen=False)

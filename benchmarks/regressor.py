@@ -17,8 +17,8 @@ import arms
 import numpy as np
 import pinocchio
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.regressor import Regressor
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.regressor import Regressor
 
 SIZES = (10_000, 100_000)
 LOOP, CPP, FIGAROH, EQUAL = 7.0, 3.5, {10_000: 18.0, 100_000: 40.0}, 1e-10

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import arms
 import numpy as np
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.plant import Plant, nominal_dynamics
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 
 STEPS = 1000
 TWICE, REAL_TIME = 2.0, 50.0

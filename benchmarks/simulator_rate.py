@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.nodes.isolation import keep_to_this_host
+from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
 SECONDS = 10.0
 ARM = Path(__file__).resolve().parents[1] / "urdf" / "arm7.urdf"
@@ -78,8 +78,8 @@ def listen(process: int) -> tuple[np.ndarray, float, float]:
     from sensor_msgs.msg import JointState
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-    from robot_dyn_id.nodes.contract import RELIABLE, STREAM
-    from robot_dyn_id.nodes.running import make_executor, spin
+    from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, STREAM
+    from robot_dyn_id.nodes.runtime.running import make_executor, spin
 
     rclpy.init()
     node, executor = Node("listener"), make_executor()

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from measuring import Goal, at_least, at_most, script
 
-from robot_dyn_id.nodes.isolation import keep_to_this_host
+from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -101,10 +101,10 @@ class Cell:
     """A follower, the node and what it tells."""
 
     def __init__(self, world, horizon: float, namespace: str = "") -> None:
-        from follower import Follower
         from robot_dyn_id.msg import ExcitationStatus
+        from support.follower import Follower
 
-        from robot_dyn_id.nodes.contract import LATCHED
+        from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 
         parameters = {
             "urdf": ROOT / "urdf" / "arm7.urdf",
@@ -272,7 +272,7 @@ def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
     """The chosen faults; none: all."""
     keep_to_this_host(listen=False)
     sys.path.insert(0, str(ROOT / "test"))
-    from ros_world import World
+    from support.ros_world import World
 
     world, rng = World(), np.random.default_rng(1)
     cells = [Cell(world, horizon) for horizon in HORIZONS]

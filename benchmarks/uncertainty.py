@@ -39,9 +39,12 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import chi2
 
 from robot_dyn_id import __version__
-from robot_dyn_id.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.closed_loop import Controller
-from robot_dyn_id.dataset import Array, ArrayRecording
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.prior import nominal_prior
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, regressor_of
 from robot_dyn_id.estimators import (
     ESTIMATORS,
     Estimate,
@@ -51,21 +54,20 @@ from robot_dyn_id.estimators import (
     Ridge,
     WeightedLeastSquares,
 )
-from robot_dyn_id.estimators.constants import Constants
+from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.pipeline import identify, split
-from robot_dyn_id.prior import nominal_prior
-from robot_dyn_id.problem import LinearProblem, Tile
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.regressor import Motion, Regressor, regressor_of
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.settings import Settings
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.walk import plan_signals, walker
-from robot_dyn_id.simulation import Sensors, simulated_recording
+from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.simulation.closed_loop import Controller
+from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
 NORMAL = 1.96

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.flexible import Experiment, FlexiblePlant
-from robot_dyn_id.papers.flexible2r_arm import MOTIONS, PERIOD, RATE, arm, motion_of, noisy, true_values
+from robot_dyn_id.papers.flexible2r.arm import MOTIONS, PERIOD, RATE, arm, motion_of, noisy, true_values
 
 WIDTH = 0.02
 """Velocity within which the joints' friction goes through zero [rad/s]."""

@@ -3,7 +3,7 @@
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.launching import arguments, node, shared
+from robot_dyn_id.nodes.launching import arguments, node, shared
 
 
 def generate_launch_description():

@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from robot_dyn_id.launching import arguments, node
+from robot_dyn_id.nodes.launching import arguments, node
 
 
 def generate_launch_description():

@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from robot_dyn_id.launching import arguments, needs_configuration, node
+from robot_dyn_id.nodes.launching import arguments, needs_configuration, node
 
 
 def generate_launch_description():

@@ -4,7 +4,7 @@ from launch import LaunchDescription
 from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.launching import TRAJECTORY, arguments, node
+from robot_dyn_id.nodes.launching import TRAJECTORY, arguments, node
 
 ROBOTS = [("identified_parameters", "{root}/identified_parameters")]
 

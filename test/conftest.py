@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from robot_dyn_id.nodes.isolation import keep_to_this_host
+from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
 # As the commands have it; and two test processes with threads on every core would stand in one another's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def world():
-    from ros_world import World  # DDS reads the environment when it is loaded
+    from support.ros_world import World  # DDS reads the environment when it is loaded
 
     world = World()
     yield world

@@ -47,7 +47,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _world() -> Iterator[Any]:
-    from ros_world import World
+    from support.ros_world import World
 
     world = World()
     try:

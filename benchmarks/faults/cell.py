@@ -160,7 +160,7 @@ class Cell:
         from sensor_msgs.msg import JointState
         from std_msgs.msg import Float64MultiArray
 
-        from robot_dyn_id.nodes.contract import LATCHED, SENSOR
+        from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
 
         self.world, self.folder, self.namespace = world, folder, namespace
         folder.mkdir(exist_ok=True, parents=True)
@@ -323,14 +323,14 @@ def parameters_of_arm(folder: Path) -> Path:
     path = folder / "arm7_parameters.yaml"
     if path.exists():
         return path
+    from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+    from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
     from robot_dyn_id.excitation import random_fourier
-    from robot_dyn_id.parameter_io import write_parameters
-    from robot_dyn_id.pipeline import identify
-    from robot_dyn_id.regressor import Regressor, terms_on_joints
-    from robot_dyn_id.robot import RobotModel
-    from robot_dyn_id.settings import Settings
-    from robot_dyn_id.simulation import Sensors, simulated_recording
-    from robot_dyn_id.terms import Coulomb, Offset, Viscous
+    from robot_dyn_id.files.parameters import write_parameters
+    from robot_dyn_id.identification.pipeline import identify
+    from robot_dyn_id.identification.settings import Settings
+    from robot_dyn_id.model.robot import RobotModel
+    from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 
     terms, model = (Viscous(), Coulomb(), Offset()), RobotModel.from_file(URDF)
     regressor, n = Regressor(model, terms_on_joints(model, terms)), len(JOINTS)

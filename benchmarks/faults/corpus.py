@@ -93,11 +93,11 @@ XACRO = """<?xml version="1.0"?>
 
 def write(folder: Path) -> None:
     """Write the corpus."""
-    from model_nodes import identified
-    from recording_files import JOINTS, truth, write_bag, write_mcap
-    from simulated import ARM, Simulated, save_npz
+    from support.model_nodes import identified
+    from support.recording_files import JOINTS, truth, write_bag, write_mcap
+    from support.simulated import ARM, Simulated, save_npz
 
-    from robot_dyn_id.parameter_io import write_parameters
+    from robot_dyn_id.files.parameters import write_parameters
     from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 
     _write_box(folder)
@@ -143,10 +143,10 @@ def _write_box(folder: Path) -> None:
 
 def _write_messages(folder: Path, urdf: str) -> None:
     from builtin_interfaces.msg import Time
-    from model_nodes import message
     from rclpy.serialization import serialize_message
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Float64MultiArray, Header, String
+    from support.model_nodes import message
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     joints = ["shoulder", "elbow", "wrist"]

@@ -92,7 +92,7 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
     from robot_dyn_id.msg import ExcitationStatus as Status
     from robot_dyn_id.msg import IdentificationReport
 
-    from robot_dyn_id.nodes.contract import RELIABLE
+    from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
 
     for made in (moving, resting):
         made.until_excitation(Status.READY, Status.DONE)

@@ -115,40 +115,40 @@ class FileCase:
 
 
 def _model() -> Any:
-    from robot_dyn_id.robot import RobotModel
+    from robot_dyn_id.model.robot import RobotModel
 
     return RobotModel.from_file(Corpus.folder / "arm.urdf")
 
 
 def _read_joint_limits(path: Path) -> None:
-    from robot_dyn_id.joint_limits import read_joint_limits
+    from robot_dyn_id.files.joint_limits import read_joint_limits
 
     model = _model()
     read_joint_limits(path, model).narrowed(model)
 
 
 def _read_design(path: Path) -> None:
-    from robot_dyn_id.design_settings import read_design_settings
+    from robot_dyn_id.files.design import read_design_settings
 
     read_design_settings(path)
 
 
 def _read_configuration(path: Path) -> None:
-    from robot_dyn_id.configuration import read_configuration
+    from robot_dyn_id.files.configuration import read_configuration
 
     _ = read_configuration(path).settings
 
 
 def _read_trajectory(path: Path) -> None:
-    from robot_dyn_id.trajectory_io import read_trajectory
+    from robot_dyn_id.files.trajectory import read_trajectory
 
     excitation = read_trajectory(path).excitation
     assert excitation.joint_names if hasattr(excitation, "joint_names") else True
 
 
 def _read_parameters(path: Path) -> None:
-    from robot_dyn_id.controllers import usable_dynamics
-    from robot_dyn_id.parameter_io import read_parameters
+    from robot_dyn_id.files.parameters import read_parameters
+    from robot_dyn_id.simulation.controllers import usable_dynamics
 
     parameters = read_parameters(path)
     _use(usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
@@ -166,13 +166,13 @@ def _use(dynamics: Any) -> None:
 
 
 def _read_payload(path: Path) -> None:
-    from robot_dyn_id.payload_io import read_payload
+    from robot_dyn_id.files.payload import read_payload
 
     read_payload(path)
 
 
 def _read_robot(path: Path) -> None:
-    from robot_dyn_id.robot import RobotModel
+    from robot_dyn_id.model.robot import RobotModel
 
     RobotModel.from_file(path)
 
@@ -257,13 +257,13 @@ FLOATS = tuple(float(number) for number in mutate.NUMBERS)
 def _read_mesh(path: Path) -> None:
     import numpy as np
 
-    from robot_dyn_id.excitation.meshes import read_mesh, simplified
+    from robot_dyn_id.excitation.collision.meshes import read_mesh, simplified
 
     simplified(*read_mesh(path, np.ones(3)), 20)
 
 
 def _read_srdf(path: Path) -> None:
-    from robot_dyn_id.excitation.srdf import disabled_pairs
+    from robot_dyn_id.excitation.collision.srdf import disabled_pairs
 
     disabled_pairs(path)
 
@@ -288,15 +288,15 @@ def _message(name: str, rng: random.Random) -> Any:
 
 
 def _parameter_set(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.controllers import usable_dynamics
-    from robot_dyn_id.nodes.conversions import parameter_set
+    from robot_dyn_id.nodes.messages.conversions import parameter_set
+    from robot_dyn_id.simulation.controllers import usable_dynamics
 
     parameters = parameter_set(_message("ParameterSet", rng))
     _use(usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
 
 
 def _joint_state(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.nodes.joint_state import JointOrder
+    from robot_dyn_id.nodes.messages.joint_state import JointOrder
 
     message, order = _message("JointState", rng), JointOrder(JOINTS)
     if order.concerns(message):
@@ -313,13 +313,13 @@ def _joint_state_bytes(folder: Path, rng: random.Random) -> None:
 
 
 def _trajectory(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.nodes.conversions import waypoints
+    from robot_dyn_id.nodes.messages.conversions import waypoints
 
     waypoints(_message("JointTrajectory", rng), JOINTS)
 
 
 def _description(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.robot import RobotModel
+    from robot_dyn_id.model.robot import RobotModel
 
     source = rng.choice((Corpus.read("arm.urdf"), Corpus.read("made.xacro")))
     change = rng.choice((mutate.mutate_xml, mutate.mutate_xacro))
@@ -610,7 +610,7 @@ def prepare(folder: Path) -> None:
     Corpus.folder = corpus
     for library in LIBRARIES:
         importlib.import_module(library)
-    from robot_dyn_id.plant import warm_up
+    from robot_dyn_id.simulation.plant import warm_up
 
     warm_up()
     _check_corpus(folder)

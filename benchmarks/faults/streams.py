@@ -115,7 +115,7 @@ class Relay:
         """Begin without a fault."""
         from sensor_msgs.msg import JointState
 
-        from robot_dyn_id.nodes.contract import RELIABLE, SENSOR
+        from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SENSOR
 
         self._node, self._rng, self._waiting = cell.world.probe, random.Random(seed), []
         self.fault: Fault | None = None
@@ -170,7 +170,7 @@ class ClockRelay:
         """Begin with the true time."""
         from rosgraph_msgs.msg import Clock
 
-        from robot_dyn_id.nodes.contract import RELIABLE
+        from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
 
         self.shift, self.halted = 0.0, False
         self._publisher = cell.world.probe.create_publisher(Clock, f"/{cell.namespace}/clock", RELIABLE)
@@ -194,7 +194,7 @@ CLOCKS: dict[str, tuple[float, bool]] = {
 
 
 def _speed_limits() -> np.ndarray:
-    from robot_dyn_id.robot import RobotModel
+    from robot_dyn_id.model.robot import RobotModel
 
     return np.asarray(RobotModel.from_file(URDF).limits.velocity)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.pipeline import Identification
 
 
 def print_evaluation(evaluation: Evaluation) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from robot_dyn_id.base_parameters import PIVOTS, BaseParameters, base_parameters
 from robot_dyn_id.cli.sources import configuration_from, robot_from
-from robot_dyn_id.regressor import Regressor, terms_on_joints
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.dynamics.base_parameters import PIVOTS, BaseParameters, base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,26 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.base_parameters import base_parameters
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.cli import progress
-from robot_dyn_id.closed_loop import Controller, Replay
-from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.prior import nominal_prior
+from robot_dyn_id.dynamics.problem import Smooth, raw_problem
+from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.prior import nominal_prior
-from robot_dyn_id.problem import Smooth, raw_problem
-from robot_dyn_id.regressor import Layout, Motion, Regressor, terms_on_joints
-from robot_dyn_id.robot import RobotModel, parse_with_pinocchio
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.walk import walker
-from robot_dyn_id.simulation import Sensors, measured
-from robot_dyn_id.terms import Coulomb, Offset, Viscous
+from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.simulation.closed_loop import Controller, Replay
+from robot_dyn_id.simulation.sensors import Sensors, measured
 
 REPEATS = 5
 

@@ -21,16 +21,16 @@ from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import claim
-from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, RobotDynIdError, UsageError
-from robot_dyn_id.offline import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
-from robot_dyn_id.parameter_io import read_parameters
-from robot_dyn_id.plant import warm_up_regressor, warm_up_tiles
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.report.folder import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
 from robot_dyn_id.signals.filtering import LowPass, derivative
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.simulation.plant import warm_up_regressor, warm_up_tiles
 
 TRIALS: dict[str, tuple[int, dict[str, Any]]] = {
     "training": (0, {}),
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         GraphError: no ROS domain is empty, or a robot joins the demo's.
         RobotDynIdError: a step of the demo fails.
     """
-    from robot_dyn_id.nodes.isolation import keep_to_this_host
+    from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
     begin = time.monotonic()
     if arguments.seed < 0:
@@ -95,8 +95,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def composition() -> Any:
     """The demo's `Composition`: a namespace of its own for all topics, `/clock` included, that ends beside a robot."""
-    from robot_dyn_id.nodes.composition import Composition
-    from robot_dyn_id.nodes.isolation import robots_outside
+    from robot_dyn_id.nodes.runtime.composition import Composition
+    from robot_dyn_id.nodes.runtime.isolation import robots_outside
 
     namespace = f"/robot_dyn_id_demo_{secrets.token_hex(4)}"
 
@@ -164,10 +164,10 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     """
     from robot_dyn_id.msg import IdentificationReport
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-    from robot_dyn_id.nodes.contract import LATCHED
-    from robot_dyn_id.nodes.excitation_settings import plan_of
+    from robot_dyn_id.nodes.excitation.settings import plan_of
     from robot_dyn_id.nodes.identifier import Identifier
     from robot_dyn_id.nodes.monitor import Monitor
+    from robot_dyn_id.nodes.runtime.robot_node import LATCHED
     from robot_dyn_id.nodes.simulator import Simulator
 
     config, urdf, plant = (shared_file("config/arm7.yaml"),), str(folder / DESCRIPTION), folder / PLANT
@@ -206,7 +206,7 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
     """A simulator of the identified model follows the robot; why not, if it does not: the model stays what it is."""
     from sensor_msgs.msg import JointState
 
-    from robot_dyn_id.nodes.contract import SENSOR
+    from robot_dyn_id.nodes.runtime.robot_node import SENSOR
     from robot_dyn_id.nodes.simulator import Simulator
 
     try:
@@ -228,9 +228,9 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
     from std_srvs.srv import Trigger
 
     from robot_dyn_id.msg import ExcitationStatus
-    from robot_dyn_id.nodes.contract import LATCHED
     from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
     from robot_dyn_id.nodes.recorder import Recorder
+    from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 
     recorder = ros.add(Recorder, bag, config)
     publisher = ros.add(ExcitationPublisher, excitation, config)

@@ -12,26 +12,27 @@ import numpy as np
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import configuration_from, robot_from
-from robot_dyn_id.design_settings import STAND_INS, DesignSettings, read_design_settings
-from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.dynamics.dynamics import check_robot
+from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.errors import MotionError, UsageError
-from robot_dyn_id.excitation.collision import NOT_CHECKED
-from robot_dyn_id.excitation.design import Design, design
-from robot_dyn_id.excitation.forms import FORMS, repeated
-from robot_dyn_id.excitation.meshes import folders_above
-from robot_dyn_id.excitation.objectives import OBJECTIVES
-from robot_dyn_id.excitation.obstacles import GROUND
-from robot_dyn_id.excitation.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
+from robot_dyn_id.excitation.collision.meshes import folders_above
+from robot_dyn_id.excitation.collision.obstacles import GROUND
+from robot_dyn_id.excitation.design.objectives import OBJECTIVES
+from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.planning import Plan, given_limits, problem_of, weakest_of
+from robot_dyn_id.excitation.design.search import Design, design
+from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
+from robot_dyn_id.excitation.forms.registry import FORMS, repeated
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
-from robot_dyn_id.joint_limits import JointLimitsFile, read_joint_limits
-from robot_dyn_id.offline import output_folder
-from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.files.design import read_design_settings
+from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.planning import Plan, given_limits, problem_of, weakest_of
-from robot_dyn_id.regressor import Regressor, regressor_of, terms_on_joints
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.trajectory_io import StoredExcitation, write_trajectory
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.report.folder import output_folder
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance", "stand_ins")
 """Options that take the place of keys of the design file."""

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.export import FORMATS
-from robot_dyn_id.offline import output_folder
-from robot_dyn_id.parameter_io import read_parameters, write_atomically
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.text.files import write_atomically
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,8 +14,11 @@ from robot_dyn_id import __version__
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
-from robot_dyn_id.configuration import Configuration
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.files.flexible import StoredFlexible, plan_summary, write_flexible
+from robot_dyn_id.files.flexible_data import ExperimentData, check_names, open_experiments, read_experiments
+from robot_dyn_id.files.flexible_section import FlexibleSettings
 from robot_dyn_id.flexible import (
     CUTOFF,
     Agreement,
@@ -26,14 +29,12 @@ from robot_dyn_id.flexible import (
     least_experiments,
     pseudo_plan,
 )
-from robot_dyn_id.flexible_data import ExperimentData, check_names, open_experiments, read_experiments
-from robot_dyn_id.flexible_io import StoredFlexible, plan_summary, write_flexible
-from robot_dyn_id.flexible_settings import FlexibleSettings
-from robot_dyn_id.flexible_verdict import judge_flexible
-from robot_dyn_id.offline import output_folder, robot_for, strangers, unrecorded
-from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.flexible.verdict import judge_flexible
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.workflow import robot_for, strangers, unrecorded
 
 FILE = "flexible.yaml"
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.load_identification import identify_gains
-from robot_dyn_id.offline import open_all, output_folder, robot_for
-from robot_dyn_id.parameter_io import write_atomically, yaml_text
-from robot_dyn_id.payload_io import read_payload
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.loads.identification import identify_gains
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.text.yaml import yaml_text
+from robot_dyn_id.workflow import open_all, robot_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,11 +10,12 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import count_of, print_essential, print_evaluation, print_price
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
-from robot_dyn_id.offline import PAGE, PARAMETERS, RESULTS, identify_recordings, open_all
-from robot_dyn_id.terms.friction import FRICTION
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
+from robot_dyn_id.workflow import identify_recordings, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from robot_dyn_id.configuration import files_named_in
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.excitation.meshes import find_mesh, folders_above
-from robot_dyn_id.offline import PARAMETERS, check_output_folder
+from robot_dyn_id.excitation.collision.meshes import find_mesh, folders_above
+from robot_dyn_id.files.configuration import files_named_in
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import files_of
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 
 INPUTS = (
     *("data", "validate", "bare", "loaded", "bag", "trajectory"),

@@ -11,17 +11,18 @@ import numpy as np
 
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.load_identification import identify_payload, identify_tool, with_payload
-from robot_dyn_id.offline import PARAMETERS, notes, open_all, output_folder, robot_for
-from robot_dyn_id.parameter_io import read_parameters, write_parameters
-from robot_dyn_id.payload import Payload
-from robot_dyn_id.payload_io import MOMENTS, write_payload
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.files.payload import MOMENTS, write_payload
+from robot_dyn_id.loads.identification import identify_payload, identify_tool, with_payload
+from robot_dyn_id.loads.payload import Payload
+from robot_dyn_id.loads.wrench import CHANNELS
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings.wrenches import open_wrench
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.urdf import RobotDescription
-from robot_dyn_id.wrench import CHANNELS
+from robot_dyn_id.report.folder import PARAMETERS, output_folder
+from robot_dyn_id.workflow import notes, open_all, robot_for
 
 PAYLOAD = "payload.yaml"
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.dynamics import check_robot
+from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.offline import notes, open_all, output_folder
-from robot_dyn_id.parameter_io import read_parameters
-from robot_dyn_id.prediction import predict_recording
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.workflow import notes, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.offline import check_output_folder
 from robot_dyn_id.recordings.recovery import Recovery, recover, target_of
+from robot_dyn_id.report.folder import check_output_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

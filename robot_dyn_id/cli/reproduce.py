@@ -11,10 +11,10 @@ from typing import Any
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.offline import output_folder
 from robot_dyn_id.papers import PAPERS
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.report.drawing import write_drawing
+from robot_dyn_id.report.folder import output_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

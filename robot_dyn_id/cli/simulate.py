@@ -15,16 +15,22 @@ import numpy as np
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.controllers import usable_dynamics
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.forward_simulation import SimulatedMotion, beyond_training, simulate_efforts, simulate_trajectory
-from robot_dyn_id.offline import notes, open_all, output_folder
-from robot_dyn_id.parameter_io import read_parameters
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.identification.forward_simulation import (
+    SimulatedMotion,
+    beyond_training,
+    simulate_efforts,
+    simulate_trajectory,
+)
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
-from robot_dyn_id.trajectory_io import read_trajectory
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.workflow import notes, open_all
 
 RATE = 1000.0
 """Samples per second along a trajectory unless told otherwise [Hz]."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from robot_dyn_id.configuration import Configuration, read_configuration
+from robot_dyn_id.dynamics.terms.friction import with_friction
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.parameter_io import read_parameters
-from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.terms.friction import with_friction
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.files.configuration import Configuration, read_configuration
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 
 
 def add_configuration(parser: argparse.ArgumentParser) -> None:

@@ -11,12 +11,13 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.answers import print_evaluation
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.dynamics import check_robot
-from robot_dyn_id.offline import PAGE, REPORT, notes, open_all, output_folder, write_results
-from robot_dyn_id.parameter_io import read_parameters
-from robot_dyn_id.pipeline import validate
+from robot_dyn_id.dynamics.dynamics import check_robot
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.identification.pipeline import validate
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.report.folder import PAGE, REPORT, output_folder, write_results
 from robot_dyn_id.report.summary import evaluation_summary
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.workflow import notes, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,26 +1,26 @@
 """Estimators under one contract. A new one is one file and one line here."""
 
-from robot_dyn_id.estimators.closed_loop_output_error import ClosedLoopOutputError
 from robot_dyn_id.estimators.consistent import Consistent
+from robot_dyn_id.estimators.constants.ga import Genetic
+from robot_dyn_id.estimators.constants.lm import LevenbergMarquardt
+from robot_dyn_id.estimators.constants.map_constants import MaximumAPosterioriConstants
+from robot_dyn_id.estimators.constants.pso import ParticleSwarm
+from robot_dyn_id.estimators.constants.pso_lm import SwarmThenMarquardt
+from robot_dyn_id.estimators.constants.separable import Separable
 from robot_dyn_id.estimators.contract import Estimate, Estimator
-from robot_dyn_id.estimators.ga import Genetic
-from robot_dyn_id.estimators.instrumental import Instrumental
 from robot_dyn_id.estimators.least_squares import (
     GeneralizedLeastSquares,
     OrdinaryLeastSquares,
     WeightedLeastSquares,
 )
-from robot_dyn_id.estimators.lm import LevenbergMarquardt
 from robot_dyn_id.estimators.map import MaximumAPosteriori
-from robot_dyn_id.estimators.map_constants import MaximumAPosterioriConstants
-from robot_dyn_id.estimators.output_error import OutputError
 from robot_dyn_id.estimators.period_averaged import PeriodAveraged
-from robot_dyn_id.estimators.pso import ParticleSwarm
-from robot_dyn_id.estimators.pso_lm import SwarmThenMarquardt
 from robot_dyn_id.estimators.ridge import Ridge
 from robot_dyn_id.estimators.robust import Robust
-from robot_dyn_id.estimators.separable import Separable
-from robot_dyn_id.estimators.stepwise import Stepwise
+from robot_dyn_id.estimators.simulated.closed_loop_output_error import ClosedLoopOutputError
+from robot_dyn_id.estimators.simulated.instrumental import Instrumental
+from robot_dyn_id.estimators.simulated.output_error import OutputError
+from robot_dyn_id.estimators.stepwise.estimator import Stepwise
 from robot_dyn_id.estimators.total_least_squares import TotalLeastSquares
 
 ESTIMATORS: dict[str, type[Estimator]] = {

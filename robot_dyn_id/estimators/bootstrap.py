@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.factors import kept
 from robot_dyn_id.estimators.fitting import resized
-from robot_dyn_id.problem import LinearProblem, Tile
 
 BLOCK = 2.0
 """Length of a piece [s]: several times what residuals of filtered torques remember."""

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from robot_dyn_id.consistency import parameters_of, pseudo_inertia
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.factors import UNSEEN
 
@@ -72,7 +71,7 @@ class Completion:
     base: Array
     mapping: Array
     bodies: Array
-    bounded: NDArray[np.bool_]
+    bounded: Mask
     spread: float
     floor: float
     metric: str
@@ -139,7 +138,7 @@ class _Objective:
     rows: Array
     target: Array
     normal: Array
-    bounded: NDArray[np.bool_]
+    bounded: Mask
     barrier: float
     weight: float
     floor: float

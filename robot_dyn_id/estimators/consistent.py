@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.consistency import not_negative, solid
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import not_negative, solid
+from robot_dyn_id.dynamics.prior import Prior
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
-from robot_dyn_id.prior import Prior
-from robot_dyn_id.problem import LinearProblem
-from robot_dyn_id.regressor import Regressor
 
 
 def nearest_robot(

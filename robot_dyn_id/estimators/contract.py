@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.problem import LinearProblem
-from robot_dyn_id.regressor import Regressor
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.regressor import Regressor
 
 
 @dataclass(frozen=True)

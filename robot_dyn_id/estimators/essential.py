@@ -17,11 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import f as f_distribution
 
-from robot_dyn_id.base_parameters import BaseParameters
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.regressor import Integers
 
 LIMIT = 0.3
 """Relative standard deviation of a parameter that is not essential."""

@@ -14,13 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack, solve_triangular
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.problem import LinearProblem, Tile
-from robot_dyn_id.regressor import Integers
 
 UNSEEN = 1e-7
 """Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
@@ -37,7 +35,7 @@ SAFE_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
 
 
-def kept(block: Array) -> NDArray[np.bool_]:
+def kept(block: Array) -> Mask:
     """Which rows of a tile's block, shape (support + 1, N), are not left out, shape (N,)."""
     rows = np.asarray(block[-1] != 0.0)
     return rows if rows.all() else rows | block.any(axis=0)

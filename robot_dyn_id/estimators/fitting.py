@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution, check_any, kept
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
-from robot_dyn_id.problem import LinearProblem
-from robot_dyn_id.regressor import Integers
 
 CORRECTIONS = 1
 """Passes that give the residual back what the fit has taken from it, before its autocovariance is used."""

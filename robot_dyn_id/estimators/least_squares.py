@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.fitting import (
@@ -18,7 +19,6 @@ from robot_dyn_id.estimators.fitting import (
     sandwich,
     whitened,
 )
-from robot_dyn_id.problem import LinearProblem
 
 
 @dataclass(frozen=True)

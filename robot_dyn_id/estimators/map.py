@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.prior import Prior
+from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import Whitened, check_options, conclude, whitened
-from robot_dyn_id.prior import Prior
-from robot_dyn_id.problem import LinearProblem
 
 
 @dataclass(frozen=True)

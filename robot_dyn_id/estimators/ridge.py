@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
-from robot_dyn_id.problem import LinearProblem
 
 PENALTIES = np.geomspace(1e-12, 1e3, 61)
 """Among these, and then around the best of them, the most likely penalty is looked for."""

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import UNSEEN
 from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, reweighted, sandwich
-from robot_dyn_id.problem import LinearProblem
 
 
 @dataclass(frozen=True)

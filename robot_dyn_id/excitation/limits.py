@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import ModelError, MotionError, UsageError
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel
 
 ROUNDING = 1e-9
 """How far a motion that touches its limits may be beyond them, as a share [-] and in positions [rad or m]."""
@@ -44,7 +43,7 @@ class MotionLimits:
     """
 
     joint_names: tuple[str, ...]
-    prismatic: NDArray[np.bool_]
+    prismatic: Mask
     hard_lower: Array
     hard_upper: Array
     lower: Array

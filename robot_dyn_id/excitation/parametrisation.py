@@ -9,11 +9,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Sample, Timed
-from robot_dyn_id.regressor import Integers
 
 OVERSAMPLING = 200
 """Samples per period of the fastest wave where peaks are looked for."""

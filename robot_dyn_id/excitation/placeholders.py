@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.errors import ModelError
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel
 
 VELOCITIES = (10.0, 100.0, 1000.0, 10_000.0)
 """Velocity limits that are placeholders [rad/s or m/s]; so is 0."""

@@ -7,13 +7,13 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from robot_dyn_id.consistency import central
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import central
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.export.urdf import numbers
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.robot import RobotModel
 
 PLACES = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
 """Terms that a `<joint>` carries."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.consistency import violation
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import violation
+from robot_dyn_id.dynamics.regressor import Regressor, regressor_of
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Regressor, regressor_of
 
 
 @dataclass(frozen=True)

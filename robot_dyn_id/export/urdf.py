@@ -8,12 +8,12 @@ from xml.dom import minidom
 
 import numpy as np
 
-from robot_dyn_id.consistency import central, is_consistent, parameters_of, pseudo_inertia
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia
 from robot_dyn_id.export.model import Exported, ExportModel
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.screw import exponential, transform
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.screw import exponential, transform
 
 PLACES = {"viscous": "damping", "coulomb": "friction"}
 """Terms that `<dynamics>` carries."""

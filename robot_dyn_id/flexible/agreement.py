@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.estimators.stepwise import Equations
 from robot_dyn_id.flexible.model import SPRING, FlexibleModel
-from robot_dyn_id.stepwise import Equations
 
 
 @dataclass(frozen=True)

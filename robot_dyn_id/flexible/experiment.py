@@ -7,19 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from robot_dyn_id.base_parameters import Integers
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators.stepwise import Equations
 from robot_dyn_id.flexible.model import FlexibleModel
 from robot_dyn_id.flexible.rows import JointRows, States, rows_of
-from robot_dyn_id.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.processing import EDGE
 from robot_dyn_id.signals.reversals import SIGMAS, noise_left
-from robot_dyn_id.stepwise import Equations
 
 DETAIL = 4.0
 """Positions are low-passed so many times less than the rows: columns are products of them, made before the rows are
@@ -109,7 +107,7 @@ class Experiment:
         around = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(pad, pad)], mode="wrap")
         return low_pass.apply(around, self.rate)[..., pad:-pad]
 
-    def steady(self, angle: Array, smooth: Array, speed: Array, width: float, low_pass: LowPass) -> NDArray[np.bool_]:
+    def steady(self, angle: Array, smooth: Array, speed: Array, width: float, low_pass: LowPass) -> Mask:
         """Samples whose friction the sign of the velocity tells, shape (N,).
 
         Slower ones are left out: within a few smoothing widths of rest, or a few standard deviations of the velocity's
@@ -133,7 +131,7 @@ class Experiment:
         noise = noise_left(np.asarray(np.mean((angle - smooth) ** 2)), cutoff, self.rate, True)
         return WIDTHS * width, SIGMAS * float(noise)
 
-    def within(self, low_pass: LowPass) -> NDArray[np.bool_]:
+    def within(self, low_pass: LowPass) -> Mask:
         """Samples at which the filter of the angles sees both sides, shape (N,).
 
         Raises:
@@ -210,7 +208,7 @@ def equations(
     """
     _check(model, experiment)
     states, within, size = experiment.states(low_pass), experiment.within(low_pass), len(model.names)
-    found, counted = dict[str, Equations](), dict[str, NDArray[np.bool_]]()
+    found, counted = dict[str, Equations](), dict[str, Mask]()
     for part, own in _blocks(experiment, low_pass):
         for row in rows_of(model, states.take(part)):
             name = f"{experiment.name}: {row.kind} of {row.joint}"
@@ -254,7 +252,7 @@ def _check(model: FlexibleModel, experiment: Experiment) -> None:
 
 
 def _filtered(
-    experiment: Experiment, row: JointRows, counted: NDArray[np.bool_], own: Integers, low_pass: LowPass
+    experiment: Experiment, row: JointRows, counted: Mask, own: Integers, low_pass: LowPass
 ) -> tuple[Array, Array]:
     """Rows and target of a block through the low-pass, what does not count as zero; those that become rows."""
     if experiment.rate == 0.0:
@@ -272,9 +270,9 @@ def _counted(
     experiment: Experiment,
     states: States,
     row: JointRows,
-    within: NDArray[np.bool_],
+    within: Mask,
     low_pass: LowPass,
-) -> tuple[NDArray[np.bool_], TooSlow | None]:
+) -> tuple[Mask, TooSlow | None]:
     """Samples of an equation that count, shape (N,): whose friction is known, of springs all; and why none is."""
     if experiment.moving and row.joint not in experiment.moving:
         return np.zeros_like(within), None

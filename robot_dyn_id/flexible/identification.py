@@ -8,16 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.base_parameters import random_motion
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.flexible.agreement import Agreement, agreements
-from robot_dyn_id.flexible.experiment import Experiment, TooSlow, equations
-from robot_dyn_id.flexible.model import FlexibleModel
-from robot_dyn_id.flexible.rows import States, rows_of
-from robot_dyn_id.regressor import Motion
-from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.stepwise import (
+from robot_dyn_id.estimators.stepwise import (
     LIMIT,
     SAMPLES,
     Equations,
@@ -27,6 +22,11 @@ from robot_dyn_id.stepwise import (
     plan_steps,
     solve_steps,
 )
+from robot_dyn_id.flexible.agreement import Agreement, agreements
+from robot_dyn_id.flexible.experiment import Experiment, TooSlow, equations
+from robot_dyn_id.flexible.model import FlexibleModel
+from robot_dyn_id.flexible.rows import States, rows_of
+from robot_dyn_id.signals.filtering import LowPass
 
 DEFLECTION = 3e-3
 """Spread of the springs' deflections in pseudo-observations [rad or m]: raw condition numbers depend on it."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.base_parameters import Integers
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.terms.sign import sign
 from robot_dyn_id.flexible.model import MOTOR, MOTOR_OFFSET, SPRING, FlexibleModel
-from robot_dyn_id.regressor import Motion
-from robot_dyn_id.terms.sign import sign
 
 
 @dataclass(frozen=True)

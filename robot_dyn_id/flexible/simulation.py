@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.terms.sign import sign
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.flexible.experiment import Experiment
 from robot_dyn_id.flexible.model import MOTOR, SPRING, FlexibleModel
 from robot_dyn_id.signals.filtering import derivative
-from robot_dyn_id.terms.sign import sign
 
 KNOTS = 2e-3
 """Time between knots of what is fed forward [s]."""

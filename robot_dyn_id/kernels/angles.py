@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.kernels.compiled import inlined
 
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to the nearest whole number

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array
-
-Integers = NDArray[np.int64]
+from robot_dyn_id.arrays import Array, Integers
 
 
 @dataclass(frozen=True)

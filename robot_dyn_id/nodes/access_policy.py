@@ -9,7 +9,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
-from robot_dyn_id.nodes.contract import DIAGNOSTICS, PUBLISHES, SENDS, SERVES, SUBSCRIBES, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, PUBLISHES, SENDS, SERVES, SUBSCRIBES, RobotNode
 from robot_dyn_id.nodes.tables import NODES
 
 ENCLAVES = "/robot_dyn_id"

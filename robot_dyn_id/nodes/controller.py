@@ -10,21 +10,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.controllers import (
-    CommandedEfforts,
-    Gains,
-    StartInertia,
-    check_static_efforts,
-    computed_torque,
-    rated_efforts,
-    usable_dynamics,
-)
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.condition import Condition
-from robot_dyn_id.nodes.contract import (
+from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
     LATCHED,
     OK,
@@ -37,14 +31,20 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, read_bounded, waypoints
-from robot_dyn_id.nodes.joint_state import JointOrder, seconds
-from robot_dyn_id.nodes.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.running import run
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.plant import warm_up
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.trajectory_tracking import Setpoint, TrajectoryTracker
+from robot_dyn_id.simulation.controllers import (
+    CommandedEfforts,
+    Gains,
+    StartInertia,
+    check_static_efforts,
+    computed_torque,
+    rated_efforts,
+    usable_dynamics,
+)
+from robot_dyn_id.simulation.plant import warm_up
+from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 

@@ -10,19 +10,33 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.controllers import check_robot
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.excitation.clocks import ClockAgreement
-from robot_dyn_id.excitation.feedback import Moment
-from robot_dyn_id.excitation.held_joints import HeldJoints
-from robot_dyn_id.excitation.recording_watch import RecordingWatch
-from robot_dyn_id.excitation.sampling import preview
-from robot_dyn_id.excitation.supervision import MOVING, Phase, Supervisor
+from robot_dyn_id.excitation.execution.clocks import ClockAgreement
+from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.held_joints import HeldJoints
+from robot_dyn_id.excitation.execution.recording_watch import RecordingWatch
+from robot_dyn_id.excitation.execution.sampling import preview
+from robot_dyn_id.excitation.execution.supervision import MOVING, Phase, Supervisor
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.changes import Changes
-from robot_dyn_id.nodes.commands import Commands
-from robot_dyn_id.nodes.contract import (
+from robot_dyn_id.nodes.excitation.commands import Commands
+from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
+from robot_dyn_id.nodes.excitation.recording_reports import REPORTS, RecordingReports
+from robot_dyn_id.nodes.excitation.settings import (
+    ACTION_TYPE,
+    COMMANDS,
+    GOALS,
+    ExcitationSettings,
+    plan_of,
+    preview_step,
+)
+from robot_dyn_id.nodes.excitation.status import StatusTopic
+from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
+from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
+from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.robot_node import (
     LATCHED,
     PUBLISHES,
     RELIABLE,
@@ -34,23 +48,9 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, read_bounded
-from robot_dyn_id.nodes.excitation_settings import (
-    ACTION_TYPE,
-    COMMANDS,
-    GOALS,
-    ExcitationSettings,
-    plan_of,
-    preview_step,
-)
-from robot_dyn_id.nodes.excitation_status import StatusTopic
-from robot_dyn_id.nodes.joint_state import seconds
-from robot_dyn_id.nodes.motion_clock import MotionClock
-from robot_dyn_id.nodes.recording_reports import REPORTS, RecordingReports
-from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.running import run
-from robot_dyn_id.nodes.trajectory_messages import TrajectoryMessage
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
+from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.simulation.controllers import check_robot
 
 TICK = 0.01
 """Time between two looks at the robot [s]."""

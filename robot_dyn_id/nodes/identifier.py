@@ -15,14 +15,22 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from robot_dyn_id.configuration import Configuration, read_configuration
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
-from robot_dyn_id.excitation.recording_watch import HEARTBEAT, RecordingState
+from robot_dyn_id.excitation.execution.recording_watch import HEARTBEAT, RecordingState
 from robot_dyn_id.faults import reported
+from robot_dyn_id.files.configuration import Configuration, read_configuration
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.changes import Changes
-from robot_dyn_id.nodes.contract import (
+from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.messages.message_types import definition
+from robot_dyn_id.nodes.messages.raw_stream import RawStream
+from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
+from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
     LATCHED,
     OK,
@@ -34,21 +42,14 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import identification_report, parameter_set_message
-from robot_dyn_id.nodes.excitation_watch import Event, ExcitationWatch
-from robot_dyn_id.nodes.message_types import definition
-from robot_dyn_id.nodes.raw_stream import RawStream
-from robot_dyn_id.nodes.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.running import run
-from robot_dyn_id.offline import RESULTS, identify_recordings, open_all, output_folder
-from robot_dyn_id.parameter_io import read_parameters
-from robot_dyn_id.pipeline import Identification
+from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
 from robot_dyn_id.recordings.rosbag2 import open_parts
-from robot_dyn_id.robot import RobotModel
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.report.folder import RESULTS, output_folder
+from robot_dyn_id.workflow import identify_recordings, open_all
 
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""

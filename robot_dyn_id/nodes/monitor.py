@@ -10,11 +10,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.monitoring import ResidualMonitor
+from robot_dyn_id.identification.extrapolation import spoken
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
-from robot_dyn_id.nodes.condition import Condition
-from robot_dyn_id.nodes.contract import (
+from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message, read_bounded
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.robot_node import (
     LATCHED,
     OK,
     PUBLISHES,
@@ -28,13 +30,11 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, parameter_set_message, read_bounded
-from robot_dyn_id.nodes.joint_state import JointOrder, seconds
-from robot_dyn_id.nodes.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.running import run
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.plant import warm_up
-from robot_dyn_id.trained import spoken
+from robot_dyn_id.simulation.plant import warm_up
 
 LOOK = 0.2
 """Time between two looks at the state of things [s]."""

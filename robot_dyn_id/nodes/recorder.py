@@ -13,10 +13,11 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.excitation.recording_watch import HEARTBEAT, MotionWatch, RecordingState
+from robot_dyn_id.excitation.execution.recording_watch import HEARTBEAT, MotionWatch, RecordingState
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
-from robot_dyn_id.nodes.changes import Changes
-from robot_dyn_id.nodes.contract import (
+from robot_dyn_id.nodes.recording.recording import Recording
+from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
     LATCHED,
     OK,
@@ -28,9 +29,8 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.recording import Recording
-from robot_dyn_id.nodes.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.running import run
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
 
 LOOK = 0.1
 """Time between two looks at publishers and writer [s]."""

@@ -12,12 +12,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.controllers import usable_dynamics
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.condition import Condition
-from robot_dyn_id.nodes.contract import (
+from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
+from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.robot_node import (
     LATCHED,
     OK,
     PUBLISHES,
@@ -30,12 +31,11 @@ from robot_dyn_id.nodes.contract import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.conversions import parameter_set, read_bounded, waypoints
-from robot_dyn_id.nodes.running import run
+from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
-from robot_dyn_id.plant import warm_up
-from robot_dyn_id.simulated_robot import EFFORT, POSITION, Pace, SimulatedRobot
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.simulation.plant import warm_up
+from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, Pace, SimulatedRobot
 
 BATCH = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""

@@ -7,14 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.nodes.ros_parameters import ros_parameter
-from robot_dyn_id.plant import nominal_dynamics, per_joint
-from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.simulated_robot import BANDWIDTH, EFFORT, FASTEST, MODES, POSITION, SensorStream, SimulatedRobot
-from robot_dyn_id.simulation import Sensors
-from robot_dyn_id.urdf import RobotDescription
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.simulation.plant import nominal_dynamics, per_joint
+from robot_dyn_id.simulation.sensors import Sensors
+from robot_dyn_id.simulation.simulated_robot import (
+    BANDWIDTH,
+    EFFORT,
+    FASTEST,
+    MODES,
+    POSITION,
+    SensorStream,
+    SimulatedRobot,
+)
 
 URDF, PARAMETERS = "urdf", "parameters"
 MODELS = (URDF, PARAMETERS)

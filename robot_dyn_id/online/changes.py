@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Integers, Regressor
 
 PAYLOAD = "payload"
 

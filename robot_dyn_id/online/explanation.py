@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.online.changes import Part
 from robot_dyn_id.online.recursion import RecursiveLeastSquares
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.estimators.whitening import Whitening, fit_whitening
 
 
@@ -22,7 +21,7 @@ class Autocovariance:
         self._past = np.zeros_like(self._sums)
         self._valid = np.zeros_like(self._sums)
 
-    def add(self, residual: Array, counts: NDArray[np.bool_]) -> None:
+    def add(self, residual: Array, counts: Mask) -> None:
         """Take up a sample, and which joints' count, shape (n,) each."""
         self._past = np.concatenate([residual[None], self._past[:-1]])
         self._valid = np.concatenate([counts[None].astype(np.float64), self._valid[:-1]])
@@ -48,9 +47,9 @@ class RowWhitening:
     def restart(self) -> None:
         """The next sample does not follow the one before."""
         self._past: Array | None = None
-        self._valid: NDArray[np.bool_] = np.full(self._filters.shape[:2], False)
+        self._valid: Mask = np.full(self._filters.shape[:2], False)
 
-    def add(self, rows: Array, counts: NDArray[np.bool_]) -> Array:
+    def add(self, rows: Array, counts: Mask) -> Array:
         """Take up the rows of a sample, shape (n, any), and which joints' count, shape (n,).
 
         Returns:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 
 PANEL = 8

@@ -6,9 +6,9 @@ import copy
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.whitening import Whitening
 from robot_dyn_id.online.changes import WINDOWS, Change, Thresholds, Watchers, parts_of
@@ -16,7 +16,6 @@ from robot_dyn_id.online.explanation import Explanation, decided
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
 from robot_dyn_id.online.recursion import RecursiveLeastSquares, information_root
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Regressor
 
 ORDER = 3
 """Past rows that a residual is predicted from."""
@@ -104,7 +103,7 @@ class ModelWatch:
         """Whether a row is wanted from the time `t` [s]."""
         return not 0.0 <= t - self._last < 0.999 * self._spacing
 
-    def add(self, t: float, columns: Array, measured: Array, residual: Array, moving: NDArray[np.bool_]) -> None:
+    def add(self, t: float, columns: Array, measured: Array, residual: Array, moving: Mask) -> None:
         """Take up a moment.
 
         Args:
@@ -157,7 +156,7 @@ class ModelWatch:
         elif np.any(statistics > self._thresholds):
             self._detect(t)
 
-    def _learn_noise(self, columns: Array, measured: Array, residual: Array, counts: NDArray[np.bool_]) -> None:
+    def _learn_noise(self, columns: Array, measured: Array, residual: Array, counts: Mask) -> None:
         self._colour.add(residual, counts)
         self._gram += columns @ columns.T
         self._torque += float(measured @ measured)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robot_dyn_id.configuration import shared_file
-from robot_dyn_id.design_settings import DesignSettings, read_design_settings
-from robot_dyn_id.excitation.design import Design, design
-from robot_dyn_id.excitation.optimisers import OPTIMISERS
-from robot_dyn_id.planning import Plan, problem_of
-from robot_dyn_id.regressor import Regressor, terms_on_joints
-from robot_dyn_id.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.terms import Term
-from robot_dyn_id.yaml_files import read_yaml
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Term
+from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.planning import Plan, problem_of
+from robot_dyn_id.excitation.design.search import Design, design
+from robot_dyn_id.excitation.design.settings import DesignSettings
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.design import read_design_settings
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.text.yaml import read_yaml
 
 
 def model_of(

@@ -25,7 +25,7 @@ from robot_dyn_id.recordings.reading import (
     reading,
     source_of,
 )
-from robot_dyn_id.yaml_files import read_yaml
+from robot_dyn_id.text.yaml import read_yaml
 
 STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
 """Storage by suffix; a new one is one module and one line."""

@@ -18,7 +18,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.bag_files import METADATA
 from robot_dyn_id.recordings.joint_states import TYPE_NAME, Stamps, encode

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array, Chunk, columns_of
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import columns_of
 from robot_dyn_id.recordings.npz import MOTOR
 from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, rechunk, sentences, source_of
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.recordings.reading import finite
 
 TYPE_NAME = "sensor_msgs/msg/JointState"
@@ -25,7 +25,7 @@ NANOSECONDS = 1_000_000_000
 _HEADER = 4  # bytes of encapsulation; CDR aligns from behind it
 _ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
 
-Stamps = NDArray[np.int64]
+Stamps = Integers
 Bytes = NDArray[np.uint8]
 
 
@@ -85,7 +85,7 @@ class Batch:
     """
 
     groups: tuple[JointStates, ...]
-    decodable: NDArray[np.bool_]
+    decodable: Mask
     stamps: Stamps
 
 

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array, ArrayRecording, Chunk
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, sentences, source_of
 

@@ -11,7 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array, Chunk, Recording
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, storable
 
 RawMessage = tuple[str, str, int, bytes]

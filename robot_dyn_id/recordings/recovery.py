@@ -17,7 +17,7 @@ from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_sto
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import Salvage, StoredMessage, TopicDescription, reading
-from robot_dyn_id.yaml_files import parse_yaml
+from robot_dyn_id.text.yaml import parse_yaml
 
 RECOVERED, DAMAGED = "_recovered", "_damaged"
 """What is added to the name of a bag for the new bag and, where it takes that name, for the original."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array, Chunk, Derived
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import Derived
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.rosbag2 import BagRecording

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.dataset import Chunk, columns_of
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import columns_of
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.bag_files import Bag, open_bag
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, TYPE_NAME

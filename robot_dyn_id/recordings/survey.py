@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from robot_dyn_id.arrays import Mask
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, Batch, Stamps, decode
 from robot_dyn_id.recordings.reading import RawMessage, Warn
 
@@ -46,7 +46,7 @@ class Clock:
     log_times: bool
     start: int
 
-    def unstamped(self, batch: Batch, previous: int) -> tuple[NDArray[np.bool_], int]:
+    def unstamped(self, batch: Batch, previous: int) -> tuple[Mask, int]:
         """Which messages lack a stamp.
 
         A zero is a stamp where the clock is near zero anyway. It is none amid stamps that are not.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.load_identification import WrenchRecording
 from robot_dyn_id.recordings.bag_files import is_storage, open_bag
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, header_stamps
 from robot_dyn_id.recordings.reading import Unreadable, reading, source_of

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.parameter_io import write_atomically
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.report.plots import ERROR, MEASURED, PREDICTED, STATUS, axes, svg
+from robot_dyn_id.text.files import write_atomically
 
 COLOURS = (MEASURED, PREDICTED, ERROR, STATUS["good"], "#9c36b5", STATUS["weak"])
 """Of curves, in their order."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Integers, Motion, Regressor
 
 POINTS = 201
 """Speeds of a curve."""

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from robot_dyn_id.assembly import WEAK
-from robot_dyn_id.crosscheck import TOLERANCE
-from robot_dyn_id.evaluation import Evaluation
-from robot_dyn_id.parameter_io import write_atomically
+from robot_dyn_id.dynamics.crosscheck import TOLERANCE
+from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.identification.assembly import WEAK
+from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import regressor_of
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.friction import FrictionCurve, friction_curve
 from robot_dyn_id.report.summary import base_parameter_rows
+from robot_dyn_id.text.files import write_atomically
 
 if TYPE_CHECKING:
     import jinja2

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import ROUNDING, MotionLimits
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.assembly import WEAK
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.identification.assembly import WEAK
+from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.regressor import Integers
 from robot_dyn_id.report.friction import FrictionCurve
 from robot_dyn_id.report.margins import LimitRow
 

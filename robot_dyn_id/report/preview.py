@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.collision import UNCHECKED, Clearance
-from robot_dyn_id.excitation.kinematics import Kinematics
+from robot_dyn_id.excitation.collision.clearance import UNCHECKED, Clearance
+from robot_dyn_id.excitation.collision.obstacles import HalfSpace, Obstacle
+from robot_dyn_id.excitation.collision.shapes import visual_geometry
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.obstacles import HalfSpace, Obstacle
-from robot_dyn_id.excitation.shapes import visual_geometry
-from robot_dyn_id.parameter_io import write_atomically
+from robot_dyn_id.model.kinematics import Kinematics
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.html import page_environment
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows, position_units
 from robot_dyn_id.report.solids import STAND_IN, drawn_shapes
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.text.files import write_atomically
 
 FRAMES = 600
 """Postures that the animation is made of, at most; between them it interpolates."""

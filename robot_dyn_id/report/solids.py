@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.excitation.kinematics import BASE, Placement
-from robot_dyn_id.excitation.meshes import simplified
-from robot_dyn_id.excitation.obstacles import Box, Obstacle
-from robot_dyn_id.excitation.shapes import Shape
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.collision.meshes import simplified
+from robot_dyn_id.excitation.collision.obstacles import Box, Obstacle
+from robot_dyn_id.excitation.collision.shapes import Shape
+from robot_dyn_id.model.kinematics import BASE, Placement
 
 FACES = 6000
 """Triangles of all meshes together: what a canvas draws thirty times a second, and keeps a page small."""

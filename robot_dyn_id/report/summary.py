@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robot_dyn_id.evaluation import Evaluation
+from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.pipeline import Identification
 
 
 def identification_summary(identification: Identification, parameters_file: str) -> dict[str, Any]:

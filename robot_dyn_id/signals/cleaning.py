@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robot_dyn_id.dataset import LATEST, Array, Chunk, Recording
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import LATEST, Chunk
+from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 
 LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT, LARGEST_TEMPERATURE = 1e4, 1e4, 1e6, 1e3

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
-from robot_dyn_id.problem import Smooth
-from robot_dyn_id.regressor import Integers, Regressor
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import SignalPlan
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.ndimage import correlate1d
 from scipy.signal import butter, sosfiltfilt
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 
 STENCIL = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0.0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UnsafeDataError
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.survey import Survey
 
 CHECKS = ("effort", "motion", "degrees", "limits", "dropped", "velocity", "sign", "amperes", "delay")

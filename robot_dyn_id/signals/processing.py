@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.dataset import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.prior import Prior
+from robot_dyn_id.dynamics.problem import LinearProblem, Origin, Smooth, Tile
+from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.prior import Prior
-from robot_dyn_id.problem import LinearProblem, Origin, Smooth, Tile
-from robot_dyn_id.regressor import Integers, Layout, Motion, Regressor
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.windows import Cut, Window
 

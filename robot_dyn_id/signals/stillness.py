@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import LATEST, Array, Excerpt, Recording, Span
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.data.chunk import LATEST, Span
+from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
 
 BIN = 0.5
@@ -92,7 +94,7 @@ class _Bins:
             low = np.minimum(old[0], values[0])
             self.extremes[number] = np.stack([low, *np.maximum(old[1:], values[1:])])
 
-    def moving(self) -> tuple[list[int], NDArray[np.bool_]]:
+    def moving(self) -> tuple[list[int], Mask]:
         """Numbers of the bins that hold samples, and whether any joint moves in them."""
         numbers = sorted(self.extremes)
         low, high, rough = np.stack([self.extremes[number] for number in numbers], axis=1)
@@ -122,7 +124,7 @@ def stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
     return Stillness(length, _spans(numbers, moves, length) if moves.any() else ((0.0, length),), bool(moves.any()))
 
 
-def _spans(numbers: Sequence[int], moves: NDArray[np.bool_], length: float) -> tuple[Span, ...]:
+def _spans(numbers: Sequence[int], moves: Mask, length: float) -> tuple[Span, ...]:
     """Runs of still bins, those that last; a bin without samples ends a run."""
     spans: list[Span] = []
     run: list[int] = []

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dyn_id.dataset import Array, Chunk, Excerpt, Recording
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.windows import Cut, windows
@@ -85,14 +88,14 @@ class Survey:
     tau_min: Array
     tau_max: Array
     tau_rms: Array
-    tau_distinct: NDArray[np.int64]
+    tau_distinct: Integers
     zero_rows: Array
     bandwidth: Array
     has_velocity: bool
     has_temperature: bool
     velocity_gain: Array
     velocity_lag: Array
-    quieter_recorded: NDArray[np.bool_]
+    quieter_recorded: Mask
     sha256: str
 
     @property

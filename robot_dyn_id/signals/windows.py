@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.dataset import Array, Chunk
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
 
 SPLINE_REACH = 48
 """Samples after which a cubic spline has forgotten its ends (0.27^48 < 1e-27)."""

@@ -1,0 +1,1 @@
+"""Recordings as values: chunks of samples, sequences of chunks, and views on them."""

@@ -1,0 +1,55 @@
+"""A part of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.data.chunk import LATEST, Chunk, Span
+from robot_dyn_id.data.recording import Derived, Recording
+
+
+@dataclass(frozen=True)
+class Excerpt(Derived):
+    """The part of a recording between two times, counted from its first stamp.
+
+    Attributes:
+        recording: the whole.
+        start, stop: [s]; samples with start <= t - t_first < stop belong to it.
+        without: spans in it that are left out [s], in order; of each, samples with start <= t - t_first <= stop.
+    """
+
+    recording: Recording
+    start: float
+    stop: float
+    without: tuple[Span, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """See `Recording`."""
+        start = "start" if self.start == -np.inf else f"{self.start:g} s"
+        stop = "end" if self.stop == np.inf else f"{self.stop:g} s"
+        spans = ", ".join(f"[{start:g} s, {stop:g} s]" for start, stop in self.without)
+        return f"{self.recording.source} [{start}, {stop})" + (f" without {spans}" if spans else "")
+
+    @property
+    def seams(self) -> int:
+        """How often its samples go on behind a span that was left out."""
+        return sum(start > max(self.start, 0.0) and stop < self.stop for start, stop in self.without)
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Recording.chunks`."""
+        first: float | None = None
+        for chunk in self.recording.chunks(joints):
+            if first is None:
+                stamps = chunk.t[np.abs(chunk.t) <= LATEST]
+                if not len(stamps):
+                    continue
+                first = float(stamps[0])
+            since = chunk.t - first
+            keep = (since >= self.start) & (since < self.stop)
+            for start, stop in self.without:
+                keep &= (since < start) | (since > stop)
+            yield chunk.take(keep)

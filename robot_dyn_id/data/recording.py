@@ -1,0 +1,108 @@
+"""Recordings: re-iterable sequences of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.errors import InputError
+
+
+class Recording(Protocol):
+    """One trial: a re-iterable source of chunks.
+
+    Attributes:
+        source: what a person calls it (a path).
+        joint_names: the joints that the source holds, in its order.
+        epoch: what `t` counts from, in nanoseconds of the recording's clock (0 where `t` is the source's own).
+        effort_is_torque: True where the source itself says that efforts are in N m or N; False where it does not
+            say, so that efforts of joints with a configured gain are currents.
+    """
+
+    @property
+    def source(self) -> str: ...  # noqa: D102
+    @property
+    def joint_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def epoch(self) -> int: ...  # noqa: D102
+    @property
+    def effort_is_torque(self) -> bool: ...  # noqa: D102
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk the trial from its first sample; columns are `joints`, in that order.
+
+        Raises:
+            InputError: a joint that the source does not hold, or a file that cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ArrayRecording:
+    """A trial that is already in memory (tests, simulations, `.npz` and `.csv` files).
+
+    Attributes:
+        source: what a person calls it.
+        joint_names: names of the columns.
+        samples: all samples.
+        epoch: see `Recording`.
+        effort_is_torque: see `Recording`.
+        chunk_size: samples per chunk handed out.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    samples: Chunk
+    epoch: int = 0
+    effort_is_torque: bool = True
+    chunk_size: int = 8192
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """Walk the samples chunk by chunk; see `Recording.chunks`."""
+        columns = columns_of(self.joint_names, joints, self.source)
+        for start in range(0, len(self.samples), self.chunk_size):
+            yield self.samples.take(slice(start, start + self.chunk_size)).joints(columns)
+
+
+def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> list[int]:
+    """Column numbers of the joints `wanted` among those `available`.
+
+    Raises:
+        InputError: a wanted joint is not there.
+    """
+    missing = [name for name in wanted if name not in available]
+    if missing:
+        raise InputError(f"{source}: no joint {', '.join(missing)}; it holds {', '.join(available)}")
+    return [list(available).index(name) for name in wanted]
+
+
+class Derived:
+    """A recording made of another one: what it does not say itself is what that one says.
+
+    Attributes:
+        recording: the other one.
+    """
+
+    recording: Recording
+
+    @property
+    def source(self) -> str:
+        """See `Recording`."""
+        return self.recording.source
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """See `Recording`."""
+        return self.recording.joint_names
+
+    @property
+    def epoch(self) -> int:
+        """See `Recording`."""
+        return self.recording.epoch
+
+    @property
+    def effort_is_torque(self) -> bool:
+        """See `Recording`."""
+        return self.recording.effort_is_torque

@@ -1,0 +1,1 @@
+"""Dynamics that is linear in its parameters: regressor, base parameters, inverse and forward dynamics."""

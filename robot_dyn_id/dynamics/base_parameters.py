@@ -1,0 +1,263 @@
+"""Base (minimal) parameters: which combinations of the standard parameters and terms a robot's torque depends on.
+
+Numerically, from the regressor at random states (Gautier 1991; Khalil and Dombre, Modeling, Identification and Control
+of Robots, 2002, chapter 9): the rank by singular values, the independent columns by a pivot rule, and every other
+column as a combination of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import expression
+
+DROP = 1e-9
+"""Columns of the stacked regressor with a smaller norm are zero."""
+
+RANK = 1e-9
+"""Singular values of the unit-norm columns below this share of the largest are zero."""
+
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""Coefficients of a dependent column on unit-norm columns below this times their condition number are rounding."""
+
+RESIDUAL = 1e-13
+"""Norm of what a combination may leave of a unit-norm column: rounding."""
+
+PIVOTS = ("rref", "qr")
+"""Pivot rules: leftmost independent columns (reduced row echelon form), or largest remaining norm first."""
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """The minimal set of p parameters of a regressor with c columns.
+
+    Attributes:
+        names: each is named after its independent column, shape (p,).
+        expressions: the combination of columns' parameters that it is, `Izz1 + 0.1296 m2`.
+        units: units.
+        independent: the independent columns, ascending, shape (p,).
+        mapping: base = mapping @ full, shape (p, c).
+        column_names: names of the c columns.
+        unidentifiable: names of the columns that no torque depends on.
+    """
+
+    names: tuple[str, ...]
+    expressions: tuple[str, ...]
+    units: tuple[str, ...]
+    independent: Integers
+    mapping: Array
+    column_names: tuple[str, ...]
+    unidentifiable: tuple[str, ...]
+
+    @property
+    def combined(self) -> tuple[str, ...]:
+        """Columns that can be told only in combination with others."""
+        crowded = np.count_nonzero(self.mapping, axis=1) > 1
+        seen = np.any(self.mapping[crowded] != 0.0, axis=0)
+        return tuple(name for name, flag in zip(self.column_names, seen, strict=True) if flag)
+
+    def only(self, chosen: Integers) -> BaseParameters:
+        """Some of the parameters, by their numbers: the others are taken as known."""
+        names, expressions, units = (
+            tuple(values[i] for i in chosen) for values in (self.names, self.expressions, self.units)
+        )
+        mapping = self.mapping[chosen]
+        return replace(
+            self, names=names, expressions=expressions, units=units, independent=self.independent[chosen],
+            mapping=mapping,
+        )  # fmt: skip
+
+
+def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
+    """States that excite everything: positions over a full turn (1 m if prismatic), speeds, accelerations, heat.
+
+    Limits are left aside: which parameters a torque depends on is a property of the equations.
+
+    Args:
+        model: the robot.
+        count: of the states.
+        seed: of them.
+        moving: numbers of the joints that move, all by default; the others stand, in one random posture.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(model.joint_names)
+    slides = np.array([unit == "N" for unit in model.effort_units])
+    reach = np.where(slides, 1.0, np.pi)[:, None]
+    q, dq, ddq = (size * rng.uniform(-1, 1, (n, count)) for size in (reach, 2.0, 5.0))
+    if moving is not None:
+        still = np.setdiff1d(np.arange(n), moving)
+        q[still], dq[still], ddq[still] = q[still, :1], 0.0, 0.0
+    return Motion(
+        q=q,
+        dq=dq,
+        ddq=ddq,
+        temperature=rng.uniform(0, 60, (n, count)),
+    )
+
+
+def stacked(regressor: Regressor, motion: Motion) -> Array:
+    """The regressor of all samples, one joint's rows after the other's, shape (n N, c)."""
+    dense = regressor.dense(motion)
+    return dense.reshape(len(dense), -1).T
+
+
+def enough_samples(regressor: Regressor) -> int:
+    """Number of random states that show the rank of a regressor with a wide margin."""
+    columns, joints = regressor.structure.shape
+    return int(max(30, -(-3 * columns // joints)))
+
+
+@dataclass(frozen=True)
+class Echelon:
+    """Rank and scaled triangular factor of a stacked regressor.
+
+    Attributes:
+        norms: column norms, 0 where below `DROP`, shape (c,).
+        factor: R of the columns scaled to unit norm (zero columns left zero), shape (<= c, c).
+        singular_values: of that R, descending.
+        rank: number of singular values above `RANK` times the largest.
+    """
+
+    norms: Array
+    factor: Array
+    singular_values: Array
+    rank: int
+
+
+def echelon(stack: Array, drop: float = DROP, tolerance: float = RANK) -> Echelon:
+    """Rank decision on a stacked regressor of shape (rows, c), by the rule of `DROP` and `RANK`."""
+    norms = np.linalg.norm(stack, axis=0)
+    norms = np.where(norms < drop, 0.0, norms)
+    scaled = np.divide(stack, norms, out=np.zeros_like(stack), where=norms > 0)
+    factor = np.asarray(np.linalg.qr(scaled, mode="r"))
+    values = np.linalg.svd(factor, compute_uv=False)
+    largest = values[0] if len(values) else 0.0
+    return Echelon(norms, factor, values, int(np.count_nonzero(values > tolerance * largest)) if largest else 0)
+
+
+def base_parameters(
+    regressor: Regressor,
+    pivots: str = "rref",
+    order: Sequence[int] | None = None,
+    tolerance: float = RANK,
+    moving: Sequence[int] | None = None,
+) -> BaseParameters:
+    """Find the base parameters of a regressor.
+
+    Args:
+        regressor: the robot with the terms that are to be identified with it.
+        pivots: `rref`: the leftmost independent columns; `qr`: the largest remaining column first, ties (within
+            1e-6) to the leftmost, so that every machine takes the same one.
+        order: the order in which columns are looked at, a permutation of range(c); by default as they stand.
+        tolerance: see `RANK`.
+        moving: numbers of the joints that move, all by default: what the torques of motions tell in which the others
+            stand, in any one posture but special ones.
+
+    Raises:
+        UsageError: unknown pivot rule, or `order` is no permutation.
+    """
+    if pivots not in PIVOTS:
+        raise UsageError(f"pivot rule {pivots!r} is not known; use one of {', '.join(PIVOTS)}")
+    columns = len(regressor.names)
+    sequence = np.arange(columns) if order is None else np.array(order, dtype=np.int64)
+    if not np.array_equal(np.sort(sequence), np.arange(columns)):
+        raise UsageError(f"column order is not a permutation of the {columns} columns")
+    motion = random_motion(regressor.model, enough_samples(regressor), moving=moving)
+    form = echelon(stacked(regressor, motion), tolerance=tolerance)
+    independent = _select(form, sequence, pivots)
+    mapping = _mapping(form, independent)
+    rows = [row for row in mapping]
+    return BaseParameters(
+        names=tuple(regressor.names[i] for i in independent),
+        expressions=tuple(_expression(row, i, regressor.names) for row, i in zip(rows, independent, strict=True)),
+        units=tuple(regressor.units[i] for i in independent),
+        independent=independent,
+        mapping=mapping,
+        column_names=regressor.names,
+        unidentifiable=tuple(np.array(regressor.names)[~np.any(mapping != 0.0, axis=0)]),
+    )
+
+
+def _expression(row: Array, own: int, names: Sequence[str]) -> str:
+    """The parameter that names the combination comes first, the others in column order."""
+    others = [i for i in np.flatnonzero(row).tolist() if i != own]
+    return expression([1.0, *row[others]], [names[own], *(names[i] for i in others)])
+
+
+def independent_columns(stack: Array) -> Integers:
+    """The leftmost independent columns of a stacked regressor of shape (rows, c), ascending."""
+    return _select(echelon(stack), np.arange(stack.shape[1]), "rref")
+
+
+def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
+    """`form.rank` independent columns by the pivot rule, ascending.
+
+    The smallest pivot that counts is lowered until the rule picks as many columns as the rank says: where the singular
+    values leave a wide gap, the first value does.
+    """
+    live = sequence[form.norms[sequence] > 0]
+    pick = _leftmost if pivots == "rref" else _largest
+    for exponent in np.arange(3.0, 13.0, 0.25):
+        chosen = pick(form.factor, live, 10.0**-exponent)
+        if len(chosen) >= form.rank:
+            break
+    return np.sort(np.array(chosen[: form.rank], dtype=np.int64))
+
+
+def _leftmost(factor: Array, sequence: Integers, smallest: float) -> list[int]:
+    basis = np.zeros((factor.shape[0], 0))
+    chosen = []
+    for column in sequence:
+        rest = factor[:, column]
+        for _ in range(2):  # twice is enough for orthogonality to rounding (Kahan, Parlett)
+            rest = rest - basis @ (basis.T @ rest)
+        size = np.linalg.norm(rest)
+        if size > smallest and basis.shape[1] < factor.shape[0]:
+            basis = np.column_stack([basis, rest / size])
+            chosen.append(int(column))
+    return chosen
+
+
+def _largest(factor: Array, sequence: Integers, smallest: float) -> list[int]:
+    rest = factor[:, sequence].copy()
+    chosen: list[int] = []
+    for _ in range(min(rest.shape)):
+        sizes = np.linalg.norm(rest, axis=0)
+        best = int(np.argmax(sizes > (1.0 - 1e-6) * sizes.max()))
+        if sizes[best] <= smallest:
+            break
+        direction = rest[:, best] / sizes[best]
+        for _ in range(2):
+            rest -= np.outer(direction, direction @ rest)
+        rest[:, best] = 0.0
+        chosen.append(int(sequence[best]))
+    return chosen
+
+
+def _mapping(form: Echelon, independent: Integers) -> Array:
+    """Every column as a combination of the independent ones, shape (p, c).
+
+    A column is solved for twice: for all independent columns, then for those with coefficients above rounding alone,
+    unless the column needs the others after all (near-dependent sets have true coefficients that small).
+    """
+    chosen = form.factor[:, independent]
+    mapping, _, rank, values = np.linalg.lstsq(chosen, form.factor, rcond=None)
+    if rank:
+        negligible = ROUNDING * values[0] / values[-1]
+        for column in np.setdiff1d(np.flatnonzero(form.norms), independent):
+            support = np.flatnonzero(np.abs(mapping[:, column]) > negligible)
+            target = form.factor[:, column]
+            sparse = np.linalg.lstsq(chosen[:, support], target, rcond=None)[0]
+            if np.linalg.norm(chosen[:, support] @ sparse - target) < RESIDUAL:
+                mapping[:, column] = 0.0
+                mapping[support, column] = sparse
+    mapping[:, independent] = np.eye(len(independent))
+    scale = np.where(form.norms > 0, form.norms, 1.0)
+    return np.asarray(mapping * scale[None, :] / scale[independent][:, None])

@@ -1,0 +1,176 @@
+"""Physical consistency of parameters: could a real robot have them?
+
+A body's parameters are consistent if and only if its 4 x 4 pseudo-inertia matrix is positive definite (Wensing, Kim and
+Slotine 2018): positive mass, and principal moments of inertia that obey the triangle inequalities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.base_parameters import BaseParameters
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.errors import InputError
+
+SIGMAS = 3.0
+"""So many standard deviations below zero are no accident."""
+
+FLATTEST = 1e-4
+"""Least second moment of mass of a body's prior, as a share of its greatest: a rod is 1/60 as thick as long."""
+
+SMALLEST = 1e-2
+"""Least radius of gyration of a body's prior, as a share of the robot's typical one."""
+
+LIGHTEST = 1e-3
+"""Least mass of a body's prior, as a share of the robot's mean."""
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """Pseudo-inertia matrices of bodies.
+
+    Args:
+        parameters: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz of each body about its frame's origin, shape (..., 10).
+
+    Returns:
+        [[tr(I)/2 E - I, h], [h', m]], shape (..., 4, 4).
+    """
+    m, mx, my, mz, ixx, ixy, iyy, ixz, iyz, izz = np.moveaxis(np.asarray(parameters, dtype=np.float64), -1, 0)
+    half = 0.5 * (ixx + iyy + izz)
+    rows = [
+        [half - ixx, -ixy, -ixz, mx],
+        [-ixy, half - iyy, -iyz, my],
+        [-ixz, -iyz, half - izz, mz],
+        [mx, my, mz, m],
+    ]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def parameters_of(pseudo: Array) -> Array:
+    """The parameters of pseudo-inertia matrices: `pseudo_inertia` backwards, shape (..., 4, 4) -> (..., 10)."""
+    entries = np.moveaxis(pseudo, (-2, -1), (0, 1))
+    xx, yy, zz = entries[0, 0], entries[1, 1], entries[2, 2]
+    values = [
+        *(entries[3, 3], entries[0, 3], entries[1, 3], entries[2, 3]),
+        *(yy + zz, -entries[0, 1], xx + zz, -entries[0, 2], -entries[1, 2], xx + yy),
+    ]
+    return np.stack(values, axis=-1)
+
+
+def central(parameters: Array) -> tuple[float, Array, Array]:
+    """Mass, centre of mass (3,) and inertia about it (3, 3) of a body's parameters, shape (10,).
+
+    Raises:
+        ZeroDivisionError: no mass.
+    """
+    m, *moment = parameters[:4].tolist()
+    xx, xy, yy, xz, yz, zz = parameters[4:]
+    if m == 0.0:
+        raise ZeroDivisionError("a body without mass has no centre")
+    centre = np.array(moment) / m
+    about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return m, centre, about_origin - m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+
+
+def is_consistent(parameters: Array) -> bool:
+    """Whether every body of a robot's standard parameters, shape (10 b,), has a positive-definite pseudo-inertia."""
+    return bool(np.all(np.linalg.eigvalsh(pseudo_inertia(parameters.reshape(-1, 10))) > 0.0))
+
+
+def violation(parameters: Array) -> str:
+    """What makes a body's parameters, shape (10,), those of no real one; empty if nothing does."""
+    if not parameters[0] > 0.0:
+        return f"its mass is {parameters[0]:.3g} kg"
+    least, middle, most = np.linalg.eigvalsh(central(parameters)[2])
+    if not least > 0.0:
+        return f"a principal moment of inertia is {least:.3g} kg m^2"
+    if not least + middle > most:
+        return f"its principal moments {least:.3g}, {middle:.3g}, {most:.3g} kg m^2 break the triangle inequality"
+    return ""
+
+
+def not_negative(regressor: Regressor) -> Mask:
+    """Which term columns are friction or inertia, which no joint has below zero, shape (c - 10 b,)."""
+    columns = regressor.term_columns
+    return np.array([column.term.symbols[column.index] in column.term.not_negative for column in columns], dtype=bool)
+
+
+def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
+    """Bodies near those given that could exist, and a sentence about each that could not.
+
+    Masses and second moments of mass get floors that scale with the robot.
+
+    Args:
+        parameters: of b bodies, shape (b, 10).
+        names: of the bodies.
+
+    Raises:
+        InputError: no body has a positive mass: there is no scale.
+    """
+    masses = parameters[:, 0]
+    if not np.any(masses > 0.0):
+        raise InputError(
+            "the URDF gives no moving link a mass, so there is nothing to stay near to: write estimates of the masses "
+            "and inertias into it, or choose the estimator weighted"
+        )
+    lightest = LIGHTEST * masses[masses > 0.0].mean()
+    spreads = [_spread(body) for body in parameters if body[0] >= lightest]
+    greatest = [np.linalg.eigvalsh(spread)[-1] for spread in spreads]
+    typical = float(np.median([value for value in greatest if value > 0.0] or [0.0]))
+    reach = float(np.max(np.linalg.norm(parameters[:, 1:4], axis=1) / np.maximum(masses, lightest)))
+    typical = typical or (0.1 * reach) ** 2
+    if not typical > 0.0:
+        raise InputError(
+            "the URDF gives no moving link an inertia or a centre of mass off its joint: write estimates into it, or "
+            "choose the estimator weighted"
+        )
+    bodies, told = [], []
+    for name, body in zip(names, parameters, strict=True):
+        mass = max(float(body[0]), lightest)
+        centre = body[1:4] / mass if body[0] >= lightest else np.zeros(3)
+        values, vectors = np.linalg.eigh(_spread(body) if body[0] >= lightest else np.zeros((3, 3)))
+        floor = max(FLATTEST * values[-1], SMALLEST**2 * typical)
+        if mass > body[0] or values[0] < floor:
+            told.append(f"joint {name}: no real link has the URDF's inertia, or hardly one "
+                        f"({violation(body) or 'it is almost flat'}): the prior is a body near it")  # fmt: skip
+        second = (vectors * np.maximum(values, floor)) @ vectors.T + np.outer(centre, centre)
+        pseudo = mass * np.block([[second, centre[:, None]], [centre[None, :], np.ones((1, 1))]])
+        bodies.append(parameters_of(pseudo))
+    return np.array(bodies), tuple(told)
+
+
+def _spread(body: Array) -> Array:
+    """Second moments of mass about the centre of mass, per mass [m^2], shape (3, 3)."""
+    mass, _, inertia = central(body)
+    return np.asarray((0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
+
+
+def negative_terms(regressor: Regressor, base: BaseParameters, values: Array, sigmas: Array) -> tuple[str, ...]:
+    """A sentence about each friction or rotor inertia that is significantly negative.
+
+    Such a value is a symptom of the data or the model (a late effort, a wrong smoothing width, too little motion), and
+    a controller that feeds it forward drives where it should brake.
+
+    Args:
+        regressor: robot and terms.
+        base: its base parameters; those that combine a term with others are passed over.
+        values: of the base parameters, shape (p,).
+        sigmas: their standard deviations.
+    """
+    first = 10 * len(regressor.model.body_names)
+    alone, bounded = np.count_nonzero(base.mapping, axis=1) == 1, not_negative(regressor)
+    told: dict[str, list[str]] = {}
+    for column, value, sigma, single in zip(base.independent, values, sigmas, alone, strict=True):
+        if column < first or not single or not value < -SIGMAS * sigma:
+            continue
+        if bounded[column - first]:
+            term = regressor.term_columns[column - first]
+            text = f"{regressor.names[column]} is {value:.3g} +- {sigma:.2g}"
+            told.setdefault(term.coordinate.name, []).append(text)
+    causes = {False: "a late effort, a wrong smoothing width or too little motion", True: "the sign of its effort"}
+    return tuple(
+        f"joint {joint}: {' and '.join(texts)}, which no joint has below zero: look for {causes[len(texts) > 1]}"
+        for joint, texts in told.items()
+    )

@@ -1,0 +1,237 @@
+"""Comparison of our equations with Pinocchio's and with the Kronecker form, on given samples.
+
+Three programs that share no code must agree: the compiled regressor, Pinocchio, and the literal matrices of
+`kronecker`. Pinocchio reads the URDF text again, so that a model that was changed since does not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics import kronecker
+from robot_dyn_id.dynamics.base_parameters import echelon, enough_samples, random_motion, stacked
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
+
+TOLERANCE = 1e-10
+"""Largest difference that is rounding, as a share of the largest entry."""
+
+SAMPLES = 200
+"""Samples that are compared with Pinocchio."""
+
+KRONECKER_SAMPLES = 5
+"""Samples that are compared with the Kronecker form, which takes milliseconds for each."""
+
+BLOCK = 16
+"""Samples held at a time: regressors of humanoids are large."""
+
+
+@dataclass(frozen=True)
+class CrossCheck:
+    """Differences are max |difference| / max |entry| over the samples.
+
+    Attributes:
+        regressor: our regressor and Pinocchio's.
+        kronecker: our regressor and the Kronecker form's.
+        torque: our regressor times the parameters and Pinocchio's recursive Newton-Euler algorithm.
+        mass_matrix: that of `dynamics` and that of the Kronecker form, the worse of them, and Pinocchio's.
+        rank_ours: rank of our rigid-body regressor at random states, the number of its base parameters.
+        rank_pinocchio: rank of Pinocchio's at the same states.
+        samples: number of samples compared.
+    """
+
+    regressor: float
+    kronecker: float
+    torque: float
+    mass_matrix: float
+    rank_ours: int
+    rank_pinocchio: int
+    samples: int
+
+    @property
+    def max_difference(self) -> float:
+        """The largest of all differences; NaN if one is."""
+        return float(np.max([self.regressor, self.kronecker, self.torque, self.mass_matrix]))
+
+    @property
+    def passed(self) -> bool:
+        """Whether anything was compared, all differences are rounding and the ranks are the same."""
+        same_rank = self.rank_ours == self.rank_pinocchio
+        return self.samples > 0 and same_rank and self.max_difference <= TOLERANCE
+
+
+def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None = None) -> CrossCheck:
+    """Compare the rigid-body columns of a regressor with Pinocchio and with the Kronecker form.
+
+    The ranks are those at random states: where a recorded motion excites little, its rank is a matter of
+    rounding.
+
+    Args:
+        regressor: the regressor; columns of terms are left aside.
+        motion: samples; `SAMPLES` of them, evenly spread, are compared.
+        parameters: standard parameters for torque and mass matrix, shape (10 b,); by default the model's own.
+
+    Raises:
+        ModelError: Pinocchio does not read the model's URDF.
+    """
+    model = regressor.model
+    rigid, peer = Regressor(model), _Pinocchio.of(model, parameters)
+    values = model.inertial_parameters if parameters is None else parameters
+    dynamics = Dynamics(rigid, np.arange(len(rigid.names)), values)
+    many = list(_blocks(_spread(motion, SAMPLES)))
+    few = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
+    excited = random_motion(model, enough_samples(rigid))
+    return CrossCheck(
+        regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in many),
+        kronecker=_difference((_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few),
+        torque=_difference((rigid.torque(block, values).T, peer.torque(block)) for block in many),
+        mass_matrix=_difference(
+            (ours, peer.mass_matrix(block))
+            for block in few
+            for ours in (dynamics.mass_matrix(block.q.T), _kronecker_mass(model, block, values))
+        ),
+        rank_ours=echelon(stacked(rigid, excited)).rank,
+        rank_pinocchio=echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
+        samples=sum(len(block) for block in many),
+    )
+
+
+def acceleration_difference(dynamics: Dynamics, motion: Motion) -> float:
+    """Forward dynamics of rigid bodies against M^-1 (tau - h) with Pinocchio's M, h and torques tau of the motion.
+
+    Args:
+        dynamics: without terms; its base parameters are those of the robot's URDF.
+        motion: samples.
+
+    Returns:
+        Max |difference| / max |entry|.
+
+    Raises:
+        InputError: see `Dynamics.forward_dynamics`.
+    """
+    peer = _Pinocchio.of(dynamics.regressor.model, None)
+    torque, bias = peer.torque(motion), peer.torque(replace(motion, ddq=np.zeros_like(motion.ddq)))
+    reference = np.asarray(np.linalg.solve(peer.mass_matrix(motion), (torque - bias)[..., None])[..., 0], np.float64)
+    return _difference([(dynamics.forward_dynamics(motion.q.T, motion.dq.T, torque), reference)])
+
+
+def _spread(motion: Motion, count: int) -> Motion:
+    """At most `count` samples, evenly spread."""
+    return motion.take(slice(0, None, max(1, -(-len(motion) // count))))
+
+
+def _blocks(motion: Motion) -> Iterator[Motion]:
+    for start in range(0, len(motion), BLOCK):
+        yield motion.take(slice(start, start + BLOCK))
+
+
+def _difference(pairs: Iterable[tuple[Array, Array]]) -> float:
+    """Max |a - b| / max |b| over all pairs, or max |a - b| where all b are zero."""
+    difference, largest = 0.0, 0.0
+    for ours, reference in pairs:
+        difference = float(np.maximum(difference, np.max(np.abs(ours - reference))))  # max() would lose a NaN
+        largest = max(largest, float(np.max(np.abs(reference))))
+    return difference / largest if largest > 0.0 else difference
+
+
+def _by_sample(regressor: Regressor, motion: Motion) -> Array:
+    """Our regressor, shape (N, n, c)."""
+    return regressor.dense(motion).transpose(2, 1, 0)
+
+
+def _kronecker_regressor(model: RobotModel, motion: Motion) -> Array:
+    states = zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True)
+    return np.array([kronecker.torque_regressor(model, *state) for state in states])
+
+
+def _kronecker_mass(model: RobotModel, motion: Motion, parameters: Array) -> Array:
+    return np.array([kronecker.mass_regressor(model, q) @ parameters for q in motion.q.T])
+
+
+@dataclass(frozen=True)
+class _Pinocchio:
+    """Pinocchio's equations for a robot; mimic joints are free ones, projected: G' Y, G' tau, G' M G.
+
+    Attributes:
+        robot: the robot.
+        model: Pinocchio's model, the joints held that the robot holds.
+        weighted: models whose weighted sum has the wanted parameters, for what is linear in them.
+    """
+
+    robot: RobotModel
+    model: Any
+    weighted: tuple[tuple[float, Any], ...]
+
+    @staticmethod
+    def of(robot: RobotModel, parameters: Array | None) -> _Pinocchio:
+        full = _parsed(robot.urdf, tuple(float(g) for g in robot.gravity))
+        model = reduced_pinocchio(full, robot.body_names, robot.held)
+        if parameters is None:
+            return _Pinocchio(robot, model, ((1.0, model),))
+        # Pinocchio divides first moments by masses, which may be zero in a representative of base parameters.
+        lift = np.zeros((len(robot.body_names), 10))
+        lift[:, 0] = 1.0 + 2.0 * np.abs(parameters.reshape(lift.shape)[:, 0])
+        lifted = _with_inertias(model, parameters.reshape(lift.shape) + lift)
+        return _Pinocchio(robot, model, ((1.0, lifted), (-1.0, _with_inertias(model, lift))))
+
+    def states(self, motion: Motion) -> Iterator[tuple[Array, Array, Array]]:
+        """Configuration, velocity and acceleration of all bodies, sample by sample."""
+        coupling = self.robot.coupling
+        q = configuration_of(self.model, self.robot.body_names, motion.q.T @ coupling.T + self.robot.offset)
+        return zip(q, motion.dq.T @ coupling.T, motion.ddq.T @ coupling.T, strict=True)
+
+    def regressor(self, motion: Motion) -> Array:
+        """Shape (N, n, 10 b)."""
+        from pinocchio import computeJointTorqueRegressor as compute
+
+        data, project = self.model.createData(), self.robot.coupling.T
+        # For one velocity Pinocchio returns a vector.
+        shape = self.model.nv, -1
+        return np.array([project @ compute(self.model, data, *state).reshape(shape) for state in self.states(motion)])
+
+    def torque(self, motion: Motion) -> Array:
+        """Shape (N, n)."""
+        import pinocchio
+
+        total = np.zeros(motion.q.T.shape)
+        for weight, model in self.weighted:
+            data = model.createData()
+            tau = np.array([pinocchio.rnea(model, data, *state) for state in self.states(motion)])
+            total += weight * tau @ self.robot.coupling
+        return total
+
+    def mass_matrix(self, motion: Motion) -> Array:
+        """Shape (N, n, n)."""
+        import pinocchio
+
+        coupling = self.robot.coupling
+        total = np.zeros((len(motion), len(motion.q), len(motion.q)))
+        for weight, model in self.weighted:
+            data = model.createData()
+            upper = np.array([np.triu(pinocchio.crba(model, data, q)) for q, _, _ in self.states(motion)])
+            full = upper + np.triu(upper, 1).transpose(0, 2, 1)
+            total += weight * (coupling.T @ full @ coupling)
+        return total
+
+
+@lru_cache(maxsize=4)
+def _parsed(urdf: str, gravity: tuple[float, ...]) -> Any:
+    """Pinocchio's model; parsing takes longer than all comparisons."""
+    return parse_with_pinocchio(urdf, "robot description", np.array(gravity))
+
+
+def _with_inertias(model: Any, parameters: Array) -> Any:
+    """A copy of a model with the standard parameters of all bodies replaced, shape (b, 10)."""
+    import pinocchio
+
+    copy = model.copy()
+    for joint, values in enumerate(parameters, start=1):
+        copy.inertias[joint] = pinocchio.Inertia.FromDynamicParameters(values)
+    return copy

@@ -1,0 +1,274 @@
+"""Inverse and forward dynamics of an identified robot, from its base parameters alone: tau = M(q) ddq + h(q, dq).
+
+A representative with the base values in their independent columns and zero in all others has the torque of the robot in
+every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), and the recursions of rigid
+bodies do for it what they do for any standard parameters. Rotor inertias are in M, friction is in h, that of a term
+with temperature at its reference temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, regressor_of
+from robot_dyn_id.dynamics.terms import Term, TermGroup
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
+
+FEW = 8
+"""Up to so many states are worked on one by one: a tile costs as much however few there are in it."""
+
+
+def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
+    """Refuse a parameter set that was identified for another robot description.
+
+    Raises:
+        InputError: the URDF's hash is another one.
+    """
+    if urdf_hash(model.urdf) != parameters.urdf_sha256:
+        raise InputError(
+            f"the parameters were identified for another description of {parameters.robot_name}: "
+            f"their URDF has the hash {parameters.urdf_sha256[:12]}..., the one given has not"
+        )
+
+
+@dataclass(frozen=True)
+class _ValuedTerms:
+    """A group of terms with its parameters.
+
+    Attributes:
+        group: one term on g coordinates.
+        values: parameters, shape (symbols, g).
+        inertial: whether its columns depend on acceleration.
+    """
+
+    group: TermGroup
+    values: Array
+    inertial: bool
+
+    def torque(self, motion: Motion, signals: Mapping[str, Array]) -> Array:
+        """Torque of all joints at N samples, shape (n, N)."""
+        columns = self.group.columns(motion.q, motion.dq, motion.ddq, signals)
+        return np.asarray(self.group.weights.T @ self._sum(columns))
+
+    def inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
+        """What it adds to the mass matrix: entries of the packed lower triangle, shape (r,), and values, (r, N)."""
+        y, dy = self.group.along(q) + self.group.offsets, self.group.along(dq)
+        with_one, without = (self._sum(self.group.columns_along(y, dy, np.full_like(y, ddy))) for ddy in (1.0, 0.0))
+        row, column = np.tril_indices(len(q))
+        products = (self.group.weights[:, row] * self.group.weights[:, column]).T
+        entries = np.flatnonzero(products.any(axis=1))
+        return entries, products[entries] @ (with_one - without)
+
+    def _sum(self, columns: Array) -> Array:
+        """Torque along the coordinates, shape (g, N)."""
+        return np.asarray(np.einsum("sg,sgk->gk", self.values, columns))
+
+
+def _depends_on_acceleration(term: Term) -> bool:
+    """Whether a term's columns depend on acceleration.
+
+    Raises:
+        UsageError: they do so in another way than proportionally: no mass matrix could take them up.
+    """
+    y, dy = np.random.default_rng(0).uniform(-2, 2, (2, 16))
+    still, one, other = (term.columns(y, dy, np.full_like(y, ddy)) for ddy in (0.0, 1.0, -2.5))
+    slope = one - still
+    if not np.allclose(other - still, -2.5 * slope, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(slope).max())):
+        raise UsageError(f"term {term.name} is not linear in the acceleration: there is no mass matrix with it")
+    return bool(np.any(slope))
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """Dynamics of a robot with n joints. States are vectors (n,), or batches (N, n), one row per state.
+
+    Attributes:
+        regressor: robot and terms.
+        columns: the independent columns, shape (p,).
+        values: base parameters, shape (p,).
+    """
+
+    regressor: Regressor
+    columns: Integers
+    values: Array
+
+    @staticmethod
+    def of(parameters: ParameterSet) -> Dynamics:
+        """The dynamics of an identified parameter set.
+
+        Raises:
+            InputError: a set that this version cannot read.
+        """
+        return Dynamics(regressor_of(parameters), parameters.independent_columns.astype(np.int64), parameters.values)
+
+    @staticmethod
+    def of_bodies(model: RobotModel) -> Dynamics:
+        """The dynamics of the bodies as the URDF describes them, without friction."""
+        values = model.inertial_parameters
+        return Dynamics(Regressor(model), np.arange(len(values)), values)
+
+    def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Torque of a motion [N m or N], friction and offsets included.
+
+        Raises:
+            InputError: arrays of another number of joints.
+            UsageError: a term that is not linear in the acceleration.
+        """
+        shape, (position, velocity, acceleration) = self._joint_major(q, dq, ddq)
+        torque = np.empty_like(position)
+        self._run(position, velocity, acceleration, torque=torque)
+        return self._time_major(torque + self._terms_torque(position, velocity, acceleration), shape)
+
+    def bias(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """Torque at zero acceleration: Coriolis, centrifugal, gravity, friction, offsets [N m or N]."""
+        return self.inverse_dynamics(q, dq, np.zeros(np.shape(q)))
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """Torque of an arm at rest, sensor offsets included [N m or N]."""
+        return self.bias(q, np.zeros(np.shape(q)))
+
+    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """Torque at zero acceleration of all that is beside the rigid bodies: friction, offsets [N m or N].
+
+        Where a base parameter combines a term with inertias, what it stands for is in its independent column.
+        """
+        shape, motion = self._joint_major(q, dq, np.zeros(np.shape(q)))
+        return self._time_major(self._terms_torque(*motion), shape)
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """Mass matrix, rotor inertias included, shape (..., n, n)."""
+        shape, (position,) = self._joint_major(q)
+        rest = np.zeros_like(position)
+        joints, states = position.shape
+        packed = np.empty((joints * (joints + 1) // 2, states))
+        self._run(position, rest, rest, mass=packed)
+        row, column = np.tril_indices(joints)
+        matrix = np.empty((states, joints, joints))
+        matrix[:, row, column] = matrix[:, column, row] = packed.T
+        return matrix.reshape(*shape, joints)
+
+    def is_positive_definite(self, q: ArrayLike) -> Mask:
+        """Whether the mass matrix is, shape (...): only there has the model forward dynamics."""
+        mass = self.mass_matrix(q)
+        finite = np.isfinite(mass).all(axis=(-2, -1))
+        mass[~finite] = 0.0  # eigenvalues of what is not finite are an error of LAPACK
+        return np.asarray(np.linalg.eigvalsh(mass)[..., 0] > 0.0)
+
+    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
+        """Accelerations under the torques `tau` [rad/s^2 or m/s^2]; NaN at states that hold NaN.
+
+        Raises:
+            InputError: the mass matrix is not positive definite at a state, the first of which is named with the
+                joint: a massless link, or parameters that no real robot has.
+        """
+        shape, (position, velocity, effort) = self._joint_major(q, dq, tau)
+        rest = np.zeros_like(position)
+        effort -= self._terms_torque(position, velocity, rest)
+        acceleration, excess = np.empty_like(position), np.empty(position.shape[1])
+        self._run(position, velocity, rest, effort=effort, acceleration=acceleration, excess=excess)
+        singular = np.flatnonzero(excess <= 0.0)
+        if len(singular):
+            raise self._singular(int(singular[0]), position[:, singular[0]])
+        return self._time_major(acceleration, shape)
+
+    def _singular(self, state: int, q: Array) -> InputError:
+        """What is wrong at a state: which joint has the least inertia, other joints free to move with it."""
+        joint = self.regressor.model.joint_names[int(np.argmax(np.abs(np.linalg.eigh(self.mass_matrix(q))[1][:, 0])))]
+        where = np.array2string(q, precision=3, threshold=8, max_line_width=10_000)
+        return InputError(
+            f"{self.regressor.model.name}: the mass matrix is not positive definite at q = {where} (state {state}): "
+            f"the inertia of joint {joint} is not positive (a massless link, or inertias that the data barely show)"
+        )
+
+    @cached_property
+    def parameters(self) -> Array:
+        """The representative: values of all columns, shape (c,)."""
+        parameters = np.zeros(len(self.regressor.names))
+        parameters[self.columns] = self.values
+        return parameters
+
+    @cached_property
+    def _terms(self) -> tuple[_ValuedTerms, ...]:
+        """The terms with their values; groups whose parameters are all zero are left out."""
+        values = self.parameters[10 * len(self.regressor.model.body_names) :]
+        return tuple(
+            _ValuedTerms(group, values[group.numbers], _depends_on_acceleration(group.term))
+            for group in self.regressor.term_groups
+            if np.any(values[group.numbers])
+        )
+
+    @cached_property
+    def kernel_arguments(self) -> tuple[Array | Integers, ...]:
+        """The first arguments of the kernels, for who calls them in a compiled loop; terms are not in them."""
+        tree, model = self.regressor.tree, self.regressor.model
+        bodies = len(model.body_names)
+        return (
+            np.where(tree.parent < 0, bodies, tree.parent),
+            tree.leader,
+            tree.multiplier,
+            model.offset,
+            tree.turn,
+            tree.shift,
+            tree.axis,
+            model.prismatic.astype(np.float64),
+            tree.gravity,
+            self.parameters[: 10 * bodies].reshape(bodies, 10),
+        )
+
+    def _terms_torque(self, q: Array, dq: Array, ddq: Array) -> Array:
+        motion = Motion(q, dq, ddq)
+        signals = self.regressor.signals(motion) if any(terms.group.term.signal for terms in self._terms) else {}
+        return sum((terms.torque(motion, signals) for terms in self._terms), np.zeros_like(q))
+
+    def _run(
+        self,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        effort: Array | None = None,
+        torque: Array | None = None,
+        mass: Array | None = None,
+        acceleration: Array | None = None,
+        excess: Array | None = None,
+    ) -> None:
+        """Fill those results that are given, shape (..., N); see the kernels."""
+        states = q.shape[1]
+        none = np.empty((0, states))
+        added = [(np.zeros(0, dtype=np.int64), none)]
+        if torque is None:
+            added += [terms.inertia(q, dq) for terms in self._terms if terms.inertial]
+        entries, values = (np.concatenate(parts) for parts in zip(*added, strict=True))
+        results = [none if array is None else array for array in (effort, torque, mass, acceleration)]
+        excess = np.empty(states) if excess is None else excess
+        kernel = dynamics_single if states <= FEW else dynamics_tiles
+        with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` tells
+            kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
+
+    def _joint_major(self, *states: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+        """The common shape of states, and the states as the kernels take them, new arrays of shape (n, N).
+
+        Raises:
+            InputError: arrays of another number of joints.
+        """
+        try:
+            arrays = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in states))
+        except ValueError:
+            shapes = ", ".join(str(np.shape(x)) for x in states)
+            raise InputError(f"states of the shapes {shapes} do not fit together") from None
+        joints, shape = len(self.regressor.model.joint_names), arrays[0].shape
+        if shape[-1:] != (joints,) or len(shape) > 2:
+            raise InputError(f"states of shape {shape} do not fit {joints} joints")
+        return shape, [np.array(np.atleast_2d(x).T, order="C") for x in arrays]
+
+    @staticmethod
+    def _time_major(result: Array, shape: tuple[int, ...]) -> Array:
+        return np.ascontiguousarray(result.T).reshape(shape)

@@ -1,0 +1,180 @@
+"""What is known of a robot's parameters before any data: its URDF, or a parameter set that was identified earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
+
+FLOOR = 0.1
+"""Least mass and length of a body's scales, as a share of the mean over the robot's bodies."""
+
+HIDDEN = 1e-12
+"""Singular values of the free columns' mapping below this share of the largest are zero."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Expected values of all c columns of a regressor, and how large each of them is on this robot.
+
+    Attributes:
+        source: what it comes from, for messages.
+        values: of the columns, ten inertial parameters per body first, shape (c,).
+        scales: size of an error that is as large as the parameter itself, by the robot's own masses and lengths, shape
+            (c,); infinite where nothing is known.
+        mapping: base = mapping @ full, shape (p, c).
+    """
+
+    source: str
+    values: Array
+    scales: Array
+    mapping: Array
+
+    @property
+    def center(self) -> Array:
+        """Expected values of the base parameters, shape (p,)."""
+        return np.asarray(self.mapping @ self.values)
+
+    def rows(self, spread: float) -> Array:
+        """Independent equations of unit variance on the base parameters, [A b] with A base = b, shape (k, p + 1).
+
+        Args:
+            spread: standard deviation of every parameter as a share of its scale. Columns of infinite scale are free,
+                and so is every combination of base parameters that they take part in.
+        """
+        left, covariance = self._determined
+        if not len(left):
+            return np.zeros((0, len(self.mapping) + 1))
+        root = np.linalg.inv(np.linalg.cholesky(covariance)) @ left / spread
+        known = np.isfinite(self.scales)
+        return np.column_stack([root, root @ self.mapping[:, known] @ self.values[known]])
+
+    def unlike(self, names: Sequence[str], values: Array, standard_deviations: Array) -> tuple[str, ...]:
+        """A warning about base parameters that are another robot's, if there are any.
+
+        Those are further from the prior, beyond three standard deviations, than they are large on this robot. A URDF of
+        other axes or lengths makes such ones while the torque may still be predicted, and so does one whose masses are
+        less than half of the robot's.
+
+        Args:
+            names: of the p parameters.
+            values: of them, shape (p,).
+            standard_deviations: likewise; infinite ones are not judged.
+        """
+        known = np.isfinite(self.scales)
+        size = np.linalg.norm(self.mapping[:, known] * self.scales[known], axis=1)
+        judged = (size > 0.0) & ~self.mapping[:, ~known].any(axis=1) & np.isfinite(standard_deviations)
+        away = np.abs(values - self.center)
+        far = np.where(judged, away - 3.0 * standard_deviations, 0.0) / np.where(size > 0.0, size, 1.0)
+        worst = [place for place in np.argsort(-far)[:3] if far[place] > 1.0]
+        if not worst:
+            return ()
+        told = ", ".join(f"{names[place]} {values[place]:.3g} ({self.center[place]:.3g})" for place in worst)
+        return (
+            f"{np.count_nonzero(far > 1.0)} of {len(names)} parameters are unlike those of the {self.source}: {told}; "
+            f"is it this very robot's (axes, lengths, tool), and are its masses more than placeholders?",
+        )
+
+    @cached_property
+    def _determined(self) -> tuple[Array, Array]:
+        """Combinations without free columns, shape (k, p), and their covariance at a spread of 1, shape (k, k)."""
+        known = np.isfinite(self.scales)
+        size = np.sqrt(((self.mapping[:, known] * self.scales[known]) ** 2).sum(axis=1))
+        unit = np.where(size > 0.0, size, 1.0)
+        bases, singular, _ = np.linalg.svd(self.mapping[:, ~known] / unit[:, None])
+        rank = int(np.count_nonzero(singular > HIDDEN * singular.max(initial=0.0)))
+        left = bases[:, rank:].T / unit
+        spread = left @ (self.mapping[:, known] * self.scales[known])
+        return left, spread @ spread.T
+
+
+def nominal_prior(model: RobotModel, mapping: Array) -> Prior:
+    """The URDF's own masses and inertias; nothing is known of the terms.
+
+    Raises:
+        InputError: the URDF has no masses.
+    """
+    terms = mapping.shape[1] - len(model.inertial_parameters)
+    return Prior(
+        source=f"URDF of {model.name}",
+        values=np.append(model.inertial_parameters, np.zeros(terms)),
+        scales=np.append(inertial_scales(model), np.full(terms, np.inf)),
+        mapping=mapping,
+    )
+
+
+def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array) -> Prior:
+    """An earlier parameter set; its terms are as uncertain as they are large, all of one kind at least `FLOOR` of it.
+
+    Args:
+        parameters: the set.
+        regressor: whose c columns must be those of the set, and whose robot's masses and lengths give the scales: those
+            of the set may be no body's own.
+        mapping: base = mapping @ full, shape (p, c).
+
+    Raises:
+        InputError: other columns, or a URDF without masses.
+    """
+    if regressor.names != parameters.column_names:
+        raise InputError(
+            f"prior: the parameter set of {parameters.robot_name} has other joints or terms than are to be identified: "
+            f"give one with the same, or use the URDF as prior"
+        )
+    sizes = term_scales(regressor, parameters.term_values)
+    kinds = np.array([name.rstrip("0123456789") for name in regressor.names[len(parameters.standard_parameters) :]])
+    least = [FLOOR * sizes[kinds == kind].mean() for kind in kinds]
+    sizes = np.maximum(sizes, least)
+    return Prior(
+        source=f"parameter set of {parameters.robot_name}",
+        values=np.append(parameters.standard_parameters, parameters.term_values),
+        scales=np.append(inertial_scales(regressor.model), np.where(sizes > 0.0, sizes, np.inf)),
+        mapping=mapping,
+    )
+
+
+def term_scales(regressor: Regressor, values: Array) -> Array:
+    """Sizes of the parameters of terms, shape (t,).
+
+    A difference, which may be small by chance, is as uncertain as the two numbers that it is between.
+
+    Args:
+        regressor: with the terms.
+        values: of their parameters, shape (t,).
+    """
+    sizes, first = np.abs(values), 0
+    for _, term in regressor.terms:
+        for symbol, other in term.differences.items():
+            difference, base = (first + term.symbols.index(name) for name in (symbol, other))
+            sizes[difference] = np.hypot(values[base], values[base] + values[difference])
+        first += len(term.symbols)
+    return sizes
+
+
+def inertial_scales(model: RobotModel) -> Array:
+    """Sizes of the ten parameters of each body: m, m r (three times), m r^2 (six times), shape (10 b,).
+
+    m is its mass and r the root mean square distance of its mass from the joint's origin; neither counts for less than
+    `FLOOR` of the mean over the bodies, so that a body that the URDF leaves out is not taken for certain.
+
+    Raises:
+        InputError: the URDF has no masses.
+    """
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    mass, trace = bodies[:, 0], bodies[:, [4, 6, 9]].sum(axis=1)
+    if not mass.any():
+        raise InputError(f"{model.name}: no prior, for its URDF has no masses: complete it, or use another estimator")
+    radius = np.sqrt(np.maximum(trace, 0.0) / np.where(mass > 0.0, 2.0 * mass, np.inf))
+    mass, radius = (np.maximum(size, FLOOR * size.mean()) for size in (mass, radius))
+    scales = np.empty_like(bodies)
+    scales[:, 0] = mass
+    scales[:, 1:4] = (mass * radius)[:, None]
+    scales[:, 4:] = (mass * radius**2)[:, None]
+    return scales.ravel()

@@ -1,0 +1,320 @@
+"""The regressor Y of a robot with its terms, tau = Y(q, dq, ddq) pi."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.stored_terms import stored_constants, stored_terms
+from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, grouped
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.angles import within_reach
+from robot_dyn_id.kernels.regressor import regressor_tiles
+from robot_dyn_id.kernels.tree import Tree, build_tree
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
+
+STATES = 8
+"""Random states at which base parameters and representative of a parameter set are compared."""
+
+EQUIVALENT = 1e-6
+"""Share of the torques of single columns by which the torques of base parameters and representative may differ."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Motion of n joints at N samples, joint-major: q, dq, ddq of shape (n, N) each [rad or m, and per s, s^2].
+
+    `temperature` of the joints [degrees Celsius], of the same shape, is None where it is not known.
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    temperature: Array | None = None
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return int(self.q.shape[1])
+
+    def take(self, index: slice | Mask | Integers) -> Motion:
+        """The motion at the samples that `index` selects."""
+        q, dq, ddq = (np.ascontiguousarray(x[:, index]) for x in (self.q, self.dq, self.ddq))
+        return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index])
+
+
+def tree_of(model: RobotModel) -> Tree:
+    """The model as the compiled loops read it."""
+    links = model.parent, model.rotation, model.translation, model.axis, model.prismatic
+    return build_tree(*links, model.leader, model.multiplier, model.gravity)
+
+
+def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
+    """One coordinate per moving joint: q_full = G q + offset, row by row."""
+    return tuple(
+        Coordinate(
+            name=name,
+            label=str(body + 1),
+            weights=tuple(model.coupling[body]),
+            offset=float(model.offset[body]),
+            effort_unit="N" if model.prismatic[body] else "N m",
+        )
+        for body, name in enumerate(model.body_names)
+    )
+
+
+def terms_on_joints(
+    model: RobotModel, terms: Sequence[Term], couplings: Sequence[Coupling] = ()
+) -> tuple[tuple[Coordinate, Term], ...]:
+    """Every term on every moving joint, ordered by term, then by joint; then the terms of the couplings.
+
+    Raises:
+        UsageError: a coupling of joints that the robot has not.
+    """
+    coordinates, units = joint_coordinates(model), dict(zip(model.joint_names, model.effort_units, strict=True))
+    coupled = [(c.coordinate(units, model.body_names), term) for c in couplings for term in c.terms]
+    return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)
+
+
+@dataclass(frozen=True)
+class TermColumn:
+    """One linear column of a term: the `index`-th of its symbols."""
+
+    coordinate: Coordinate
+    term: Term
+    index: int
+
+
+@dataclass(frozen=True)
+class Regressor:
+    """Columns of the rigid body (10 per moving body) followed by those of the terms.
+
+    Attributes:
+        model: the robot.
+        terms: coordinates and what acts on them.
+    """
+
+    model: RobotModel
+    terms: tuple[tuple[Coordinate, Term], ...] = ()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The model as the compiled loops read it."""
+        return tree_of(self.model)
+
+    @cached_property
+    def term_columns(self) -> tuple[TermColumn, ...]:
+        """The columns after the inertial ones."""
+        return tuple(TermColumn(c, term, i) for c, term in self.terms for i in range(len(term.symbols)))
+
+    @cached_property
+    def term_groups(self) -> tuple[TermGroup, ...]:
+        """The terms, those of equal kind and constants together."""
+        return grouped(self.terms)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names: m1 ... IzzN, then symbol and number of each term column."""
+        bodies = len(self.model.body_names)
+        terms = (f"{column.term.symbols[column.index]}{column.coordinate.label}" for column in self.term_columns)
+        return (*inertial_names(bodies), *terms)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each column's parameter."""
+        return INERTIAL_UNITS * len(self.model.body_names) + tuple(
+            column.term.unit(column.coordinate.effort_unit, column.index) for column in self.term_columns
+        )
+
+    @cached_property
+    def structure(self) -> Mask:
+        """Which joints' torques a column can appear in at all, shape (c, n)."""
+        tree = self.tree
+        mask = np.zeros((len(self.names), len(self.model.joint_names)), dtype=bool)
+        bodies = np.repeat(np.arange(len(tree.parent)), np.diff(tree.pair_start))
+        for body, row in zip(bodies, tree.pair_row, strict=True):
+            mask[10 * body : 10 * body + 10, row] = True
+        for number, column in enumerate(self.term_columns):
+            mask[10 * len(tree.parent) + number] = np.array(column.coordinate.weights) != 0.0
+        return mask
+
+    def fill(self, motion: Motion, slots: Integers, out: Array) -> None:
+        """Write the structurally non-zero entries at the rows of `out` that `slots` names.
+
+        Args:
+            motion: N samples.
+            slots: row of `out` for each column and joint, -1 for none, shape (c, n).
+            out: shape (rows, N), C-contiguous; rows that no slot names stay as they are.
+        """
+        tree, bodies = self.tree, len(self.model.body_names)
+        q, dq, ddq = self.by_body(motion)
+        regressor_tiles(
+            tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain,
+            tree.gravity, within_reach(q), q, dq, ddq, tree.pair_slots(slots), out,
+        )  # fmt: skip
+        signals = self.signals(motion)
+        for group in self.term_groups:
+            wanted = slots[10 * bodies + group.numbers]
+            if (wanted >= 0).any():
+                self._fill_terms(motion, group, signals, wanted, out)
+
+    def signals(self, motion: Motion) -> dict[str, Array]:
+        """What terms look at beside the motion, by the names of `Term.signal`, shape (n, N) each."""
+        signals = {} if motion.temperature is None else {"temperature": motion.temperature}
+        if any(group.term.signal == "load" for group in self.term_groups):
+            steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
+            signals["load"] = self._bodies.torque(steady, self.model.inertial_parameters)
+        return signals
+
+    @cached_property
+    def _bodies(self) -> Regressor:
+        """Of the bodies alone."""
+        return Regressor(self.model)
+
+    def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
+        """Motion of all moving bodies, followers included, shape (b, N) each."""
+        leader, factor = self.model.leader, self.model.multiplier[:, None]
+        if self._order is not None:
+            return tuple(np.ascontiguousarray(x[self._order]) for x in (motion.q, motion.dq, motion.ddq))  # type: ignore[return-value]
+        q = factor * motion.q[leader] + self.model.offset[:, None]
+        return q, factor * motion.dq[leader], factor * motion.ddq[leader]
+
+    @cached_property
+    def _order(self) -> slice | Integers | None:
+        """Joints in the order of the bodies that they move, where these are as many and none follows another."""
+        leader = self.model.leader
+        if len(leader) != len(self.model.joint_names) or np.any(self.model.multiplier != 1.0):
+            return None
+        return slice(None) if np.array_equal(leader, np.arange(len(leader))) else leader
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """Of all columns."""
+        return Layout.of(self, np.arange(len(self.names)))
+
+    @staticmethod
+    def _fill_terms(
+        motion: Motion, group: TermGroup, signals: Mapping[str, Array], slots: Integers, out: Array
+    ) -> None:  # slots: shape (symbols, g, n)
+        columns = group.columns(motion.q, motion.dq, motion.ddq, signals)
+        symbol, coordinate, joint = np.nonzero(slots >= 0)
+        for s, g, j in zip(symbol.tolist(), coordinate.tolist(), joint.tolist(), strict=True):
+            np.multiply(columns[s, g], group.weights[g, j], out=out[slots[s, g, j]])
+
+    def dense(self, motion: Motion, out: Array | None = None) -> Array:
+        """The whole regressor, shape (c, n, N): `out.transpose(2, 1, 0)[k]` is Y at sample k.
+
+        Args:
+            motion: N samples.
+            out: zeros of that shape, to be filled; entries that are structurally zero are not written.
+        """
+        c, n = self.structure.shape
+        out = np.zeros((c, n, len(motion))) if out is None else out
+        slots = np.where(self.structure, np.arange(c * n).reshape(c, n), -1)
+        self.fill(motion, slots, out.reshape(c * n, len(motion)))
+        return out
+
+    def torque(self, motion: Motion, parameters: Array, columns: Integers | None = None) -> Array:
+        """Torques along a motion of N samples, shape (n, N).
+
+        Args:
+            motion: the samples.
+            parameters: of the columns, shape (p,).
+            columns: the columns that count; all c by default.
+        """
+        layout = self._layout if columns is None else Layout.of(self, columns)
+        packed = np.empty((layout.starts[-1], len(motion)))
+        self.fill(motion, layout.slots, packed)
+        blocks = [layout.block(packed, joint)[:-1] for joint in range(len(layout.supports))]
+        return np.array([parameters[support] @ block for support, block in zip(layout.supports, blocks, strict=True)])
+
+
+def regressor_of(parameters: ParameterSet) -> Regressor:
+    """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
+
+    Raises:
+        InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
+            those of the URDF and the terms in their order; base parameters and representative with different torques.
+    """
+    held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
+    model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
+    regressor = Regressor(model, stored_terms(parameters, joint_coordinates(model), model))
+    columns = regressor.term_columns
+    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
+    units = tuple(regressor.units[column] for column in parameters.independent_columns if column < len(regressor.units))
+    for name, expected in (
+        ("joint_names", model.joint_names),
+        ("held_joint_names", tuple(model.held)),
+        ("body_names", model.body_names),
+        ("column_names", regressor.names),
+        ("units", units),
+        ("term_names", tuple(column.term.name for column in columns)),
+        ("term_joints", tuple(column.coordinate.name for column in columns)),
+        ("term_constant_names", tuple(constant for constant, _, _ in constants)),
+        ("term_constant_joints", tuple(joint for _, joint, _ in constants)),
+    ):
+        if getattr(parameters, name) != expected:
+            raise InputError(f"parameter set: {name} is not that of its URDF and terms, or in another order")
+    _check_representative(regressor, parameters)
+    return regressor
+
+
+def _check_representative(regressor: Regressor, parameters: ParameterSet) -> None:
+    """Refuse a set whose base parameters and representative give different torques.
+
+    Raises:
+        InputError: the joint with the greatest difference.
+    """
+    joints = len(parameters.joint_names)
+    q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, STATES))
+    motion = Motion(q, dq, ddq, temperature=np.full((joints, STATES), 20.0))
+    columns = regressor.dense(motion).transpose(1, 2, 0)  # (n, N, c)
+    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
+    torque = columns[..., parameters.independent_columns.astype(np.int64)] @ parameters.values
+    difference = np.abs(torque - columns @ full).max(axis=1)
+    scale = np.abs(columns).max(axis=1) @ np.abs(full) + np.abs(torque).max(axis=1)
+    apart = np.flatnonzero(difference > EQUIVALENT * scale)
+    if len(apart):
+        joint = parameters.joint_names[int(apart[np.argmax(difference[apart])])]
+        raise InputError(
+            f"parameter set: values and standard_parameters give different torques of joint {joint}: "
+            "they are not of the same robot"
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a selection of columns stands in a packed tile: one block of rows per joint, its torque last.
+
+    Attributes:
+        columns: the selected columns, shape (p,).
+        supports: for each joint, which of the selected columns can appear in its torque.
+        starts: first row of each joint's block, and the number of rows at the end, shape (n + 1,).
+        slots: for `Regressor.fill`, shape (c, n).
+    """
+
+    columns: Integers
+    supports: tuple[Integers, ...]
+    starts: tuple[int, ...]
+    slots: Integers
+
+    @staticmethod
+    def of(regressor: Regressor, columns: Integers) -> Layout:
+        """The layout of a selection of columns."""
+        structure = regressor.structure
+        slots = np.full(structure.shape, -1, dtype=np.int64)
+        supports, starts = [], [0]
+        for joint in range(structure.shape[1]):
+            support = np.flatnonzero(structure[columns, joint])
+            slots[columns[support], joint] = starts[-1] + np.arange(len(support))
+            supports.append(support)
+            starts.append(starts[-1] + len(support) + 1)
+        return Layout(columns, tuple(supports), tuple(starts), slots)
+
+    def block(self, packed: Array, joint: int) -> Array:
+        """A joint's rows of a packed tile: its columns, then its torque, shape (support + 1, N)."""
+        return packed[self.starts[joint] : self.starts[joint + 1]]

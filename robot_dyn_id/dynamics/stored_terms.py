@@ -1,0 +1,65 @@
+"""Terms as a parameter set carries them: names, joints, and constants by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Coupling, Term
+from robot_dyn_id.dynamics.terms.coupling import MEMBER
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
+
+Terms = Sequence[tuple[Coordinate, Term]]
+
+
+def stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[str]) -> list[tuple[str, str, float]]:
+    """Name, joint and value of every constant: those of the terms, then the weights of couplings.
+
+    Args:
+        terms: coordinates and what acts on them.
+        joints: names of the n joints.
+        simple: names of the coordinates that are joints.
+    """
+    constants = [(f"{term.name}.{k}", at.name, value) for at, term in terms for k, value in term.constants.items()]
+    coupled = dict.fromkeys(at for at, _ in terms if at.name not in simple)
+    weights = [(at, joint, w) for at in coupled for joint, w in zip(joints, at.weights, strict=True) if w != 0.0]
+    return constants + [(f"{MEMBER}.{joint}", at.name, weight) for at, joint, weight in weights]
+
+
+def stored_terms(
+    parameters: ParameterSet, coordinates: Sequence[Coordinate], model: RobotModel
+) -> tuple[tuple[Coordinate, Term], ...]:
+    """The terms of a parameter set, in the order of its columns.
+
+    Args:
+        parameters: the set.
+        coordinates: of the joints.
+        model: its robot.
+
+    Raises:
+        InputError: a term, a constant or a joint that this version does not know, or a constant that cannot be.
+    """
+    constants: dict[tuple[str, str], dict[str, float]] = {}
+    for name, joint, value in zip(
+        parameters.term_constant_names,
+        parameters.term_constant_joints,
+        parameters.term_constant_values,
+        strict=True,
+    ):
+        term, _, constant = name.partition(".")
+        constants.setdefault((term, joint), {})[constant] = float(value)
+    known = {coordinate.name: coordinate for coordinate in coordinates}
+    units = dict(zip(model.joint_names, model.effort_units, strict=True))
+    terms = []
+    try:
+        for (term, name), weights in constants.items():
+            if term == MEMBER:
+                known[name] = Coupling(name, tuple(weights.items())).coordinate(units, model.body_names)
+        for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
+            if name not in TERMS or joint not in known:
+                raise InputError(f"parameter set: term {name} on {joint} is not known to this version")
+            terms.append((known[joint], TERMS[name]().with_constants(constants.get((name, joint), {}))))
+    except UsageError as error:
+        raise InputError(f"parameter set: {error}") from None
+    return tuple(terms)

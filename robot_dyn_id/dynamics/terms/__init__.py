@@ -1,0 +1,53 @@
+"""Columns beside the rigid body: friction, rotor inertia, spring, offset. A new term is one file and one line here."""
+
+from robot_dyn_id.dynamics.terms.asymmetric import Asymmetric
+from robot_dyn_id.dynamics.terms.contract import Coordinate, FreeConstant, Term, refuse_overlaps
+from robot_dyn_id.dynamics.terms.coulomb import Coulomb
+from robot_dyn_id.dynamics.terms.coupling import Coupling
+from robot_dyn_id.dynamics.terms.groups import TermGroup, grouped
+from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
+from robot_dyn_id.dynamics.terms.load_coulomb import LoadCoulomb
+from robot_dyn_id.dynamics.terms.offset import Offset
+from robot_dyn_id.dynamics.terms.rotor_inertia import RotorInertia
+from robot_dyn_id.dynamics.terms.spring import Spring
+from robot_dyn_id.dynamics.terms.stribeck import Stribeck
+from robot_dyn_id.dynamics.terms.temperature_coulomb import TemperatureCoulomb
+from robot_dyn_id.dynamics.terms.viscous import Viscous
+
+TERMS: dict[str, type[Term]] = {
+    term.name: term
+    for term in (
+        Viscous,
+        Coulomb,
+        Offset,
+        RotorInertia,
+        Asymmetric,
+        Stribeck,
+        ImprovedStribeck,
+        LoadCoulomb,
+        TemperatureCoulomb,
+        Spring,
+    )
+}
+"""Terms by the name that configurations use."""
+
+__all__ = [
+    "TERMS",
+    "Asymmetric",
+    "Coordinate",
+    "Coulomb",
+    "Coupling",
+    "FreeConstant",
+    "ImprovedStribeck",
+    "LoadCoulomb",
+    "Offset",
+    "RotorInertia",
+    "Spring",
+    "Stribeck",
+    "TemperatureCoulomb",
+    "Term",
+    "TermGroup",
+    "Viscous",
+    "grouped",
+    "refuse_overlaps",
+]

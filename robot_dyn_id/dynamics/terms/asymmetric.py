@@ -1,0 +1,67 @@
+"""Friction that differs between both directions: fcp + fvp dq for dq > 0, -fcn + fvn dq for dq < 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
+from robot_dyn_id.dynamics.terms.sign import WIDTH, check_width, sign, sign_slope, width_slope
+
+
+@dataclass(frozen=True)
+class Asymmetric(Term):
+    """Coulomb and viscous friction of their own for each direction.
+
+    A constant torque and a difference between the Coulomb frictions look the same, so `offset` has no place beside it.
+
+    Attributes:
+        smoothing_width: velocity [rad/s or m/s] within which the sign is smoothed; 0 is the hard sign.
+    """
+
+    smoothing_width: float = 0.02
+
+    name: ClassVar[str] = "asymmetric"
+    symbols: ClassVar[tuple[str, ...]] = ("fcp", "fcn", "fvp", "fvn")
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
+    not_negative: ClassVar[tuple[str, ...]] = symbols
+    includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset"))
+
+    def __post_init__(self) -> None:
+        """Check the width.
+
+        Raises:
+            UsageError: negative or not finite.
+        """
+        check_width(self.name, self.smoothing_width)
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        return np.concatenate([_halves(sign(dy, self.smoothing_width), dy), _halves(dy, dy)])
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""
+        slopes = np.zeros((3, 4, len(dy)))
+        slopes[1, :2] = _halves(sign_slope(dy, self.smoothing_width), dy)
+        slopes[1, 2:] = _halves(np.ones_like(dy), dy)
+        return slopes
+
+    @property
+    def free(self) -> tuple[FreeConstant, ...]:
+        """The width, unless the sign is hard."""
+        return (WIDTH,) if self.smoothing_width > 0.0 else ()
+
+    def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.constant_slopes`."""
+        slopes = np.zeros((len(self.free), 4, len(dy)))
+        if self.free:
+            slopes[0, :2] = _halves(width_slope(dy, self.smoothing_width), dy)
+        return slopes
+
+
+def _halves(values: Array, dy: Array) -> Array:
+    """The values where the motion is forward, and where it is backward, shape (2, N)."""
+    return np.array([np.where(dy > 0, values, 0.0), np.where(dy < 0, values, 0.0)])

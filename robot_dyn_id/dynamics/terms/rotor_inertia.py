@@ -1,0 +1,32 @@
+"""Rotor inertia, seen at the joint (motor inertia times the gear ratio squared): Ir ddq."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.contract import Term
+
+
+@dataclass(frozen=True)
+class RotorInertia(Term):
+    """Torque proportional to the joint's own acceleration.
+
+    The gyroscopic coupling of a spinning rotor with the links before it is not part of it (high gear ratios).
+    """
+
+    name: ClassVar[str] = "rotor_inertia"
+    symbols: ClassVar[tuple[str, ...]] = ("Ir",)
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 2),)
+    not_negative: ClassVar[tuple[str, ...]] = symbols
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        return ddy[None, :]
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.slopes`."""
+        return np.array([np.zeros_like(y), np.zeros_like(y), np.ones_like(y)])[:, None]

@@ -1,0 +1,46 @@
+"""Joint spring: k (q - q0), a balancer, a cable or hose package, a torsion spring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Spring(Term):
+    """Torque proportional to the distance from a position of rest.
+
+    Where that position is not known, `offset` beside it finds it: q0 = rest_position - off / ks.
+
+    Attributes:
+        rest_position: q0 [rad or m].
+    """
+
+    rest_position: float = 0.0
+
+    name: ClassVar[str] = "spring"
+    symbols: ClassVar[tuple[str, ...]] = ("ks",)
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 0),)
+
+    def __post_init__(self) -> None:
+        """Check the position.
+
+        Raises:
+            UsageError: not finite.
+        """
+        if not np.isfinite(self.rest_position):
+            raise UsageError(f"{self.name}: rest_position must be a number, not {self.rest_position}")
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        return (y - self.rest_position)[None, :]
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""
+        return np.array([np.ones_like(y), np.zeros_like(y), np.zeros_like(y)])[:, None, :]

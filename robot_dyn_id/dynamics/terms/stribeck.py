@@ -1,0 +1,78 @@
+"""Stribeck friction: [fc + (fb - fc) exp(-(dq / vs)^2)] sign(dq), linear in fc and fb - fc for a given vs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
+from robot_dyn_id.dynamics.terms.sign import WIDTH, check_width, sign, sign_slope, width_slope
+from robot_dyn_id.errors import UsageError
+
+VELOCITY = FreeConstant("stribeck_velocity", 1e-4, 0.5)
+"""Range of a Stribeck velocity."""
+
+
+@dataclass(frozen=True)
+class Stribeck(Term):
+    """Dry friction that falls from breakaway to sliding while the joint gathers speed.
+
+    Attributes:
+        stribeck_velocity: vs, speed [rad/s or m/s] at which fb - fc has fallen to 1/e.
+        smoothing_width: velocity [rad/s or m/s] within which the sign is smoothed, well below `stribeck_velocity`; 0 is
+            the hard sign.
+    """
+
+    stribeck_velocity: float = 0.05
+    smoothing_width: float = 0.0
+
+    name: ClassVar[str] = "stribeck"
+    symbols: ClassVar[tuple[str, ...]] = ("fcs", "dfs")
+    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0))
+    not_negative: ClassVar[tuple[str, ...]] = ("fcs",)
+    differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
+    includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
+
+    def __post_init__(self) -> None:
+        """Check the velocities.
+
+        Raises:
+            UsageError: a Stribeck velocity that is not positive, a negative width.
+        """
+        check_width(self.name, self.smoothing_width)
+        if not 0.0 < self.stribeck_velocity < np.inf:
+            raise UsageError(f"{self.name}: stribeck_velocity must be positive, not {self.stribeck_velocity}")
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        s = sign(dy, self.smoothing_width)
+        return np.array([s, self._share(dy) * s])
+
+    def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""
+        s, ds, share = sign(dy, self.smoothing_width), sign_slope(dy, self.smoothing_width), self._share(dy)
+        slopes = np.zeros((3, 2, len(dy)))
+        slopes[1] = ds, share * (ds - 2.0 * dy / self.stribeck_velocity**2 * s)
+        return slopes
+
+    @property
+    def free(self) -> tuple[FreeConstant, ...]:
+        """The Stribeck velocity, and the width unless the sign is hard."""
+        return (VELOCITY, WIDTH) if self.smoothing_width > 0.0 else (VELOCITY,)
+
+    def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.constant_slopes`."""
+        s, share = sign(dy, self.smoothing_width), self._share(dy)
+        slopes = np.zeros((len(self.free), 2, len(dy)))
+        slopes[0, 1] = 2.0 * dy**2 / self.stribeck_velocity**3 * share * s
+        if self.smoothing_width > 0.0:
+            slopes[1] = np.array([np.ones_like(dy), share]) * width_slope(dy, self.smoothing_width)
+        return slopes
+
+    def _share(self, dy: Array) -> Array:
+        """The share of fb - fc that is left at a speed, shape (N,)."""
+        return np.asarray(np.exp(-((dy / self.stribeck_velocity) ** 2)))

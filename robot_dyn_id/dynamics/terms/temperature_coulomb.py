@@ -1,0 +1,52 @@
+"""Coulomb friction that changes with the temperature of the joint: ft (T - T0) sign(dq)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.sign import SignTerm
+from robot_dyn_id.errors import UsageError
+
+ABSOLUTE_ZERO = -273.15
+
+
+@dataclass(frozen=True)
+class TemperatureCoulomb(SignTerm):
+    """What a degree adds to the Coulomb friction; negative where a warm lubricant is thinner.
+
+    Where the temperature is not known (a controller without sensors), it is taken to be the reference temperature.
+
+    Attributes:
+        reference_temperature: T0 [degrees Celsius], at which `coulomb` is the friction.
+    """
+
+    reference_temperature: float = 20.0
+
+    name: ClassVar[str] = "temperature_coulomb"
+    symbols: ClassVar[tuple[str, ...]] = ("ft",)
+    signal: ClassVar[str] = "temperature"
+
+    def __post_init__(self) -> None:
+        """Check the constants.
+
+        Raises:
+            UsageError: a width or a temperature that is none.
+        """
+        super().__post_init__()
+        if not ABSOLUTE_ZERO <= self.reference_temperature < np.inf:
+            raise UsageError(
+                f"{self.name}: reference_temperature must be in degrees Celsius, not {self.reference_temperature}"
+            )
+
+    def factor(self, weights: Array, signal: Array) -> Array:
+        """T - T0; the temperature of a coupling is the mean of its joints, weighted."""
+        shares = np.abs(weights) / np.abs(weights).sum(axis=1, keepdims=True)
+        return np.asarray(shares @ signal - self.reference_temperature)
+
+    def unit(self, effort_unit: str, index: int) -> str:
+        """Effort per kelvin."""
+        return f"{effort_unit}/K"

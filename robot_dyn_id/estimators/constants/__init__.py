@@ -1,0 +1,1 @@
+"""Estimators of the nonlinear constants of terms, such as Stribeck velocities."""

@@ -1,0 +1,49 @@
+"""Columns that are made of those of a term: terms of their own, for what estimators look for beside its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms import Term
+
+
+@dataclass(frozen=True)
+class Derived(Term):
+    """Columns that are made of those of a term, and act where these do.
+
+    Attributes:
+        term: the term.
+    """
+
+    term: Term
+
+    def describe(self, symbols: Sequence[str], powers: Sequence[tuple[int, int]]) -> None:
+        """Name the columns, and take over what a class of terms has in common; before the value is used."""
+        object.__setattr__(self, "symbols", tuple(symbols))
+        object.__setattr__(self, "powers", tuple(powers))
+        object.__setattr__(self, "signal", self.term.signal)
+
+    def factor(self, weights: Array, signal: Array) -> Array:
+        """See `Term.factor`."""
+        return self.term.factor(weights, signal)
+
+
+@dataclass(frozen=True)
+class Slopes(Derived):
+    """The derivatives of a term's columns by the logarithms of its free constants."""
+
+    def __post_init__(self) -> None:
+        """Name the columns: those of the first free constant, then of the next."""
+        free = self.term.free
+        self.describe([f"{constant.name}_{symbol}_" for constant in free for symbol in self.term.symbols],
+                      self.term.powers * len(free))  # fmt: skip
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        values = np.array([self.term.constants[free.name] for free in self.term.free])
+        slopes = values[:, None, None] * self.term.constant_slopes(y, dy, ddy)
+        return np.asarray(slopes.reshape(-1, len(dy)))

@@ -1,0 +1,82 @@
+"""Genetic algorithm (Holland 1975; simulated binary crossover, Deb and Agrawal 1995), by pymoo."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.constants.pso import check_population
+from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.fitting import check_options
+
+
+@dataclass(frozen=True)
+class Genetic:
+    """Linear parameters and constants of terms together, by a genetic algorithm in a box: for comparison, as `pso`.
+
+    Attributes:
+        box, ratio, weighted, seed, autoregressive_order: see `ParticleSwarm`.
+        population: members of a generation.
+        generations: after which it ends.
+    """
+
+    box: float = 0.5
+    ratio: float = 3.0
+    population: int = 100
+    generations: int = 300
+    weighted: bool = True
+    seed: int = 0
+    autoregressive_order: int = 6
+
+    name: ClassVar[str] = "ga"
+    uses_prior: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: see `ParticleSwarm`.
+        """
+        check_options(self.name, self.autoregressive_order, generations=self.generations)
+        check_box(self.name, self.box, self.ratio)
+        check_population(self.name, self.seed, population=self.population)
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no term has a free constant, or pymoo is not installed.
+        """
+        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        best, course = self._best(space)
+        return space.concluded(best, self.autoregressive_order, course)
+
+    def _best(self, space: SearchSpace) -> tuple[Array, Array]:
+        """The best point, and the least cost after each generation."""
+        try:
+            kind = importlib.import_module("pymoo.algorithms.soo.nonconvex.ga").GA
+            frame_of = importlib.import_module("pymoo.core.problem").Problem
+        except ImportError:
+            raise UsageError("the estimator ga needs pymoo: install it, or choose separable") from None
+        width = space.upper - space.lower
+        frame = frame_of(n_var=len(width), n_obj=1, xl=0.0, xu=1.0)
+        algorithm = kind(pop_size=self.population)
+        algorithm.setup(frame, termination=("n_gen", self.generations), seed=self.seed, verbose=False)
+        best, least, course = space.center, np.inf, []
+        while algorithm.has_next():
+            asked = algorithm.ask()
+            points = space.lower + width * asked.get("X")
+            cost = space.costs(points)
+            asked.set("F", cost[:, None])
+            algorithm.tell(infills=asked)
+            if cost.min() < least:
+                best, least = points[np.argmin(cost)], cost.min()
+            course.append(least)
+        return np.asarray(best), np.array(course)

@@ -1,0 +1,137 @@
+"""Maximum a posteriori over constants of terms beside their linear parameters, by Gauss-Newton steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.prior import Prior
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.errors import ConvergenceError
+from robot_dyn_id.estimators.constants.constants import STRIDE, Constants, Linearised
+from robot_dyn_id.estimators.constants.linearised import divided
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.fitting import Whitened, check_options, conclude, factors_of
+from robot_dyn_id.estimators.map import MaximumAPosteriori, believed, check_spread, prior_of
+
+SETTLED = 0.01
+"""Standard deviations of the constants that a step may still move them by, root mean square."""
+
+SHARES = (1.0, 0.5, 0.25, 0.125)
+"""Of a step, tried in turn until the next one is shorter (the natural monotonicity test of Deuflhard 2011)."""
+
+
+@dataclass(frozen=True)
+class MaximumAPosterioriConstants:
+    """`map`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
+
+    The prior of a constant is Gaussian in its logarithm, around its value in the term, with the spread of all others;
+    there the search begins. Where the data do not tell a constant it stays there, with that standard deviation.
+
+    Attributes:
+        spread: standard deviation of a parameter before the data, as a share of its size on this robot, and of the
+            logarithms of the constants.
+        iterations: Gauss-Newton steps after which it is given up.
+        autoregressive_order: past rows that a residual is predicted from.
+        passes: whitening passes.
+    """
+
+    spread: float = 0.25
+    iterations: int = 50
+    autoregressive_order: int = 6
+    passes: int = 2
+
+    name: ClassVar[str] = "map_constants"
+    uses_prior: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a spread that is not positive, a negative order, no pass or iteration at all.
+        """
+        check_options(self.name, self.autoregressive_order, passes=self.passes, iterations=self.iterations)
+        check_spread(self.name, self.spread)
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no term has a free constant, or the problem has no prior.
+        """
+        prior = prior_of(problem, self.name)
+        factors_of(problem)  # refuses too few rows before anything is searched
+        constants = Constants.of(problem, self.name)
+        begin = MaximumAPosteriori(self.spread, self.autoregressive_order, self.passes).fit(problem)
+        at = self._at(constants, prior, constants.logarithms, begin.values)
+        for _ in range(self.iterations):
+            if at.length(at.step) < SETTLED:
+                return self._concluded(at, prior)
+            for share in SHARES:
+                values = at.values + share * (at.found.solution.values[: len(at.values)] - at.values)
+                then = self._at(constants, prior, at.linear.logarithms + share * at.step, values)
+                if at.length(then.step) < at.length(at.step):
+                    break
+            at = then
+        raise ConvergenceError(
+            f"map_constants: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: "
+            f"give more iterations or a smaller spread, or use map"
+        )
+
+    def _at(self, constants: Constants, prior: Prior, logarithms: Array, values: Array) -> _Posterior:
+        """The problem made linear there, solved with both priors."""
+        linear = constants.linearised(logarithms, True)
+        known, k = prior.rows(self.spread), len(logarithms)
+        away = constants.logarithms - logarithms
+        rows = np.zeros((len(known) + k, known.shape[1] + k))
+        rows[: len(known), : len(values)], rows[: len(known), -1] = known[:, :-1], known[:, -1]
+        rows[len(known) :, len(values) :] = np.column_stack([np.eye(k), away]) / self.spread
+        extended = linear.problem(values, np.ones(k, dtype=bool))
+        center = np.append(prior.center, away)
+        found = believed(extended, rows, center, self.autoregressive_order, self.passes)
+        return _Posterior(linear, values, extended, found)
+
+    def _concluded(self, at: _Posterior, prior: Prior) -> Estimate:
+        found = at.found
+        estimate = conclude(
+            at.extended,
+            found.plain,
+            found.ordinary,
+            found.solution,
+            found.solution.inverse,
+            found.noise,
+            drawn_to=f"{prior.source} and the constants of the terms, give or take {self.spread:.0%} of their sizes",
+        )
+        return divided(estimate, at.linear, np.ones(len(at.step), dtype=bool))
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """A solution of the problem made linear at some constants and parameters.
+
+    Attributes:
+        linear: the problem there.
+        values: the p parameters there.
+        extended: the p parameters and the changes of k logarithms as one problem.
+        found: its solution.
+    """
+
+    linear: Linearised
+    values: Array
+    extended: LinearProblem
+    found: Whitened
+
+    @property
+    def step(self) -> Array:
+        """Of the logarithms, not too long and within their ranges, shape (k,)."""
+        at, constants = self.linear.logarithms, self.linear.constants
+        wanted = np.clip(self.found.solution.values[len(self.values) :], -STRIDE, STRIDE)
+        return np.asarray(np.clip(at + wanted, constants.lower, constants.upper) - at)
+
+    def length(self, step: Array) -> float:
+        """Root mean square of a step as a share of standard deviations."""
+        sigma = np.sqrt(np.diag(self.found.solution.inverse)[len(self.values) :])
+        return float(np.sqrt(np.mean((step / sigma) ** 2)))

@@ -1,0 +1,106 @@
+"""Particle swarm (Kennedy and Eberhart 1995), as Jing et al. (Actuators 2025, 14(10), 497) use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.fitting import check_options
+
+INERTIA = (0.9, 0.4)
+"""Of a particle's velocity, in the first iteration and in the last."""
+
+ATTRACTION = 1.5
+"""To a particle's own best point, and to that of all."""
+
+CLAMP = 0.2
+"""Greatest velocity, as a share of the box."""
+
+
+@dataclass(frozen=True)
+class ParticleSwarm:
+    """Linear parameters and constants of terms together, by a swarm in a box.
+
+    For comparison: it stops somewhere near the least cost. How far its parameters are from the best for its constants
+    is added to their covariance.
+
+    Attributes:
+        box: half of its width, as a share of each parameter's size before the data.
+        ratio: a constant may be this many times larger or smaller than the term has it.
+        particles: of the swarm.
+        iterations: of the swarm.
+        weighted: whether each joint counts by 1 / RMS of its residual, else all rows are alike, as in the paper.
+        seed: of the random numbers.
+        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+    """
+
+    box: float = 0.5
+    ratio: float = 3.0
+    particles: int = 100
+    iterations: int = 300
+    weighted: bool = True
+    seed: int = 0
+    autoregressive_order: int = 6
+
+    name: ClassVar[str] = "pso"
+    uses_prior: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a box that is none, fewer than 2 particles, no iteration at all, a negative order or seed.
+        """
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+        check_box(self.name, self.box, self.ratio)
+        check_population(self.name, self.seed, particles=self.particles)
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no term has a free constant.
+        """
+        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        best, course = swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
+        return space.concluded(best, self.autoregressive_order, course)
+
+
+def check_population(estimator: str, seed: int, **sizes: int) -> None:
+    """Refuse populations that are none; `sizes` by the names of their options.
+
+    Raises:
+        UsageError: fewer than 2 members, a negative seed.
+    """
+    for option, size in sizes.items():
+        if size < 2:
+            raise UsageError(f"{estimator}: {option} must be 2 or more, not {size}")
+    if seed < 0:
+        raise UsageError(f"{estimator}: seed must be 0 or more, not {seed}")
+
+
+def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
+    """The best point that a swarm finds, shape (p + k,), and the least cost after each iteration."""
+    width = space.upper - space.lower
+    shape = (particles, len(width))
+    points = space.lower + width * rng.random(shape)
+    velocities = CLAMP * width * rng.uniform(-1.0, 1.0, shape)
+    own, least = points.copy(), space.costs(points)
+    course = []
+    for inertia in np.linspace(*INERTIA, iterations):
+        leader = own[np.argmin(least)]
+        pull = rng.random(shape) * (own - points) + rng.random(shape) * (leader - points)
+        velocities = np.clip(inertia * velocities + ATTRACTION * pull, -CLAMP * width, CLAMP * width)
+        points = np.clip(points + velocities, space.lower, space.upper)
+        cost = space.costs(points)
+        better = cost < least
+        own[better], least[better] = points[better], cost[better]
+        course.append(least.min())
+    return np.asarray(own[np.argmin(least)]), np.array(course)

@@ -1,0 +1,74 @@
+"""A particle swarm, then Levenberg-Marquardt from its best point (Jing et al., Actuators 2025, 14(10), 497)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.errors import ConvergenceError
+from robot_dyn_id.estimators.constants.linearised import concluded
+from robot_dyn_id.estimators.constants.lm import descended
+from robot_dyn_id.estimators.constants.pso import check_population, swarm
+from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.fitting import check_options
+
+SWARMS = 3
+"""As many begin anew where Levenberg-Marquardt gets stuck."""
+
+
+@dataclass(frozen=True)
+class SwarmThenMarquardt:
+    """`pso`, then `lm`: for comparison with `separable`, which finds the same minimum sooner.
+
+    Attributes:
+        box, ratio, particles, iterations, weighted, seed, autoregressive_order: see `ParticleSwarm`.
+        steps: of Levenberg-Marquardt at most.
+    """
+
+    box: float = 0.5
+    ratio: float = 3.0
+    particles: int = 100
+    iterations: int = 300
+    steps: int = 100
+    weighted: bool = True
+    seed: int = 0
+    autoregressive_order: int = 6
+
+    name: ClassVar[str] = "pso_lm"
+    uses_prior: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: see `ParticleSwarm`; no step at all.
+        """
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations, steps=self.steps)
+        check_box(self.name, self.box, self.ratio)
+        check_population(self.name, self.seed, particles=self.particles)
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no term has a free constant.
+            ConvergenceError: the constants did not settle from any swarm.
+        """
+        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        rng = np.random.default_rng(self.seed)
+        course: list[Array] = []
+        for _ in range(SWARMS):
+            point, costs = swarm(space, rng, self.particles, self.iterations)
+            found, then = descended(space.constants, point, self.weighted, self.steps)
+            course += [costs, then]
+            if found is not None:
+                return concluded(found, self.autoregressive_order, np.concatenate(course))
+        raise ConvergenceError(
+            f"pso_lm: the constants {', '.join(space.constants.labels)} did not settle from {SWARMS} swarms: give more "
+            f"steps, or use separable"
+        )

@@ -1,0 +1,118 @@
+"""Terms at several values of their constants side by side, so that one walk over the data serves all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.terms import Term
+from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes
+from robot_dyn_id.estimators.constants.constants import Constants
+from robot_dyn_id.estimators.constants.derived import Derived
+
+
+@dataclass(frozen=True)
+class Sampled(Derived):
+    """The columns of a term that depend on its free constants, at several values of these.
+
+    Attributes:
+        candidates: the term with each of the values.
+        varying: numbers of those columns, the same for each.
+    """
+
+    candidates: tuple[Term, ...]
+    varying: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Name the columns: those of the first candidate, then of the next."""
+        places = [(number, i) for number in range(len(self.candidates)) for i in self.varying]
+        self.describe([f"{self.term.symbols[i]}_{number}_" for number, i in places],
+                      [self.term.powers[i] for _, i in places])  # fmt: skip
+
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
+        """See `Term.columns`."""
+        varying = list(self.varying)
+        return np.concatenate([term.columns(y, dy, ddy)[varying] for term in self.candidates])
+
+
+@dataclass(frozen=True)
+class SampledProblem:
+    """The rows of a problem with the columns of several values of its constants side by side.
+
+    Attributes:
+        problem: of all columns.
+        fixed: columns that no constant moves.
+        fixed_parameters: the parameters that those belong to.
+        places: of each term with constants, by its number, the columns of each candidate, shape (candidates, m).
+        parents: the m parameters that a candidate's columns belong to, likewise.
+    """
+
+    problem: LinearProblem
+    fixed: Integers
+    fixed_parameters: Integers
+    places: dict[int, Integers]
+    parents: dict[int, Integers]
+
+
+def sampled(constants: Constants, candidates: dict[int, Array]) -> SampledProblem:
+    """The problem of all candidates.
+
+    Args:
+        constants: the k constants.
+        candidates: logarithms of the constants of each term, by its number, shape (candidates, constants of the term).
+    """
+    regressor, at = constants.origin.regressor, len(constants.origin.regressor.names)
+    independent = [int(column) for column in constants.origin.columns]
+    varying = {number: _varying(regressor.terms[number][1]) for number in candidates}
+    moved = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
+    fixed = np.array([i for i, column in enumerate(independent) if column not in moved], dtype=np.int64)
+    columns, added, places, parents = [independent[i] for i in fixed], [], {}, {}
+    logarithms = constants.lower.copy()
+    for number, values in candidates.items():
+        first, (coordinate, own) = constants.first_column(number), regressor.terms[number]
+        wanted = [symbol for symbol in varying[number] if first + symbol in independent]
+        terms = []
+        for value in values:
+            logarithms[constants.numbers[number]] = value
+            terms.append(constants.term(number, logarithms))
+        added.append((coordinate, Sampled(own, tuple(terms), tuple(wanted))))
+        parents[number] = np.array([independent.index(first + symbol) for symbol in wanted], dtype=np.int64)
+        count = len(values) * len(wanted)
+        places[number] = (len(columns) + np.arange(count)).reshape(len(values), len(wanted))
+        columns += range(at, at + count)
+        at += count
+    wide = Regressor(regressor.model, (*regressor.terms, *added))
+    problem = constants.origin.problem_of(wide, np.array(columns))
+    return SampledProblem(problem, np.arange(len(fixed)), fixed, places, parents)
+
+
+def sampled_at_nodes(
+    constants: Constants, lower: Array, upper: Array, one: int, several: int
+) -> tuple[tuple[Array, ...], SampledProblem]:
+    """Chebyshev nodes of each constant, and the problem of all their values.
+
+    Args:
+        constants: the k constants.
+        lower: ends of the nodes, logarithms, shape (k,).
+        upper: likewise.
+        one: nodes of a constant that is alone in its term.
+        several: combinations of nodes, at most, of a term with several constants.
+    """
+    numbers = constants.numbers
+    counts = {i: one if len(own) == 1 else int(several ** (1 / len(own))) for own in numbers.values() for i in own}
+    nodes = tuple(chebyshev_nodes(lower[i], upper[i], counts[i]) for i in range(len(lower)))
+    return nodes, sampled(
+        constants, {n: np.array(list(product(*(nodes[i] for i in own)))) for n, own in numbers.items()}
+    )
+
+
+def _varying(term: Term) -> list[int]:
+    """The symbols whose columns depend on the free constants."""
+    dy = np.outer(list(term.constants.values()), [-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]).ravel()
+    slopes = term.constant_slopes(np.ones_like(dy), dy, np.ones_like(dy))
+    return [int(symbol) for symbol in np.flatnonzero(np.any(slopes != 0.0, axis=(0, 2)))]

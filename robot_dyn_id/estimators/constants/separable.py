@@ -1,0 +1,118 @@
+"""Separable least squares: constants of terms beside their linear parameters (Golub and Pereyra 1973; Kaufman 1975).
+
+For given constants the best linear parameters are known, so only the constants are searched, by their logarithms: first
+on a grid from many starts and by Newton's method, on polynomials, without looking at the data again; then by
+Gauss-Newton steps, one walk over the data each, which mostly find that there is nothing left to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.estimators.constants.constants import WEIGHINGS, Constants, Linearised
+from robot_dyn_id.estimators.constants.grid import best_of_grid
+from robot_dyn_id.estimators.constants.linearised import concluded
+from robot_dyn_id.estimators.constants.projected import Projected
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.fitting import check_options, check_rows
+
+SETTLED = 1e-10
+"""Relative decrease of the cost that is none."""
+
+STEADY = 1e-3
+"""Relative change of weights that is none."""
+
+DAMPING = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
+"""Tried in turn until the cost falls, as shares of the constants' own information (Levenberg 1944)."""
+
+
+@dataclass(frozen=True)
+class Separable:
+    """`weighted`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
+
+    The covariance, of parameters and of the logarithms of the constants, is that of `weighted` with a column for each
+    constant: what it does to the torque.
+
+    Attributes:
+        weighted: whether each joint counts by 1 / RMS of its residual, else all rows are alike.
+        grid: values of each constant that the search begins with.
+        iterations: Gauss-Newton steps after which it is given up.
+        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+    """
+
+    weighted: bool = True
+    grid: int = 14
+    iterations: int = 50
+    autoregressive_order: int = 6
+
+    name: ClassVar[str] = "separable"
+    uses_prior: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            UsageError: a grid that is none, a negative order, no iteration at all.
+        """
+        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+        if self.grid < 2:
+            raise UsageError(f"separable: grid must be 2 or more, not {self.grid}")
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: no term has a free constant.
+            InputError: fewer rows than parameters.
+        """
+        check_rows(problem)
+        constants = Constants.of(problem, self.name)
+        found, course = self._descend(constants, self._start(constants))
+        return concluded(found, self.autoregressive_order, course)
+
+    def _start(self, constants: Constants) -> Array:
+        """The best logarithms by polynomials through nodes, weights and constants in turn; shape (k,)."""
+        at = Projected.of(constants)
+        if self.weighted:
+            at = at.reweighted(0.5 * (constants.lower + constants.upper))
+        found = at.descended(best_of_grid(at, self.grid))
+        for _ in range(WEIGHINGS if self.weighted else 0):
+            before, at = at.weights, at.reweighted(found)
+            found = at.descended(found)
+            if np.abs(at.weights / before - 1.0).max() < STEADY:
+                break
+        return found
+
+    def _descend(self, constants: Constants, start: Array) -> tuple[Linearised, Array]:
+        """Gauss-Newton with damping on the logarithms, kept within their ranges; the costs on the way.
+
+        Raises:
+            ConvergenceError: the cost still falls after all steps.
+        """
+        at = constants.linearised(start, self.weighted)
+        course = [at.cost]
+        for _ in range(self.iterations):
+            for damping in DAMPING:
+                step, promised = at.step(damping)
+                if promised <= SETTLED * at.scale:
+                    return at, np.array(course)
+                trial = np.clip(at.logarithms + step, constants.lower, constants.upper)
+                then = constants.linearised(trial, self.weighted)
+                if then.cost < at.cost:
+                    break
+            else:
+                return at, np.array(course)
+            decrease, at = at.cost - then.cost, then
+            course.append(at.cost)
+            if decrease <= SETTLED * at.scale:
+                return at, np.array(course)
+        raise ConvergenceError(
+            f"separable: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give "
+            f"more iterations, or fix those that the data cannot tell"
+        )

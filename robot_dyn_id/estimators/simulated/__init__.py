@@ -1,0 +1,1 @@
+"""Estimators that replace measured signals by simulated ones."""

@@ -1,0 +1,125 @@
+"""Equations of groups of parameters, compressed, and what they show: rank and condition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.base_parameters import echelon
+from robot_dyn_id.errors import InputError
+
+EXACT = 1e-12
+"""Least residual, as a share of the left side: equations without noise would weigh infinitely."""
+
+SCALINGS = ("columns", "none")
+"""What a condition number is of: columns of unit norm, or columns as they are, in SI units."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parameters that stay together.
+
+    Attributes:
+        name: what it is called.
+        columns: the parameters, shape (k,).
+    """
+
+    name: str
+    columns: Integers
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Rows z = W theta that some data give, compressed.
+
+    Attributes:
+        name: which data and which equation.
+        family: equations of one family may be solved together where one alone is not enough.
+        columns: the parameters that appear, shape (k,).
+        triangle: upper triangular R of [W z], shape (<= k + 1, k + 1).
+        count: number of rows that count: fewer than there were where some were set to zero before a filter.
+    """
+
+    name: str
+    family: str
+    columns: Integers
+    triangle: Array = field(repr=False)
+    count: int
+
+    @staticmethod
+    def of(name: str, family: str, rows: Array, target: Array) -> Equations:
+        """Compress rows of all p parameters, shape (N, p), with their left side, shape (N,).
+
+        Raises:
+            InputError: a row that is not finite.
+        """
+        if not (np.isfinite(rows).all() and np.isfinite(target).all()):
+            raise InputError(f"{name}: a row is not finite; leave such samples out")
+        columns = np.flatnonzero(echelon(rows).norms)
+        triangle = np.asarray(np.linalg.qr(np.column_stack([rows[:, columns], target]), mode="r"))
+        return Equations(name, family, columns, triangle, len(target))
+
+    def joined(self, more: Equations, parameters: int) -> Equations:
+        """With further rows of the same equation; both are of so many parameters."""
+        rows = np.concatenate([one.spread(parameters) for one in (self, more)])
+        both = Equations.of(self.name, self.family, rows[:, :-1], rows[:, -1])
+        return replace(both, count=self.count + more.count)
+
+    @property
+    def noise(self) -> float:
+        """RMS of what no parameters could explain, 1 where nothing is left: known before anything is estimated."""
+        size = len(self.columns)
+        if len(self.triangle) <= size or self.count <= size:
+            return 1.0
+        left, whole = abs(float(self.triangle[-1, -1])), float(np.linalg.norm(self.triangle[:, -1]))
+        return max(left, EXACT * whole) / math.sqrt(self.count - size) or 1.0
+
+    def spread(self, parameters: int) -> Array:
+        """The compressed rows [W z] with a column for each of the parameters, shape (any, p + 1)."""
+        rows = np.zeros((len(self.triangle), parameters + 1))
+        rows[:, self.columns], rows[:, -1] = self.triangle[:, :-1], self.triangle[:, -1]
+        return rows
+
+
+@dataclass(frozen=True)
+class Observability:
+    """What rows show of some parameters.
+
+    Attributes:
+        columns: number of parameters.
+        rank: of the unit-norm columns; see `base_parameters.echelon`.
+        condition_numbers: by scaling; infinite where the rank is deficient.
+    """
+
+    columns: int
+    rank: int
+    condition_numbers: dict[str, float]
+
+    @staticmethod
+    def of(rows: Array) -> Observability:
+        """Of rows of shape (N, k)."""
+        form, plain = echelon(rows), np.linalg.svd(rows, compute_uv=False)
+        numbers = dict.fromkeys(SCALINGS, math.inf)
+        if form.rank == rows.shape[1] > 0:
+            scaled = form.singular_values
+            numbers = {"columns": float(scaled[0] / scaled[-1]), "none": float(plain[0] / plain[-1])}
+        return Observability(rows.shape[1], form.rank, numbers)
+
+    @staticmethod
+    def best(draws: Iterable[Array]) -> Observability:
+        """Of several draws of pseudo-observations: the greatest rank, and the median conditions among those with it."""
+        found = [Observability.of(rows) for rows in draws]
+        rank = max(one.rank for one in found)
+        kept = [one.condition_numbers for one in found if one.rank == rank]
+        medians = {scaling: float(np.median([numbers[scaling] for numbers in kept])) for scaling in SCALINGS}
+        return Observability(found[0].columns, rank, medians)
+
+    def __str__(self) -> str:
+        """Rank and both condition numbers, named."""
+        numbers = self.condition_numbers
+        known = f"condition {numbers['columns']:.3g} of unit-norm columns, {numbers['none']:.3g} raw"
+        return f"rank {self.rank} of {self.columns}" + (f", {known}" if self.rank == self.columns else "")

@@ -1,0 +1,283 @@
+"""Stepwise identification: which groups of parameters are identified together, from which data, in which order.
+
+After Chen et al. 2021: equations whose unknowns are rank-deficient, or whose condition number is above 10, are not
+solved at once. The groups that some data show by themselves come first and are known to all later steps, with their
+covariance. Nothing here knows what the parameters are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.base_parameters import RANK
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.stepwise.equations import SCALINGS, Equations, Group, Observability
+
+LIMIT = 10.0
+"""Groups whose condition number together is greater are split, if they can be."""
+
+SAMPLES = 5
+"""Pseudo-observations: so many times the least number of samples. With the least one the rank is lost by chance."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Groups that are identified together.
+
+    Attributes:
+        groups: the groups.
+        equations: the data that they are identified from: names.
+        known: groups of earlier steps that appear in these data.
+        observability: of the unknowns in these data.
+        within: whether the condition number is within the limit.
+        instead: the greatest choice that was refused at this point and why; empty if none was.
+    """
+
+    groups: tuple[str, ...]
+    equations: tuple[str, ...]
+    known: tuple[str, ...]
+    observability: Observability
+    within: bool
+    instead: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The order in which groups are identified.
+
+    Attributes:
+        steps: in order.
+        unidentifiable: groups that none of the data show, alone or with what is known; those that a prescribed order
+            leaves out.
+        limit: the greatest condition number of groups that are not split.
+        scaling: of that condition number, one of `SCALINGS`.
+        prescribed: whether somebody has decided upon the order; nothing was split then.
+    """
+
+    steps: tuple[Step, ...]
+    unidentifiable: tuple[str, ...]
+    limit: float
+    scaling: str
+    prescribed: bool = False
+
+    def __str__(self) -> str:
+        """Why each group stands where it stands."""
+        what = "unit-norm columns" if self.scaling == "columns" else "raw columns"
+        rule = f"groups are split where the rank is deficient or the condition of {what} is above {self.limit:g}"
+        lines = ["a prescribed order" if self.prescribed else rule]
+        for number, step in enumerate(self.steps, 1):
+            lines.append(f"{number}. {', '.join(step.groups)}")
+            lines.append(f"     from {'; '.join(step.equations)}: {step.observability}")
+            if step.known:
+                lines.append(f"     known by then: {', '.join(step.known)}")
+            if not step.within:
+                forced = "" if self.prescribed else ", but no data show less in a better condition"
+                lines.append(f"     condition of {what} above {self.limit:g}{forced}")
+            if step.instead:
+                lines.append(f"     not together with more: {step.instead}")
+        if self.unidentifiable:
+            why = "not in the order" if self.prescribed else "no data tell them apart"
+            lines.append(f"not identified: {', '.join(self.unidentifiable)}: {why}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Groups that could be the next step."""
+
+    groups: frozenset[int]
+    equations: tuple[int, ...]
+    observability: Observability
+    columns: Integers
+    sigma: Array
+
+    @property
+    def full(self) -> bool:
+        return self.observability.rank == self.observability.columns
+
+
+def plan_steps(
+    groups: Sequence[Group],
+    draws: Sequence[Sequence[Equations]],
+    parameters: int,
+    limit: float = LIMIT,
+    scaling: str = "columns",
+) -> Plan:
+    """Decide by rank and condition what is identified together, and in which order.
+
+    At each step the choices are the unknown groups of every single equation, of every family, and of all; the data of
+    a choice are all equations without other unknowns. Among choices of full rank within the limit the one is taken
+    that loses the least: what its worst parameter's standard deviation, under the noise of the equations, is to the
+    best that any choice would give; so all at once where that is within the limit. If none is within it, the one in the
+    best condition is taken.
+
+    Args:
+        groups: disjoint groups of parameters.
+        draws: the same equations from several draws of pseudo-observations, or once from recorded data.
+        parameters: their number p.
+        limit: the greatest condition number of groups that are not split.
+        scaling: of that condition number.
+
+    Raises:
+        UsageError: no equations, draws of different equations, groups that share a parameter, an unknown scaling, or
+            a limit below 1.
+    """
+    _check(groups, draws, limit, scaling)
+    shown = _shown(groups, draws)
+    left, steps = frozenset(range(len(groups))), []
+    while left:
+        choices = list(_choices(groups, draws, parameters, shown, left))
+        full = [choice for choice in choices if choice.full]
+        if not full:
+            break
+        good = [choice for choice in full if choice.observability.condition_numbers[scaling] <= limit]
+        if good:
+            taken = min(good, key=lambda c: (round(_loss(c, full, parameters), 3), -c.observability.columns))
+        else:
+            taken = min(full, key=lambda c: c.observability.condition_numbers[scaling])
+        steps.append(_step(groups, draws[0], shown, choices, taken, bool(good)))
+        left -= taken.groups
+    return Plan(tuple(steps), tuple(groups[g].name for g in sorted(left)), limit, scaling)
+
+
+def prescribed_plan(
+    groups: Sequence[Group],
+    equations: Sequence[Equations],
+    parameters: int,
+    order: Sequence[tuple[Sequence[str], Sequence[str]]],
+    limit: float = LIMIT,
+    scaling: str = "columns",
+) -> Plan:
+    """An order that somebody has decided upon, with what each of its steps shows.
+
+    Args:
+        groups: disjoint groups of parameters.
+        equations: the recorded data.
+        parameters: their number p.
+        order: for each step the groups that are identified, and the equations that they are identified from, by name.
+        limit: what the steps' condition numbers are compared with.
+        scaling: of that condition number.
+
+    Raises:
+        UsageError: a group or an equation that is not there, a group that is identified twice or not known when a step
+            needs it, a step that is rank-deficient; and as in `plan_steps`.
+    """
+    _check(groups, [equations], limit, scaling)
+    shown, known, steps = _shown(groups, [equations]), frozenset[int](), []
+    names_of = [[group.name for group in groups], [one.name for one in equations]]
+    every = [name for chosen, _ in order for name in chosen]
+    twice = [name for place, name in enumerate(every) if name in every[:place]]
+    if twice:
+        raise UsageError(f"{twice[0]} is in the order twice: keep the step that is to identify it")
+    for number, chosen in enumerate(order, 1):
+        for names, there in zip(chosen, names_of, strict=True):
+            if not set(names) <= set(there):
+                raise UsageError(f"step {number}: {min(set(names) - set(there))} is not there")
+        wanted, used = (tuple(map(there.index, names)) for names, there in zip(chosen, names_of, strict=True))
+        needed = frozenset[int]().union(*(shown[i] for i in used)) - known - set(wanted)
+        if needed:
+            raise UsageError(f"step {number}: {groups[min(needed)].name} is in its equations and not known by then")
+        taken = _choice(groups, [equations], parameters, frozenset(wanted), used)
+        if not taken.full:
+            raise UsageError(f"step {number}, {', '.join(chosen[0])}: {taken.observability}")
+        within = taken.observability.condition_numbers[scaling] <= limit
+        steps.append(_step(groups, equations, shown, [taken], taken, within))
+        known |= taken.groups
+    left = sorted(frozenset(range(len(groups))) - known)
+    return Plan(tuple(steps), tuple(groups[g].name for g in left), limit, scaling, prescribed=True)
+
+
+def _shown(groups: Sequence[Group], draws: Sequence[Sequence[Equations]]) -> list[frozenset[int]]:
+    """The groups that appear in each equation."""
+    present = [
+        [any(np.isin(group.columns, one.columns).any() for one in same) for group in groups]
+        for same in zip(*draws, strict=True)
+    ]
+    return [frozenset(np.flatnonzero(row).tolist()) for row in present]
+
+
+def _check(groups: Sequence[Group], draws: Sequence[Sequence[Equations]], limit: float, scaling: str) -> None:
+    if scaling not in SCALINGS:
+        raise UsageError(f"scaling {scaling!r} is not known; use one of {', '.join(SCALINGS)}")
+    if not limit >= 1.0:
+        raise UsageError(f"the limit of the condition number must be 1 or more, not {limit}")
+    if not draws or not draws[0] or any([e.name for e in draw] != [e.name for e in draws[0]] for draw in draws):
+        raise UsageError("a plan needs equations, the same ones in every draw")
+    columns = np.concatenate([group.columns for group in groups])
+    if len(set(columns.tolist())) < len(columns):
+        raise UsageError("groups of parameters must not share any")
+
+
+def _choices(
+    groups: Sequence[Group],
+    draws: Sequence[Sequence[Equations]],
+    parameters: int,
+    shown: Sequence[frozenset[int]],
+    left: frozenset[int],
+) -> Iterable[_Choice]:
+    """What could be the next step, whatever its rank."""
+    unknown = [groups_of & left for groups_of in shown]
+    families: dict[str, frozenset[int]] = {}
+    for one, wanted in zip(draws[0], unknown, strict=True):
+        families[one.family] = families.get(one.family, frozenset()) | wanted
+    sets = dict.fromkeys([*unknown, *families.values(), frozenset[int]().union(*unknown)])
+    for wanted in sets:
+        if wanted:
+            used = tuple(i for i, own in enumerate(unknown) if own and own <= wanted)
+            yield _choice(groups, draws, parameters, wanted, used)
+
+
+def _choice(
+    groups: Sequence[Group],
+    draws: Sequence[Sequence[Equations]],
+    parameters: int,
+    wanted: frozenset[int],
+    used: tuple[int, ...],
+) -> _Choice:
+    """What some equations show of some groups."""
+    columns = np.sort(np.concatenate([groups[g].columns for g in wanted]))
+    stacks = [[draw[i].spread(parameters)[:, columns] for i in used] for draw in draws]
+    seen = Observability.best(np.concatenate(stack) for stack in stacks)
+    noise = [draws[0][i].noise for i in used]
+    white = np.concatenate([rows / s for stack in stacks for rows, s in zip(stack, noise, strict=True)])
+    return _Choice(wanted, used, seen, columns, _sigma(white))
+
+
+def _sigma(white: Array) -> Array:
+    """Standard deviations of the parameters of rows with unit noise, shape (k,)."""
+    norms = np.linalg.norm(white, axis=0)
+    scale = np.where(norms > 0, norms, 1.0)
+    return np.asarray(np.linalg.norm(np.linalg.pinv(white / scale, rcond=RANK), axis=1) / scale)
+
+
+def _loss(choice: _Choice, choices: Sequence[_Choice], parameters: int) -> float:
+    """By what factor the worst parameter of a choice could be known better from another choice."""
+    best = np.full(parameters, np.inf)
+    for other in choices:
+        best[other.columns] = np.minimum(best[other.columns], other.sigma)
+    return float(np.max(choice.sigma / best[choice.columns]))
+
+
+def _step(
+    groups: Sequence[Group],
+    equations: Sequence[Equations],
+    shown: Sequence[frozenset[int]],
+    choices: Sequence[_Choice],
+    taken: _Choice,
+    within: bool,
+) -> Step:
+    known = frozenset[int]().union(*(shown[i] for i in taken.equations)) - taken.groups
+    wider = [choice for choice in choices if choice.groups > taken.groups]
+    refused = max(wider, key=lambda choice: choice.observability.columns, default=None)
+    return Step(
+        groups=tuple(groups[g].name for g in sorted(taken.groups)),
+        equations=tuple(equations[i].name for i in taken.equations),
+        known=tuple(groups[g].name for g in sorted(known)),
+        observability=taken.observability,
+        within=within,
+        instead=f"{len(refused.groups)} groups have {refused.observability}" if refused else "",
+    )

@@ -1,0 +1,256 @@
+"""Distances between solids that a robot carries or that stand around it, and their slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.excitation.collision.obstacles import Box, HalfSpace, Obstacle
+from robot_dyn_id.excitation.collision.shapes import Shape
+from robot_dyn_id.model.kinematics import BASE, Kinematics, Placement, Poses
+from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
+
+TOLERANCE = 1e-9
+"""What distances of shapes that do not overlap are accurate to [m]; depths are to coal's own 1e-6: it fails below."""
+
+
+FAILED = 1e-4
+"""A distance that is further below its bound did not converge [m]."""
+
+THIN = 1e-3
+"""Thickness of a mesh without one [m]."""
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Distances of pairs at N postures of n joints.
+
+    Attributes:
+        values: shape (pairs, N) [m].
+        pair, sample: where the slope is not zero, as the distance does not saturate; shape (m,) each.
+        slopes: there, d distance / d q, shape (m, n).
+    """
+
+    values: Array
+    pair: Integers
+    sample: Integers
+    slopes: Array
+
+    @property
+    def gradient(self) -> Array:
+        """Slopes of the distances with respect to q, shape (pairs, n, N)."""
+        dense = np.zeros((len(self.values), self.slopes.shape[1], self.values.shape[1]))
+        dense[self.pair, :, self.sample] = self.slopes
+        return dense
+
+    def pull_back(self, weights: Array) -> Array:
+        """Slope of sum(weights * values) with respect to q, shape (n, N); weights have shape (pairs, N)."""
+        sums = np.zeros((self.values.shape[1], self.slopes.shape[1]))
+        np.add.at(sums, self.sample, self.slopes * weights[self.pair, self.sample, None])
+        return sums.T
+
+
+@dataclass(frozen=True)
+class Solids:
+    """Convex solids, and the pairs of them that are compared.
+
+    A pair is two names; a link may have several shapes, of which the closest two count.
+
+    Attributes:
+        model: the robot.
+        shapes: of its links.
+        obstacles: around it.
+        pairs: names that are compared.
+        offsets: added to the distance of each pair [m]; empty for none.
+    """
+
+    model: RobotModel
+    shapes: tuple[Shape, ...]
+    obstacles: Sequence[Obstacle]
+    pairs: tuple[tuple[str, str], ...] = ()
+    offsets: tuple[float, ...] = ()
+
+    def paired(self, pairs: Sequence[tuple[str, str]], offsets: Sequence[float] = ()) -> Solids:
+        """The same solids, other pairs."""
+        return Solids(self.model, self.shapes, self.obstacles, tuple(pairs), tuple(offsets))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of each solid, shape (s,)."""
+        return (*(shape.link for shape in self.shapes), *(obstacle.name for obstacle in self.obstacles))
+
+    def measure(self, q: Array, within: float, slopes: bool = True) -> Distances:
+        """Distances at postures `q` [rad or m], shape (n, N), exact below `within` [m] and equal to it beyond.
+
+        With `slopes` false there are none in the answer.
+        """
+        import pinocchio
+
+        poses = self._kinematics.poses(q)
+        bounds = self._bounds(poses)
+        first, _, group = self._table
+        offset = np.array(self.offsets or [0.0] * len(self.pairs))[group]
+        limit = within - offset  # of the distances themselves
+        near = bounds < limit
+        model, geometry, data, results = self._engine
+        values = np.repeat(limit[:, None], q.shape[1], axis=1)
+        lines = np.zeros((len(first), q.shape[1] if slopes else 0, 6))
+        full = (self.model.coupling @ q).T + self.model.offset
+        configurations = configuration_of(model, self.model.body_names, full)
+        for sample in np.flatnonzero(near.any(axis=1)):
+            pinocchio.updateGeometryPlacements(model, data, geometry, results, configurations[sample])
+            for k in np.flatnonzero(near[sample]).tolist():
+                result = pinocchio.computeDistance(geometry, results, k)
+                # shapes are never deeper in each other than their spheres: what is less, or NaN, did not converge
+                if not result.min_distance >= bounds[sample, k] - FAILED:
+                    values[k, sample] = bounds[sample, k]
+                elif result.min_distance < limit[k]:
+                    values[k, sample] = result.min_distance
+                    if slopes:
+                        lines[k, sample, :3] = result.normal
+                        lines[k, sample, 3:] = result.getNearestPoint1()
+        return self._grouped(values + offset[:, None], lines, within, group, poses)
+
+    def _grouped(self, values: Array, lines: Array, within: float, group: Integers, poses: Poses) -> Distances:
+        """The closest two shapes of each pair; slopes from the points where they are closest."""
+        first, second, _ = self._table
+        starts = np.searchsorted(group, np.arange(len(self.pairs)))
+        joints, samples = len(self.model.joint_names), values.shape[1]
+        if not len(starts):
+            none = np.zeros(0, dtype=np.int64)
+            return Distances(np.zeros((0, samples)), none, none, np.zeros((0, joints)))
+        smallest = np.minimum.reduceat(values, starts, axis=0)
+        pair, sample = np.nonzero(smallest < within) if lines.shape[1] else (starts[:0], starts[:0])
+        ends = np.append(starts[1:], len(group))
+        closest = np.array(
+            [a + np.argmin(values[a:b, n]) for a, b, n in zip(starts[pair], ends[pair], sample, strict=True)],
+            dtype=np.int64,
+        )
+        normal, point = lines[closest, sample, :3], lines[closest, sample, 3:]
+        line = np.concatenate([normal, np.cross(point, normal)], axis=1)
+        bodies = self._bodies
+        slopes = poses.along(sample, bodies[second[closest]], line) - poses.along(sample, bodies[first[closest]], line)
+        return Distances(smallest, pair, sample, slopes)
+
+    @cached_property
+    def _kinematics(self) -> Kinematics:
+        return Kinematics(self.model)
+
+    @cached_property
+    def _table(self) -> tuple[Integers, Integers, Integers]:
+        """First and second solid of every two shapes that are compared, and the pair they belong to; ordered by it."""
+        of = {name: [i for i, other in enumerate(self.names) if other == name] for name in self.names}
+        rows = [(i, j, k) for k, (a, b) in enumerate(self.pairs) for i in of[a] for j in of[b]]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    @cached_property
+    def _placements(self) -> tuple[Placement, ...]:
+        fixed = [
+            Placement(BASE, o.rotation, o.position) if isinstance(o, Box) else Placement(BASE, np.eye(3), np.zeros(3))
+            for o in self.obstacles
+        ]
+        return (*(shape.placement for shape in self.shapes), *fixed)
+
+    @cached_property
+    def _bodies(self) -> Integers:
+        return np.array([at.body for at in self._placements], dtype=np.int64)
+
+    @cached_property
+    def _spheres(self) -> tuple[Array, Array]:
+        """Centre in the body's frame [m], (s, 3), and radius [m], (s,), of a sphere around each solid."""
+        balls = [_ball(solid) for solid in (*self.shapes, *self.obstacles)]
+        centres = [at.rotation @ ball[0] + at.position for at, ball in zip(self._placements, balls, strict=True)]
+        return np.array(centres).reshape(-1, 3), np.array([ball[1] for ball in balls])
+
+    def _bounds(self, poses: Poses) -> Array:
+        """Distances that are not larger than the true ones [m], shape (N, rows of the table)."""
+        first, second, _ = self._table
+        centres, radii = self._spheres
+        points = poses.points(self._bodies, centres)
+        gaps = points[:, second] - points[:, first]
+        bounds = np.sqrt(np.einsum("nmi,nmi->nm", gaps, gaps)) - radii[second] - radii[first]
+        for k, obstacle in enumerate(self.obstacles, start=len(self.shapes)):
+            if isinstance(obstacle, HalfSpace):
+                rows = np.flatnonzero(second == k)  # obstacles are always the second
+                bounds[:, rows] = points[:, first[rows]] @ obstacle.normal - obstacle.height - radii[first[rows]]
+        return np.asarray(bounds)
+
+    @cached_property
+    def _engine(self) -> tuple[Any, Any, Any, Any]:
+        """Pinocchio's model, its geometry, and the data of both."""
+        import coal
+        import pinocchio
+
+        full = parse_with_pinocchio(self.model.urdf, "robot description", self.model.gravity)
+        model = reduced_pinocchio(full, self.model.body_names, self.model.held)
+        geometry = pinocchio.GeometryModel()
+        solids = (*self.shapes, *self.obstacles)
+        for i, (solid, at) in enumerate(zip(solids, self._placements, strict=True)):
+            placement = pinocchio.SE3(at.rotation, at.position)
+            geometry.addGeometryObject(
+                pinocchio.GeometryObject(f"solid {i}", at.body + 1, placement, _coal_shape(solid))
+            )
+        for i, j, _ in zip(*self._table, strict=True):
+            geometry.addCollisionPair(pinocchio.CollisionPair(int(i), int(j)))
+        results = geometry.createData()
+        request = coal.DistanceRequest()  # Pinocchio's own begins where the last search ended: no answer would repeat
+        request.gjk_tolerance = TOLERANCE
+        for k in range(len(results.distanceRequests)):
+            results.distanceRequests[k] = request
+        return model, geometry, model.createData(), results
+
+
+def _ball(solid: Shape | Obstacle) -> tuple[Array, float]:
+    """Centre in the solid's frame and radius of a sphere around it [m]; of a half space, which has none, zero."""
+    origin = np.zeros(3)
+    if isinstance(solid, HalfSpace):
+        return origin, 0.0
+    if isinstance(solid, Box):
+        return origin, float(np.linalg.norm(solid.size)) / 2.0
+    if solid.vertices is not None:
+        centre = (solid.vertices.min(axis=0) + solid.vertices.max(axis=0)) / 2.0
+        return centre, float(np.linalg.norm(solid.vertices - centre, axis=1).max())
+    size = solid.size
+    radii = {
+        "box": lambda: float(np.linalg.norm(size)) / 2.0,
+        "cylinder": lambda: float(np.hypot(size[0], size[1] / 2.0)),
+        "capsule": lambda: size[0] + size[1] / 2.0,
+        "sphere": lambda: size[0],
+    }
+    return origin, radii[solid.kind]()
+
+
+def _coal_shape(solid: Shape | Obstacle) -> Any:
+    import coal
+
+    if isinstance(solid, HalfSpace):
+        return coal.Halfspace(solid.normal, solid.height)
+    if isinstance(solid, Box):
+        return coal.Box(*solid.size)
+    if solid.vertices is not None:
+        return _hull(solid.vertices)
+    kinds = {"box": coal.Box, "cylinder": coal.Cylinder, "capsule": coal.Capsule, "sphere": coal.Sphere}
+    return kinds[solid.kind](*solid.size)
+
+
+def _hull(vertices: Array) -> Any:
+    """The convex hull of points; points in a plane, which have none, are made `THIN` thick before."""
+    import coal
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        corners = vertices[ConvexHull(vertices).vertices]
+    except (QhullError, ValueError):  # coal's own would end the process
+        corners = (vertices[:, None] + THIN / 2.0 * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)).reshape(-1, 3)
+    mesh = coal.BVHModelOBB()
+    mesh.beginModel(0, len(corners))
+    mesh.addVertices(corners)
+    mesh.endModel()
+    mesh.buildConvexHull(True, "Qt")
+    return mesh.convex

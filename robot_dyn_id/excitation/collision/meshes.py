@@ -1,0 +1,178 @@
+"""Mesh files of a URDF: where they are, what is in them, and how they are made small."""
+
+from __future__ import annotations
+
+import os
+import xml.parsers.expat as expat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.model.urdf import DEEPEST
+from robot_dyn_id.text.files import MIB
+
+MESH_LIMIT = 128 * MIB
+"""Largest mesh file [bytes]; the loader needs several times as much."""
+
+Triangles = Integers
+
+FINEST = 256.0
+"""Cells of the finest grid along the longest edge of a mesh."""
+
+ABOVE = 5
+"""Number of folders above a URDF file in which its meshes are looked for."""
+
+
+def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
+    """The file that a URDF means, or None if there is none.
+
+    `package://NAME/rest` is looked for as `NAME/rest` in the folders, then below the share folders of the ROS 2
+    installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder that is the package itself serves too.
+    Other relative names are looked for in the folders.
+    """
+    searched = folders_searched(name, folders)
+    if not searched:
+        return None
+    package, rest = _parsed(name)
+    candidates = [folder / package / rest for folder in searched]  # an absolute name stays what it is
+    if package:
+        candidates += [folder / rest for folder in searched if folder.name == package]
+    return next((path for path in candidates if _is_file(path)), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
+
+
+def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
+    """The folders in which `find_mesh` looks for a mesh; none for a name that cannot be a file."""
+    given = tuple(Path(folder) for folder in folders)
+    try:
+        scheme = urlparse(name).scheme
+    except ValueError:  # "http://[" is not an address
+        return ()
+    if scheme == "package":
+        return (*given, *_package_folders())
+    return (*given, Path()) if scheme in ("", "file") else ()
+
+
+def folders_above(file: str | Path) -> tuple[str, ...]:
+    """The `ABOVE` folders that a URDF file lies in, where its meshes may be too; none if there is no such file."""
+    path = Path(file)
+    if not str(file) or not path.is_file():
+        return ()
+    return tuple(str(folder) for folder in list(path.resolve().parents)[:ABOVE])
+
+
+def _parsed(name: str) -> tuple[str, str]:
+    """Package, empty for other names than `package://NAME/rest`, and the rest."""
+    parts = urlparse(name)
+    if parts.scheme == "package":
+        return parts.netloc, unquote(parts.path).lstrip("/")
+    return "", unquote(parts.path) if parts.scheme == "file" else name
+
+
+def _package_folders() -> list[Path]:
+    prefixes = [
+        Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
+    ]
+    return prefixes + [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
+
+
+def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
+    """Vertices [m], shape (v, 3), and the vertices of each triangle, shape (t, 3), of a mesh file.
+
+    Raises:
+        InputError: the file cannot be read, is too large, or there is nothing in it.
+    """
+    import coal
+
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if size > MESH_LIMIT:
+        raise InputError(f"{path}: larger than {MESH_LIMIT / MIB:g} MiB: reduce the mesh")
+    if path.suffix.lower() == ".dae":
+        _refuse_deep_nesting(path)
+    try:
+        mesh = coal.MeshLoader().load(str(path), scale)
+        vertices = np.array(mesh.vertices(), dtype=np.float64)
+        corners = (mesh.tri_indices(i) for i in range(mesh.num_tris))
+        triangles = np.array([[t[0], t[1], t[2]] for t in corners], dtype=np.int64)
+    except Exception as error:  # the loader raises whatever its library says
+        raise InputError(f"{path}: not a mesh that can be read ({' '.join(str(error).split())[:120]})") from None
+    if not len(triangles) or not np.isfinite(vertices).all():
+        raise InputError(f"{path}: a mesh without triangles, or with vertices that are no numbers")
+    return vertices, triangles
+
+
+def _refuse_deep_nesting(path: Path) -> None:
+    """Refuse XML on whose depth the loader's recursion would end the process.
+
+    Raises:
+        InputError: elements nested deeper than `DEEPEST`, or a document type.
+    """
+    depth = 0
+
+    def begin(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise InputError(f"{path}: elements are nested deeper than {DEEPEST}")
+
+    def end(_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def refuse(*_: object) -> None:
+        raise InputError(f"{path}: a document type is not allowed")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, refuse
+    with path.open("rb") as file, suppress(expat.ExpatError):  # the loader says what is broken
+        parser.ParseFile(file)
+
+
+def simplified(vertices: Array, triangles: Triangles, limit: int) -> tuple[Array, Triangles]:
+    """A mesh of at most `limit` triangles of much the same look (Rossignac and Borrel 1993).
+
+    Vertices in the same cell of a cubic grid become one, their mean; triangles that collapse are left out. The grid is
+    about the finest that suffices.
+    """
+    if len(triangles) <= limit:
+        return vertices, triangles
+    low, extent = vertices.min(axis=0), float(np.ptp(vertices, axis=0).max()) or 1.0
+    coarse, fine = 1.0, FINEST
+    best = _clustered(vertices, triangles, low, 2.0 * extent)
+    while fine > 1.05 * coarse:
+        middle = (coarse * fine) ** 0.5
+        found = _clustered(vertices, triangles, low, extent / middle)
+        if len(found[1]) <= limit:
+            coarse, best = middle, found
+        else:
+            fine = middle
+    return best
+
+
+def _clustered(vertices: Array, triangles: Triangles, low: Array, size: float) -> tuple[Array, Triangles]:
+    cells = np.floor((vertices - low) / size).astype(np.int64)
+    _, number = np.unique(cells @ np.array([1, 1 << 20, 1 << 40]), return_inverse=True)
+    count = np.bincount(number)
+    means = np.stack([np.bincount(number, vertices[:, axis]) / count for axis in range(3)], axis=1)
+    corners = number[triangles]
+    a, b, c = corners.T
+    corners = corners[(a != b) & (b != c) & (c != a)]
+    # the same three corners, begun at the smallest: what is drawn twice is drawn once
+    first = np.argmin(corners, axis=1) if len(corners) else np.zeros(0, dtype=np.int64)
+    turned = np.take_along_axis(corners, (first[:, None] + np.arange(3)) % 3, axis=1)
+    _, kept = np.unique(turned @ np.array([1, 1 << 20, 1 << 40]), return_index=True)
+    return means, turned[kept]

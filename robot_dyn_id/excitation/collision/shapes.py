@@ -1,0 +1,222 @@
+"""The geometry of a URDF's links: primitives and meshes, fixed to the moving bodies."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.errors import InputError, ModelError
+from robot_dyn_id.excitation.collision.meshes import Triangles, find_mesh, folders_searched, read_mesh
+from robot_dyn_id.model.kinematics import Placement, link_placements
+from robot_dyn_id.model.robot import RobotModel
+
+SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1}
+"""How many numbers tell the size of a primitive: edges; radius and length (of a capsule: without its caps); radius."""
+
+NO_GEOMETRY = "no collision geometry; it has no shape"
+"""The end of the note on a link without any."""
+
+Kind = Literal["collision", "visual"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A piece of geometry fixed to a body.
+
+    Attributes:
+        link: the link it belongs to.
+        kind: a key of `SIZES`, or `mesh`.
+        size: of a primitive [m]; empty for a mesh. Cylinders and capsules lie along z.
+        placement: of the shape's frame.
+        vertices: of a mesh [m], shape (v, 3).
+        triangles: of a mesh, shape (t, 3).
+        stand_in: whether it takes the place of a shape that the URDF does not have.
+    """
+
+    link: str
+    kind: str
+    size: tuple[float, ...]
+    placement: Placement
+    vertices: Array | None = None
+    triangles: Triangles | None = None
+    stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class LinkGeometry:
+    """The geometry of all links, and what of it is missing.
+
+    Attributes:
+        shapes: of all links.
+        notes: one line for each link that has less than its URDF says, or something else instead.
+        incomplete: links of which a mesh is missing that no other geometry of the link replaces.
+        lacking: links that need a shape and have none; known once stand-ins were looked for.
+    """
+
+    shapes: tuple[Shape, ...]
+    notes: tuple[str, ...]
+    incomplete: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """Names of the links that have stand-ins."""
+        return tuple(dict.fromkeys(shape.link for shape in self.shapes if shape.stand_in))
+
+
+def collision_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
+    """The collision geometry of every link.
+
+    Where a mesh is missing or broken the other collision geometry of the link stands for it, or else its visual
+    geometry; notes tell which. A link that has none of them is not there, which a note tells too.
+
+    Args:
+        model: the robot.
+        folders: where `package://` and relative names of meshes are looked for.
+
+    Raises:
+        ModelError: a broken origin or size.
+    """
+    return _geometry(model, folders, ("collision", "visual"))
+
+
+def visual_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
+    """The visual geometry of every link, else its collision geometry; see `collision_geometry`."""
+    return _geometry(model, folders, ("visual", "collision"))
+
+
+def _geometry(model: RobotModel, folders: Sequence[str | Path], kinds: tuple[Kind, Kind]) -> LinkGeometry:
+    shapes: list[Shape] = []
+    notes: list[str] = []
+    incomplete: list[str] = []
+    placements = link_placements(model)
+    for link in ElementTree.fromstring(model.urdf).findall("link"):
+        name = link.get("name", "")
+        found, missing = _shapes_of(link, kinds[0], placements[name], folders)
+        absent = list(missing)
+        if not found and link.find(kinds[1]) is not None:
+            found, more = _shapes_of(link, kinds[1], placements[name], folders)
+            absent += [file for file in more if file not in absent]
+            if found:
+                reason = _not_found(absent, folders) if absent else f"no {kinds[0]} geometry"
+                notes.append(f"link {name}: {reason}; its {kinds[1]} geometry is taken")
+            missing = more if found else absent
+        elif found and missing:
+            reason = _not_found(missing, folders)
+            notes.append(f"link {name}: {reason}; the rest of its {kinds[0]} geometry is taken")
+        if not found and missing:
+            notes.append(f"link {name}: {_not_found(missing, folders)}; it has no shape")
+        elif not found and link.find("inertial") is not None:
+            notes.append(f"link {name}: {NO_GEOMETRY if kinds[0] == 'collision' else 'no visual geometry'}")
+        if missing:
+            incomplete.append(name)
+        shapes += found
+    return LinkGeometry(tuple(shapes), tuple(notes), tuple(incomplete))
+
+
+def _not_found(files: Sequence[str], folders: Sequence[str | Path]) -> str:
+    """Names of mesh files, and where they were looked for."""
+    searched = list(dict.fromkeys(str(place) for file in files for place in folders_searched(file, folders)))
+    where = f"searched in {', '.join(searched)}" if searched else "no folder was given to search in"
+    return f"{', '.join(files)}: not found or broken ({where})"
+
+
+def _shapes_of(
+    link: ElementTree.Element, kind: Kind, at: Placement, folders: Sequence[str | Path]
+) -> tuple[list[Shape], list[str]]:
+    """Shapes of one kind, and the names of the mesh files that are missing."""
+    found: list[Shape] = []
+    missing: list[str] = []
+    name = link.get("name", "")
+    for element in link.findall(kind):
+        geometry = element.find("geometry")
+        form = next(iter(geometry), None) if geometry is not None else None
+        if form is None:
+            raise ModelError(f"link {name}: a <{kind}> without geometry")
+        origin = pose_of(element.find("origin"), f"link {name}")
+        rotation, position = at.rotation @ origin[0], at.rotation @ origin[1] + at.position
+        placement = Placement(at.body, rotation, position)
+        if form.tag != "mesh":
+            found.append(Shape(name, form.tag, _size(form, name), placement))
+            continue
+        file = form.get("filename", "")
+        try:
+            path = find_mesh(file, folders)
+            if path is None:
+                raise InputError(file)
+            vertices, triangles = read_mesh(path, _numbers(form.get("scale", "1 1 1"), 3, f"link {name}", "scale"))
+        except InputError:
+            missing.append(file)
+            continue
+        found.append(Shape(name, "mesh", (), placement, vertices, triangles))
+    return found, missing
+
+
+def _size(form: ElementTree.Element, link: str) -> tuple[float, ...]:
+    if form.tag not in SIZES:
+        raise ModelError(f"link {link}: geometry <{form.tag}> is none of {', '.join(SIZES)}, mesh")
+    text = " ".join(form.get(key, "") for key in ("size", "radius", "length") if form.get(key) is not None)
+    size = tuple(float(value) for value in _numbers(text, SIZES[form.tag], f"link {link}", form.tag))
+    if not min(size) > 0.0:
+        raise ModelError(f"link {link}: the size of its {form.tag} is {text}, it must be positive")
+    return size
+
+
+def rotation_of(rpy: Array) -> Array:
+    """Rotation by roll, pitch and yaw about fixed axes [rad], shape (3, 3)."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Array]:
+    """Rotation, shape (3, 3), and position [m], shape (3,), of an `<origin>`; the identity without one.
+
+    Raises:
+        ModelError: not 3 numbers each; `label` names whose origin it is.
+    """
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    rpy = _numbers(origin.get("rpy", "0 0 0"), 3, label, "rpy")
+    return rotation_of(rpy), _numbers(origin.get("xyz", "0 0 0"), 3, label, "xyz")
+
+
+def corners_of(shape: Shape) -> Array:
+    """Points in the frame of the body whose convex hull contains the shape [m], shape (c, 3)."""
+    if shape.vertices is not None:
+        local = shape.vertices
+    else:
+        local = _half_edges(shape) * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)
+    return np.asarray(local @ shape.placement.rotation.T + shape.placement.position)
+
+
+def _half_edges(shape: Shape) -> Array:
+    """Half the edges of the box around a primitive, along the axes of its frame [m], shape (3,)."""
+    size = np.array(shape.size)
+    if shape.kind == "box":
+        return np.asarray(size / 2.0)
+    if shape.kind == "sphere":
+        return np.full(3, size[0])
+    caps = size[0] if shape.kind == "capsule" else 0.0
+    return np.array([size[0], size[0], size[1] / 2.0 + caps])
+
+
+def _numbers(text: str, count: int, label: str, what: str) -> Array:
+    try:
+        values = np.array([float(word) for word in text.split()])
+    except ValueError:
+        values = np.zeros(0)
+    if len(values) != count or not np.isfinite(values).all():
+        raise ModelError(f"{label}: {what} {text!r} must be {count} numbers")
+    return values

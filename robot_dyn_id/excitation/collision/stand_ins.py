@@ -1,0 +1,368 @@
+"""Stand-ins for links without shapes: capsules along the links, from the kinematics and the masses of a URDF.
+
+A link of an arm runs from its own joint along that joint's axis, across the common normal of the two axes, and along
+the axis of the next joint to that joint (Denavit and Hartenberg). Capsules along this line have a radius that follows
+from mass and length, see `capsule_radius`. What is further from the line than the radius is not covered: a stand-in is
+an estimate of a link, and real collision geometry is always better.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.collision.shapes import LinkGeometry, Shape, corners_of, pose_of
+from robot_dyn_id.model.kinematics import BASE, Placement, link_placements
+from robot_dyn_id.model.robot import RobotModel
+
+DENSITY = 500.0
+"""Mass per volume of a capsule [kg/m^3]: links are largely hollow."""
+
+SKIN = 0.03
+"""Radius added to the one that follows from the mass [m]: covers and connectors weigh little."""
+
+THINNEST, THICKEST = 0.05, 0.15
+"""Bounds of the radius, as shares of the reach [-], so that placeholder masses do no harm."""
+
+WITHOUT_MASS = 0.1
+"""Radius of a link without mass, as a share of the reach [-]."""
+
+LIGHT = 0.2
+"""A fixed link of less mass, such as a sensor, needs no capsule of its own inside those of its body [kg]."""
+
+LEAST = 0.4
+"""Share of its radius that a capsule keeps where it has to be thinner."""
+
+PARALLEL = 0.05
+"""Sine of the angle between two axes below which they count as parallel."""
+
+SHORT = 0.02
+"""Offsets shorter than this do not bend a capsule [m]."""
+
+SHARED = 0.5
+"""Share of the way along a joint's axis up to the joint that the link behind the joint covers too."""
+
+SAME = 1e-6
+"""Points closer than this are one point [m]."""
+
+Line = tuple[Array, Array]
+"""The two ends of a capsule's axis in the frame of its link [m], shape (3,) each; equal for a sphere."""
+
+
+@dataclass(frozen=True)
+class _Link:
+    """One link, in its own frame.
+
+    Attributes:
+        name: link name.
+        at: placement of the link on its body.
+        axis: axis of the moving joint that carries it, shape (3,); None if it is fixed to its parent.
+        behind: length along that axis that the parent's line has in front of the joint, as a vector [m], shape (3,).
+        children: origin [m] and axis of each joint that it carries; None as axis of a fixed joint.
+        mass: [kg]; 0 where the URDF has none.
+        centre: center of mass [m], shape (3,).
+    """
+
+    name: str
+    at: Placement
+    axis: Array | None
+    behind: Array
+    children: tuple[tuple[Array, Array | None], ...]
+    mass: float
+    centre: Array
+
+
+def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
+    """Collision geometry in which capsules take the place of what is missing.
+
+    A link gets a stand-in if a mesh of it is missing, if it has mass and no shape, or if nothing of its moving body has
+    a shape. Left out is a link without shape that lies within the shapes of the links it is fixed to.
+
+    Args:
+        model: the robot.
+        geometry: of its links, as read.
+
+    Returns:
+        The geometry with the stand-ins added; `lacking` has the links for which no capsule can be made: neither the
+        kinematics nor a mass says how large they are.
+    """
+    links = _links(model)
+    needed = list(lacking_links(geometry, links))
+    if needed and not any(links[name].at.body == BASE for name in needed):
+        needed += _pedestal(geometry, links)
+    reach = reach_of(model, links)
+    added: list[Shape] = []
+    lacking: list[str] = []
+    for name in sorted(needed, key=lambda name: -links[name].mass):  # light ones last: they may be covered by then
+        link = links[name]
+        lines = link_lines(link)
+        radius = capsule_radius(link.mass, sum(math.dist(*line) for line in lines), reach)
+        if not radius > 0.0:
+            lacking += [name] if link.at.body != BASE else []
+        elif link.mass > LIGHT or link.axis is not None or not _inside(link, lines, added):
+            added += [_capsule(link, line, radius) for line in lines]
+    order = list(links)
+    added.sort(key=lambda shape: order.index(shape.link))
+    return replace(geometry, shapes=(*geometry.shapes, *added), lacking=tuple(lacking))
+
+
+def thinned(shape: Shape, deficit: float, near: Array) -> tuple[Shape, ...]:
+    """A stand-in that is thinner next to its joint.
+
+    Where a stand-in is too close to an obstacle in every posture, the link itself cannot be as thick as that at its
+    joint, whose distance no posture changes. Further away than the radius from the joint the capsule stays as it is.
+
+    Args:
+        shape: a capsule or sphere.
+        deficit: length by which it is too close in the best posture [m].
+        near: origin of the joint in the frame of the body [m], shape (3,).
+
+    Returns:
+        Thinner capsules in its place; the shape itself if less than `LEAST` of the radius would be left.
+    """
+    radius = shape.size[0]
+    thin = radius - deficit
+    if thin < LEAST * radius:
+        return (shape,)
+    if shape.kind == "sphere":
+        return (replace(shape, size=(thin,)),)
+    length = shape.size[1]
+    slender = replace(shape, size=(thin, length))
+    if length <= radius:
+        return (slender,)
+    direction, centre = shape.placement.rotation[:, 2], shape.placement.position
+    first = centre - direction * length / 2.0
+    away = direction if math.dist(first, near) < math.dist(centre + direction * length / 2.0, near) else -direction
+    placement = replace(shape.placement, position=centre + away * radius / 2.0)
+    return slender, replace(shape, size=(radius, length - radius), placement=placement)
+
+
+def _inside(link: _Link, lines: Sequence[Line], capsules: Sequence[Shape]) -> bool:
+    """Whether the lines of a link lie within capsules on the same body."""
+    points = [link.at.rotation @ end + link.at.position for line in lines for end in line]
+    around = [capsule for capsule in capsules if capsule.placement.body == link.at.body]
+    return all(any(_depth(point, capsule) >= 0.0 for capsule in around) for point in points)
+
+
+def _depth(point: Array, capsule: Shape) -> float:
+    """Depth of a point in a capsule or sphere [m]; negative outside."""
+    half = capsule.size[1] / 2.0 if capsule.kind == "capsule" else 0.0
+    z, centre = capsule.placement.rotation[:, 2], capsule.placement.position
+    along = float(np.clip((point - centre) @ z, -half, half))
+    return float(capsule.size[0] - math.dist(point, centre + along * z))
+
+
+def without_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
+    """The geometry as it is; `lacking` has the links that need a shape and have none, or not all of it."""
+    return replace(geometry, lacking=lacking_links(geometry, _links(model)))
+
+
+def lacking_links(geometry: LinkGeometry, links: Mapping[str, _Link]) -> tuple[str, ...]:
+    """Names of the links that need a shape and have none, or not all of it."""
+    shapes: dict[int, list[Array]] = {}
+    for shape in geometry.shapes:
+        shapes.setdefault(shape.placement.body, []).append(corners_of(shape))
+    shaped = {shape.link for shape in geometry.shapes}
+    found = [
+        link.name
+        for link in links.values()
+        if link.name in geometry.incomplete
+        or (link.mass > 0.0 and link.name not in shaped and not _within(link, shapes.get(link.at.body, [])))
+    ]
+    occupied = {*shapes, *(links[name].at.body for name in found)}
+    found += [link.name for link in links.values() if link.axis is not None and link.at.body not in occupied]
+    return tuple(name for name in links if name in found)
+
+
+def _pedestal(geometry: LinkGeometry, links: Mapping[str, _Link]) -> list[str]:
+    """Links of a base without any mass or shape that lead to a joint, of a robot whose other links lack shapes too."""
+    if any(shape.placement.body == BASE for shape in geometry.shapes):
+        return []
+    return [
+        link.name
+        for link in links.values()
+        if link.at.body == BASE
+        and not link.mass > 0.0
+        and any(axis is not None and math.hypot(*origin) > SHORT for origin, axis in link.children)
+    ]
+
+
+def _within(link: _Link, around: Sequence[Array]) -> bool:
+    """Whether the frame and the center of mass of a link lie in a box around the shapes of its body."""
+    if not around:
+        return False
+    corners = np.concatenate(around)
+    points = link.at.position + np.array([np.zeros(3), link.centre]) @ link.at.rotation.T
+    return bool(((points >= corners.min(axis=0) - SHORT) & (points <= corners.max(axis=0) + SHORT)).all())
+
+
+def capsule_radius(mass: float, length: float, reach: float) -> float:
+    """Radius of the capsules of a link [m]; 0 where nothing says how large it is.
+
+    The capsule has the volume mass / `DENSITY`; `SKIN` is added, and the sum is kept within `THINNEST` and `THICKEST`
+    times the reach. Without mass the radius is `WITHOUT_MASS` times the reach.
+
+    Args:
+        mass: of the link [kg]; 0 if unknown.
+        length: of its line [m].
+        reach: of the robot [m]; 0 if unknown.
+    """
+    if not mass > 0.0:
+        return WITHOUT_MASS * reach
+    volume, low, high = mass / DENSITY, 0.0, float((0.75 * mass / DENSITY / math.pi) ** (1.0 / 3.0))
+    for _ in range(40):  # the root lies between: a line of no length has the largest radius
+        middle = (low + high) / 2.0
+        smaller = math.pi * middle**2 * (length + 4.0 / 3.0 * middle) < volume
+        low, high = (middle, high) if smaller else (low, middle)
+    radius = high + SKIN
+    return min(max(radius, THINNEST * reach), THICKEST * reach) if reach > 0.0 else radius
+
+
+def reach_of(model: RobotModel, links: Mapping[str, _Link]) -> float:
+    """Length of the longest chain of joints, the first one's height not counted, the last link included [m]."""
+    longest = np.zeros(len(model.body_names))
+    for body, parent in enumerate(model.parent):
+        if parent != BASE:
+            longest[body] = longest[parent] + np.linalg.norm(model.translation[body])
+    tips = np.zeros(len(model.body_names))
+    for link in links.values():
+        if link.at.body != BASE:
+            ends = [np.zeros(3), link.centre, *(origin for origin, _ in link.children)]
+            points = link.at.position + np.array(ends) @ link.at.rotation.T
+            tips[link.at.body] = max(tips[link.at.body], np.linalg.norm(points, axis=1).max())
+    return float((longest + tips).max(initial=0.0))
+
+
+def link_lines(link: _Link) -> list[Line]:
+    """Axes of the capsules of a link."""
+    origin = np.zeros(3)
+    lines: list[Line] = []
+    for end, axis in link.children:
+        lines += [line for line in _path(link, end, axis) if not _covered(line, lines)]
+    if link.mass > 0.0:
+        # a bar that begins at the joint ends at twice the way to its center of mass
+        tip = (1.0 if link.children else 2.0) * link.centre
+        beside = _nearest(link.centre, lines)
+        if math.dist(beside, link.centre) > SHORT:
+            lines.append((beside, tip))
+    if math.hypot(*link.behind) > SHORT:
+        lines.append((origin, -SHARED * link.behind))
+    return lines or [(origin, origin)]
+
+
+def _path(link: _Link, end: Array, axis: Array | None) -> list[Line]:
+    """The line from a link's frame to a joint that it carries."""
+    own = link.axis
+    if math.hypot(*end) < SAME:
+        return []
+    if own is None and axis is None:
+        return _polyline([np.zeros(3), end])
+    if own is None or axis is None or np.linalg.norm(np.cross(own, axis)) < PARALLEL:
+        direction = own if own is not None else axis
+        assert direction is not None
+        along = (end @ direction) * direction
+        across = end - along
+        if min(math.hypot(*along), math.hypot(*across)) < SHORT:
+            return _polyline([np.zeros(3), end])
+        first, second = _polyline([np.zeros(3), along, end]), _polyline([np.zeros(3), across, end])
+        if own is None or axis is None:
+            return first if own is not None else second
+        if not link.mass > 0.0:
+            return first + second  # of two ways that are as good as each other, both
+        centre = link.centre
+        return min(first, second, key=lambda lines: math.dist(_nearest(centre, lines), centre))
+    feet = _common_normal(own, end, axis)
+    return _polyline([np.zeros(3), *feet, end])
+
+
+def _common_normal(own: Array, end: Array, axis: Array) -> tuple[Array, Array]:
+    """The feet of the common normal of an axis through the origin and one through `end` [m], shape (3,) each."""
+    cosine = own @ axis
+    s = (end @ own - (end @ axis) * cosine) / (1.0 - cosine**2)
+    t = ((end @ own) * cosine - end @ axis) / (1.0 - cosine**2)
+    return s * own, end + t * axis
+
+
+def _polyline(points: Sequence[Array]) -> list[Line]:
+    return [(a, b) for a, b in pairwise(points) if math.dist(a, b) > SAME]
+
+
+def _nearest(point: Array, lines: Sequence[Line]) -> Array:
+    """The point of the lines, or the origin without lines, that is nearest to a point [m], shape (3,)."""
+    nearest = np.zeros(3)
+    for a, b in lines:
+        way = b - a
+        share = np.clip((point - a) @ way / (way @ way), 0.0, 1.0) if way @ way > 0.0 else 0.0
+        candidate = a + share * way
+        if math.dist(candidate, point) < math.dist(nearest, point):
+            nearest = candidate
+    return nearest
+
+
+def _covered(line: Line, lines: Sequence[Line]) -> bool:
+    return all(math.dist(_nearest(end, lines), end) < SHORT for end in line)
+
+
+def _capsule(link: _Link, line: Line, radius: float) -> Shape:
+    """A capsule on the body of its link; a sphere where the line has no length."""
+    a, b = (link.at.rotation @ end + link.at.position for end in line)
+    length = math.dist(a, b)
+    if length < SAME:
+        return Shape(link.name, "sphere", (radius,), Placement(link.at.body, np.eye(3), a), stand_in=True)
+    z = (b - a) / length
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x /= np.linalg.norm(x)
+    placement = Placement(link.at.body, np.column_stack([x, np.cross(z, x), z]), (a + b) / 2.0)
+    return Shape(link.name, "capsule", (radius, length), placement, stand_in=True)
+
+
+def _links(model: RobotModel) -> dict[str, _Link]:
+    """All links with the joints that they carry."""
+    root = ElementTree.fromstring(model.urdf)
+    axes: dict[str, Array] = {}
+    children: dict[str, list[tuple[Array, Array | None]]] = {}
+    parents: dict[str, tuple[str, Array, Array]] = {}
+    for joint in root.findall("joint"):
+        names = [element.get("link", "") if element is not None else "" for element in map(joint.find, ENDS)]
+        rotation, origin = pose_of(joint.find("origin"), f"joint {joint.get('name')}")
+        axis = None
+        if joint.get("name") in model.body_names:
+            axes[names[1]] = model.axis[model.body_names.index(joint.get("name", ""))]
+            axis = rotation @ axes[names[1]]
+        children.setdefault(names[0], []).append((origin, axis))
+        parents[names[1]] = names[0], rotation, origin
+    placements = link_placements(model)
+    links = {}
+    for element in root.findall("link"):
+        name = element.get("name", "")
+        mass, centre = _mass_of(element)
+        links[name] = _Link(
+            name, placements[name], axes.get(name), np.zeros(3), tuple(children.get(name, ())), mass, centre
+        )
+    for name, (parent, rotation, origin) in parents.items():
+        link = links[name]
+        if link.axis is not None:
+            path = _path(links[parent], origin, rotation @ link.axis)
+            last = rotation.T @ (path[-1][1] - path[-1][0]) if path else np.zeros(3)
+            if np.linalg.norm(np.cross(last, link.axis)) < PARALLEL * math.hypot(*last):
+                links[name] = replace(link, behind=last)
+    return links
+
+
+ENDS = ("parent", "child")
+
+
+def _mass_of(link: ElementTree.Element) -> tuple[float, Array]:
+    """Mass [kg] and center of mass [m], shape (3,); 0 and the origin where they are missing."""
+    inertial = link.find("inertial")
+    mass = inertial.find("mass") if inertial is not None else None
+    if inertial is None or mass is None:
+        return 0.0, np.zeros(3)
+    value = float(mass.get("value", "0"))
+    return (value if math.isfinite(value) else 0.0), pose_of(inertial.find("origin"), link.get("name", ""))[1]

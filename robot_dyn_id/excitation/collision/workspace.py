@@ -1,0 +1,97 @@
+"""The room that a frame of the robot must stay in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.errors import MotionError, UsageError
+from robot_dyn_id.excitation.collision.clearance import BLOCK
+from robot_dyn_id.model.kinematics import Kinematics, Placement, Poses, placement_of
+from robot_dyn_id.model.robot import RobotModel
+
+SIDES = ("-x", "-y", "-z", "+x", "+y", "+z")
+"""The sides of the box, in the order of the margins."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A box along the axes of the base that the origin of a link stays in.
+
+    Attributes:
+        model: the robot.
+        link: whose origin is meant.
+        lower, upper: corners of the box in the base frame [m], shape (3,); infinite where there is no wall.
+    """
+
+    model: RobotModel
+    link: str
+    lower: Array
+    upper: Array
+    _at: Placement = field(init=False, repr=False)
+    _kinematics: Kinematics = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the box and find the link.
+
+        Raises:
+            ModelError: no link of that name.
+            UsageError: a box without room, or a link that does not move.
+        """
+        lower, upper = (np.asarray(corner, dtype=np.float64) for corner in (self.lower, self.upper))
+        if lower.shape != (3,) or upper.shape != (3,) or not (lower < upper).all():
+            raise UsageError(
+                f"workspace of {self.link}: its corners {lower.tolist()} and {upper.tolist()} must be 3 numbers [m] "
+                "each, the lower ones below the upper ones"
+            )
+        for name, value in (
+            ("lower", lower),
+            ("upper", upper),
+            ("_at", placement_of(self.model, self.link)),
+            ("_kinematics", Kinematics(self.model)),
+        ):
+            object.__setattr__(self, name, value)
+        if self._at.body < 0:
+            raise UsageError(f"workspace of {self.link}: this link does not move, name one that does")
+
+    def margins(self, q: Array) -> Array:
+        """Distance from each of the `SIDES` [m], negative outside, at postures `q` of shape (n, N); shape (6, N)."""
+        return self._margins(self._kinematics.poses(q))
+
+    def pull_back(self, q: Array, weights: Array) -> Array:
+        """Slope of sum(weights * margins) with respect to `q`, shape (n, N); weights have shape (6, N)."""
+        poses = self._kinematics.poses(q)
+        force = (weights[:3] - weights[3:]).T
+        line = np.concatenate([force, np.cross(self._points(poses), force)], axis=1)
+        samples = np.arange(q.shape[1])
+        return poses.along(samples, np.full(len(samples), self._at.body), line).T
+
+    def check(self, t: Array, q: Array) -> None:
+        """Compare a motion with the box.
+
+        Args:
+            t: times [s], shape (N,).
+            q: postures [rad or m], shape (n, N).
+
+        Raises:
+            MotionError: names the side through which the frame goes furthest, when and how far.
+        """
+        worst = (0.0, 0, 0)
+        for start in range(0, len(t), BLOCK):
+            margins = self.margins(q[:, start : start + BLOCK])
+            side, sample = np.unravel_index(int(np.argmin(margins)), margins.shape)
+            worst = min(worst, (float(margins[side, sample]), int(side), start + int(sample)))
+        if worst[0] < 0.0:
+            raise MotionError(
+                f"{self.link} is {-worst[0]:.4f} m beyond the {SIDES[worst[1]]} side of its workspace at "
+                f"{t[worst[2]]:.3f} s"
+            )
+
+    def _points(self, poses: Poses) -> Array:
+        return poses.points(np.array([self._at.body]), self._at.position[None])[:, 0]
+
+    def _margins(self, poses: Poses) -> Array:
+        points = self._points(poses)
+        return np.concatenate([points - self.lower, self.upper - points], axis=1).T

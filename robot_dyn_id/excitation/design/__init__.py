@@ -1,0 +1,1 @@
+"""Optimal excitation trajectories within limits."""

@@ -1,0 +1,1 @@
+"""Execution of an excitation trajectory on a robot, and its supervision."""

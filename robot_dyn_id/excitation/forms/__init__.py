@@ -1,0 +1,1 @@
+"""Parametrizations of excitation trajectories."""

@@ -1,0 +1,172 @@
+"""Logistic strokes, one joint after the other (Qian et al.): velocity and acceleration are functions of the angle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.forms.sequential import SequentialParametrisation, Turns
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.parametrisation import Demand, moving_joints
+from robot_dyn_id.excitation.trajectory import Sample, composed, smooth_ramp, window
+
+EASE = 0.05
+"""Share of a stroke, at either end, in which the logistic's slow beginning is brought to rest exactly."""
+
+TAIL = 10.0
+"""Exponent at the ends of a stroke: a logistic is then 4.5e-5 of its span away from its limit."""
+
+STEEPEST = 2.0
+"""Random strokes are up to this much steeper than with that exponent."""
+
+
+def rates_at_angle(q: Array, low: Array, span: Array, steepness: Array, direction: Array) -> tuple[Array, Array]:
+    """Velocity and acceleration of a logistic stroke as functions of the angle, in which time does not occur.
+
+    With u = q - low: dq = direction steepness / span u (span - u), ddq = (steepness / span)^2 u (span - u)
+    (span - 2 u). A measured angle gives both without differentiation; near the ends of a stroke, where u (span - u) is
+    small, its error counts most.
+
+    Args:
+        q: [rad or m], any shape.
+        low: the lower end of the stroke, of a shape that q's is compatible with, like all others.
+        span: its length.
+        steepness: [1/s].
+        direction: 1 while rising, -1 while falling, as commanded: a measured angle does not tell.
+    """
+    u, rate = q - low, steepness / span
+    return direction * rate * u * (span - u), rate**2 * u * (span - u) * (span - 2.0 * u)
+
+
+def logistic(u: Array) -> Array:
+    """1 / (1 + exp(-u)) and four derivatives, shape (5, N)."""
+    s = 0.5 * (1.0 + np.tanh(u / 2.0))  # does not overflow
+    d1 = s * (1.0 - s)
+    odd = 1.0 - 2.0 * s
+    d3 = d1 * (1.0 - 6.0 * d1)
+    return np.array([s, d1, d1 * odd, d3, d1 * odd * (1.0 - 12.0 * d1)])
+
+
+@dataclass(frozen=True)
+class Logistic(Turns):
+    """q_j = centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) rising, then the same falling, in joint j's turn.
+
+    s is the time from the middle of the stroke. In the first and the last 5 % of a stroke s runs slower and halts, so
+    that joints rest at its ends, where the logistic alone only becomes slow; between them `rates_at_angle` is exact.
+
+    Attributes:
+        span: from one end of the stroke to the other, shape (n,) [rad or m].
+        steepness: [1/s], shape (n,).
+    """
+
+    name: ClassVar[str] = "logistic"
+    RATES: ClassVar[tuple[str, ...]] = ("steepness",)
+    FORMULA: ClassVar[str] = (
+        "centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) in the first half of every period of joint j's turn, "
+        "the same back in the second half, s from the middle of the half, eased to rest at its ends over 5 % of it"
+    )
+
+    span: Array
+    steepness: Array
+
+    @property
+    def turn(self) -> float:
+        """See `Turns`."""
+        return self.periods * self.period
+
+    @property
+    def middles(self) -> tuple[float, ...]:
+        """See `Turns`."""
+        return tuple((stroke + 0.5) * self.period / 2.0 for stroke in range(2 * self.periods))
+
+    @property
+    def fastest(self) -> float:
+        """Of the steepest stroke [s]."""
+        return float(2.0 * np.pi / self.steepness.max())
+
+    def numbers(self) -> tuple[Array, ...]:
+        """See `Turns`."""
+        return self.span, self.steepness
+
+    def clock(self, t: Array) -> tuple[Sample, Array]:
+        """Time from the middle of a stroke and its derivatives, shape (N,) each, and the direction, 1 or -1."""
+        half = self.period / 2.0
+        local = t % self.period
+        falling = local >= half
+        local = np.where(falling, local - half, local)
+        ease = EASE * half
+        s = ease * (smooth_ramp(local / ease) - smooth_ramp((local - (half - ease)) / ease)) - own_time(self.period) / 2
+        speed, rise, curve, _ = window(local, half, ease)
+        return (s, speed, rise, curve), np.where(falling, -1.0, 1.0)
+
+    def rest(self, joint: int) -> float:
+        """See `Turns`."""
+        end = logistic(np.array([-self.steepness[joint] * own_time(self.period) / 2.0]))[0, 0]
+        return float(self.span[joint] * (end - 0.5))
+
+    def move(self, joint: int, t: Array) -> Array:
+        """See `Turns`."""
+        clock, direction = self.clock(t)
+        w = self.steepness[joint]
+        f, f1, f2, f3, _ = logistic(w * clock[0])
+        shape = np.array(composed((f - 0.5, w * f1, w**2 * f2, w**3 * f3), clock))
+        return np.asarray(self.span[joint] * direction * shape)
+
+    def steeper(self, joint: int, t: Array) -> Array:
+        """Derivative of `move` with respect to the steepness, shape (4, N)."""
+        clock, direction = self.clock(t)
+        w, s = self.steepness[joint], clock[0]
+        _, f1, f2, f3, f4 = logistic(w * s)
+        outer = (s * f1, f1 + w * s * f2, 2.0 * w * f2 + w**2 * s * f3, 3.0 * w**2 * f3 + w**3 * s * f4)
+        return np.asarray(self.span[joint] * direction * np.array(composed(outer, clock)))
+
+    @staticmethod
+    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrisation:
+        """Spans and steepnesses of strokes of one period.
+
+        Raises:
+            MotionError: a posture outside the limits.
+        """
+        return _Strokes(limits, demand)
+
+
+def own_time(period: float) -> float:
+    """Own time of one of the two strokes of a period [s]: easing at both ends takes the rest."""
+    return period / 2.0 * (1.0 - EASE)
+
+
+class _Strokes(SequentialParametrisation):
+    """Two numbers for each joint: its span in units of twice the reach, and the logarithm of its steepness.
+
+    The latter is 0 where the exponent at the ends of a stroke is `TAIL`.
+    """
+
+    AMPLITUDES: ClassVar[slice] = slice(0, 1)
+
+    def __init__(self, limits: MotionLimits, demand: Demand) -> None:
+        self._demand, self._order = demand, tuple(reversed(moving_joints(limits, demand).tolist()))
+        self._slowest = 2.0 * TAIL / own_time(demand.period)
+        n = len(limits.joint_names)
+        prototype = self._motion(np.zeros(n), np.ones(n), np.full(n, STEEPEST * self._slowest))
+        half, ease = demand.period / 2.0, EASE * demand.period / 2.0
+        steps = [k * half + side for k in range(2) for side in (0.0, ease, half - ease)]
+        super().__init__(limits, demand, 2, prototype, (*steps, demand.period))
+
+    def _motion(self, centre: Array, span: Array, steepness: Array) -> Logistic:
+        return Logistic(centre, self._demand.period, self._demand.periods, self._order, span, steepness)
+
+    def trajectory(self, x: Array) -> Logistic:
+        numbers, centre = self._parts(x)
+        return self._motion(centre, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+
+    def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
+        assert isinstance(motion, Logistic)
+        wider = motion.move(joint, t) / motion.span[joint] * 2.0 * self.reach[joint]
+        return np.array([wider, motion.steeper(joint, t) * motion.steepness[joint]])
+
+    def _draw(self, rng: np.random.Generator) -> Array:
+        n = len(self.reach)
+        return np.column_stack([np.ones(n), rng.uniform(0.0, np.log(STEEPEST), n)])

@@ -1,0 +1,89 @@
+"""Sums of sines of given frequencies, with phases that keep their peaks low at the start of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.forms.fourier import waves
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation, at_ends
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.parametrisation import Demand
+
+WHOLE = 1e-9
+"""A frequency is a harmonic of the duration if their product is this close to a whole number."""
+
+
+@dataclass(frozen=True)
+class Multisine(Combination):
+    """q_j(t) = centre_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t).
+
+    Attributes:
+        coefficients: a_j1 ... a_jK, b_j1 ... b_jK, shape (n, 2 K) [rad or m].
+        length: how long it takes [s].
+        frequencies: f_1 ... f_K [Hz], shape (K,).
+    """
+
+    name: ClassVar[str] = "multisine"
+    RATES: ClassVar[tuple[str, ...]] = ("frequencies",)
+    FORMULA: ClassVar[str] = (
+        "centre_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t); a row of the coefficients is "
+        "a_j1 ... a_jK b_j1 ... b_jK"
+    )
+
+    length: float
+    frequencies: Array
+
+    @property
+    def duration(self) -> float:
+        """See `Trajectory`."""
+        return self.length
+
+    @property
+    def fastest(self) -> float:
+        """Period of the highest frequency [s]."""
+        return float(1.0 / self.frequencies.max())
+
+    @property
+    def functions(self) -> int:
+        """A sine and a cosine of each frequency."""
+        return 2 * len(self.frequencies)
+
+    def basis(self, t: Array) -> Array:
+        """See `Combination`."""
+        return waves(self.frequencies, t)
+
+    def draw(self, rng: np.random.Generator, joints: int) -> Array:
+        """Amplitudes that fall with the frequency, phases by Schroeder (1970), every joint shifted in time."""
+        size = 1.0 / self.frequencies
+        power = size**2 / np.sum(size**2)
+        # phase_k = -2 pi sum over l < k of (k - l) power_l: cumulated twice
+        phase = -2.0 * np.pi * np.concatenate([[0.0], np.cumsum(np.cumsum(power))[:-1]])
+        shifted = phase + 2.0 * np.pi * self.frequencies * rng.uniform(0.0, self.length, (joints, 1))
+        return np.asarray(np.concatenate([size * np.sin(shifted), size * np.cos(shifted)], axis=1))
+
+    @classmethod
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+        """Sums that are at rest without acceleration at both ends; harmonics of the period can be repeated.
+
+        Raises:
+            UsageError: a frequency twice, or such that an end is not a beginning, though it is to be repeated.
+            MotionError: a posture outside the limits.
+        """
+        given = demand.frequencies or tuple(k / demand.period for k in range(1, demand.harmonics + 1))
+        frequencies = np.unique(given)
+        if len(frequencies) < len(given):
+            raise UsageError(f"a frequency is given twice in {list(given)}: every one counts once")
+        turns = frequencies * demand.period
+        periodic = bool(np.all(np.abs(turns - np.round(turns)) < WHOLE * turns))
+        if demand.periods > 1 and not periodic:
+            raise UsageError(
+                f"a multisine of {demand.period:g} s can be repeated only if all frequencies are multiples of "
+                f"{1.0 / demand.period:g} Hz"
+            )
+        family = cls(np.zeros(1), np.zeros((1, 2 * len(frequencies))), demand.period, frequencies)
+        return LinearParametrisation(limits, demand, family, at_ends(family), periodic)

@@ -1,0 +1,1 @@
+"""Files of settings and results: typed reading and writing of YAML."""

@@ -1,0 +1,1 @@
+"""From recordings and a robot model to a validated parameter set."""

@@ -1,0 +1,148 @@
+"""The parameter set, put together from everything that an identification found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.dynamics.base_parameters import BaseParameters
+from robot_dyn_id.dynamics.consistency import is_consistent
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.stored_terms import stored_constants
+from robot_dyn_id.errors import storable
+from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.extrapolation import Ranges
+from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
+
+WEAK = 0.3
+"""A parameter whose standard deviation is more than this share of its value is weak."""
+
+
+def assemble(
+    regressor: Regressor,
+    base: BaseParameters,
+    estimate: Estimate,
+    evaluation: Evaluation,
+    trained: Ranges,
+    estimator: str,
+    software_version: str,
+    training: Sequence[Recording],
+) -> ParameterSet:
+    """The parameter set of an estimate; arguments as in `pipeline.identify`."""
+    model, plan, seen = regressor.model, evaluation.plan, evaluation.survey
+    inertial = 10 * len(model.body_names)
+    full = _representative(base, estimate)
+    spread = np.full(len(regressor.names), np.inf)
+    spread[base.independent] = estimate.standard_deviations
+    columns = regressor.term_columns
+    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
+    return ParameterSet(
+        robot_name=model.name,
+        urdf=model.urdf,
+        urdf_sha256=urdf_hash(model.urdf),
+        joint_names=model.joint_names,
+        held_joint_names=tuple(model.held),
+        held_joint_positions=np.array(list(model.held.values()), dtype=np.float64),
+        gravity=model.gravity,
+        body_names=model.body_names,
+        names=base.names,
+        expressions=base.expressions,
+        units=base.units,
+        values=estimate.values,
+        standard_deviations=estimate.standard_deviations,
+        status=_status(estimate.values, estimate.standard_deviations, np.isin(base.names, estimate.unseen)),
+        covariance=estimate.covariance,
+        column_names=base.column_names,
+        mapping=base.mapping,
+        independent_columns=base.independent.astype(np.uint32),
+        standard_parameters=full[:inertial],
+        physically_consistent=is_consistent(full[:inertial]),
+        term_names=tuple(column.term.name for column in columns),
+        term_joints=tuple(column.coordinate.name for column in columns),
+        term_values=full[inertial:],
+        term_standard_deviations=spread[inertial:],
+        term_constant_names=tuple(name for name, _, _ in constants),
+        term_constant_joints=tuple(joint for _, joint, _ in constants),
+        term_constant_values=np.array([value for _, _, value in constants], dtype=np.float64),
+        sample_rate=plan.rate,
+        cutoff_frequency=plan.low_pass.cutoff,
+        filter_order=plan.low_pass.order,
+        data_sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training),
+        data_sha256=seen.sha256,
+        estimator=estimator,
+        software_version=software_version,
+        held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
+        held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
+        condition_number=estimate.condition_number,
+        condition_number_scaling="columns",
+        verdict=evaluation.verdict.word,
+        reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
+        q_min=trained.q_min,
+        q_max=trained.q_max,
+        dq_max=trained.dq_max,
+        ddq_max=trained.ddq_max,
+    )
+
+
+def _representative(base: BaseParameters, estimate: Estimate) -> Array:
+    """All parameters as the estimator knows them, or else those of the dependent columns zero."""
+    if estimate.full is not None:
+        return estimate.full
+    full = np.zeros(len(base.column_names))
+    full[base.independent] = estimate.values
+    return full
+
+
+def _status(values: Array, sigma: Array, unseen: Mask) -> tuple[str, ...]:
+    weak = ~(sigma <= WEAK * np.abs(values))
+    return tuple(np.where(unseen | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
+
+
+NOT_VALIDATED = "tracked while the robot works, loads included: not validated on held-out data"
+
+
+def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
+    """Parameter set with other base values, shape (p,); its representative moves in the independent columns."""
+    inertial = len(parameters.standard_parameters)
+    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
+    full[parameters.independent_columns.astype(np.int64)] += values - parameters.values
+    return replace(
+        parameters,
+        values=values,
+        standard_parameters=full[:inertial],
+        physically_consistent=is_consistent(full[:inertial]),
+        term_values=full[inertial:],
+    )
+
+
+def with_covariance(parameters: ParameterSet, covariance: Array) -> ParameterSet:
+    """Parameter set with another covariance of the base values, shape (p, p), and the deviations that follow."""
+    sigma = np.sqrt(np.diag(covariance))
+    spread = np.full(len(parameters.column_names), np.inf)
+    spread[parameters.independent_columns.astype(np.int64)] = sigma
+    return replace(
+        parameters,
+        covariance=covariance,
+        standard_deviations=sigma,
+        status=_status(parameters.values, sigma, np.zeros(len(sigma), dtype=bool)),
+        term_standard_deviations=spread[len(parameters.standard_parameters) :],
+    )
+
+
+def tracked(parameters: ParameterSet, values: Array, covariance: Array) -> ParameterSet:
+    """Parameter set with the base values, shape (p,), and the covariance, (p, p), that recent motion shows.
+
+    Ranges and held-out errors are those of the identified set. `estimator` and `reasons` say that the set is tracked,
+    and its verdict is at best `suspect`.
+    """
+    return replace(
+        with_covariance(with_values(parameters, values), covariance),
+        estimator=f"{parameters.estimator}, tracked",
+        verdict="bad" if parameters.verdict == "bad" else "suspect",
+        reasons=(NOT_VALIDATED, *parameters.reasons),
+    )

@@ -1,0 +1,190 @@
+"""How well a model predicts torques that it has not seen, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.identification.extrapolation import Ranges, Strays, outside, strays, uncertainty
+from robot_dyn_id.signals.processing import SignalPlan
+
+
+@dataclass(frozen=True)
+class JointMetrics:
+    """Prediction of one joint's torque; ratios are to the RMS of the measured torque.
+
+    Attributes:
+        name: joint.
+        unit: N m or N.
+        rms: of the measured torque, low-passed.
+        rmse: RMS error.
+        nrmse: rmse / rms.
+        correlation: of predicted and measured torque.
+        max_error: largest error.
+        raw_nrmse: against the measured torque as recorded, not low-passed.
+        constant_nrmse: what the best constant would reach.
+        nominal_nrmse: what the URDF's own inertial parameters reach.
+        own_nrmse: what the model's own uncertainty lets expect, RMS of (w C w')^1/2 / rms; 0 where not asked for.
+    """
+
+    name: str
+    unit: str
+    rms: float
+    rmse: float
+    nrmse: float
+    correlation: float
+    max_error: float
+    raw_nrmse: float
+    constant_nrmse: float
+    nominal_nrmse: float
+    own_nrmse: float = 0.0
+
+    @property
+    def explained(self) -> float:
+        """Share of the torque's variance about its mean that the prediction explains; negative if it does harm."""
+        return 1.0 - (self.nrmse / self.constant_nrmse) ** 2 if self.constant_nrmse > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Metrics on data that were not used for estimation.
+
+    Attributes:
+        joints: per joint.
+        all_joints_nrmse: norm of all errors / norm of all torques.
+        nominal_all_joints_nrmse: the same for the URDF's own parameters.
+        samples: time samples compared.
+        outside: share of all joints' samples far outside their trained ranges (by more than half), 0 where unknown.
+        outside_of: joints and quantities that lie there for more than `OUTSIDE` of the samples, and for how many.
+        slow: joints that are never faster than `SLOW` of the trained speed, and that share.
+    """
+
+    joints: tuple[JointMetrics, ...]
+    all_joints_nrmse: float
+    nominal_all_joints_nrmse: float
+    samples: int
+    outside: float
+    slow: tuple[tuple[str, float], ...] = ()
+    outside_of: Strays = ()
+
+
+@dataclass
+class _Sums:
+    """Running sums of predictions and measurements, shape (n,) each."""
+
+    samples: int = 0
+    outside: Array | float = 0.0
+    totals: dict[str, Array] = field(default_factory=dict)
+    largest: Array | float = 0.0
+    fastest: Array | float = 0.0
+
+    def add(self, **values: Array) -> None:
+        for name, value in values.items():
+            self.totals[name] = self.totals.get(name, 0.0) + value.sum(axis=1)
+
+
+def compare(
+    regressor: Regressor,
+    columns: Integers,
+    values: Array,
+    walk: Callable[[], Iterable[Smooth]],
+    plan: SignalPlan,
+    trained: Ranges | None = None,
+    covariance: Array | None = None,
+) -> HeldOut:
+    """Predict the torques of a walk and compare.
+
+    Args:
+        regressor: robot and terms.
+        columns: the columns that `values` belong to (the independent ones).
+        values: base parameters.
+        walk: smooth windows with measured efforts.
+        plan: its low-pass is applied to the measured efforts, never to the prediction.
+        trained: ranges of the training motion.
+        covariance: of the base parameters, for the model's own uncertainty along the walk.
+    """
+    sums = _Sums()
+    nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
+    for piece in walk():
+        if piece.tau is None or not piece.own.any():
+            continue
+        measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
+        motion = piece.motion.take(piece.own)
+        predicted = regressor.torque(motion, values, columns)
+        urdf = regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal)
+        error = predicted - measured
+        sums.add(
+            tau=measured, tau2=measured**2, hat=predicted, hat2=predicted**2, product=predicted * measured,
+            error2=error**2, raw2=(predicted - piece.tau[:, piece.own]) ** 2, tau_raw2=piece.tau[:, piece.own] ** 2,
+            urdf2=(urdf - measured) ** 2,
+        )  # fmt: skip
+        if covariance is not None:
+            sums.add(own2=uncertainty(regressor, columns, covariance, motion) ** 2)
+        sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
+        sums.samples += measured.shape[1]
+        if trained is not None:
+            beyond = outside(motion, trained)
+            sums.outside = sums.outside + np.sum([*beyond, beyond.any(axis=0)], axis=2)
+        sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
+    if not sums.samples:
+        return HeldOut((), np.inf, np.inf, 0, 0.0)
+    held_out = _conclude(regressor, sums)
+    if trained is None:
+        return held_out
+    shares = np.asarray(sums.outside) / sums.samples
+    return replace(
+        held_out,
+        slow=_slow(regressor, sums, trained),
+        outside=float(shares[3].mean()),
+        outside_of=strays(regressor.model.joint_names, shares[:3]),
+    )
+
+
+SLOW = 0.2
+"""Share of the trained top speed that held-out data must reach to tell about inertia and friction."""
+
+
+def _slow(regressor: Regressor, sums: _Sums, trained: Ranges) -> tuple[tuple[str, float], ...]:
+    share = np.asarray(sums.fastest) / np.maximum(trained.dq_max, 1e-300)
+    return tuple((n, s) for n, s in zip(regressor.model.joint_names, share.tolist(), strict=True) if s < SLOW)
+
+
+def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
+    n, total = sums.samples, sums.totals
+    joints = []
+    for j, name in enumerate(regressor.model.joint_names):
+        mean, hat = total["tau"][j] / n, total["hat"][j] / n
+        variance, spread = total["tau2"][j] / n - mean**2, total["hat2"][j] / n - hat**2
+        rms = float(np.sqrt(total["tau2"][j] / n))
+        scale = rms if rms > 0 else 1.0
+        product = total["product"][j] / n - mean * hat
+        correlation = product / np.sqrt(variance * spread) if variance > 0 and spread > 0 else 0.0
+        rmse = float(np.sqrt(total["error2"][j] / n))
+        joints.append(
+            JointMetrics(
+                name=name,
+                unit=regressor.model.effort_units[j],
+                rms=rms,
+                rmse=rmse,
+                nrmse=rmse / scale,
+                correlation=float(np.clip(correlation, -1, 1)),
+                max_error=float(np.asarray(sums.largest)[j]),
+                raw_nrmse=float(np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
+                constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
+                nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
+                own_nrmse=float(np.sqrt(total["own2"][j] / n)) / scale if "own2" in total else 0.0,
+            )
+        )
+    power = max(float(total["tau2"].sum()), 1e-300)
+    return HeldOut(
+        joints=tuple(joints),
+        all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
+        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
+        samples=sums.samples,
+        outside=0.0,
+    )

@@ -1,0 +1,58 @@
+"""Torques of an identified model along a recording."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.identification.extrapolation import Ranges, extrapolation, outside, strays
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.survey import survey
+from robot_dyn_id.signals.trials import plan_signals, require_signals, walker
+
+
+def predict_recording(
+    recording: Recording, parameters: ParameterSet, velocity: str = "auto"
+) -> tuple[Array, Array, tuple[str, ...]]:
+    """Torques at a recording's own time stamps; measured efforts are never read.
+
+    Returns:
+        Stamps [s], shape (N,); torques [N m or N], shape (N, n), NaN where the motion is not usable; warnings.
+
+    Raises:
+        InputError: the recording cannot be used.
+    """
+    regressor = regressor_of(parameters)
+    joints = parameters.joint_names
+    seen = survey([recording], joints, {}, need_effort=False)
+    require_signals(regressor, seen)
+    plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
+    columns = parameters.independent_columns.astype(np.int64)
+    times, torques, segments = [], [], []
+    trained, far = Ranges.of_model(parameters), np.zeros((3, len(joints)))
+    for piece in walker([recording], joints, {}, plan, need_effort=False, keep_edges=True)():
+        motion = piece.motion.take(piece.own)
+        times.append(piece.t[piece.own])
+        torques.append(regressor.torque(motion, parameters.values, columns))
+        far += outside(motion, trained).sum(axis=2)
+        segments.append(np.full(len(times[-1]), piece.segment))
+    grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
+    t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
+    out = _interpolated(t, grid, tau, segment, 1.0 / plan.rate)
+    lost = int(np.isnan(out).any(axis=1).sum())
+    warnings = (f"{lost} of {len(t)} samples could not be predicted: their motion is missing",) if lost else ()
+    return t, out, (*warnings, *extrapolation(strays(joints, far / max(1, len(grid)))))
+
+
+def _interpolated(t: Array, grid: Array, tau: Array, segment: np.ndarray, step: float) -> Array:
+    """Predictions at stamps `t` from those on the grid; NaN outside every segment."""
+    out = np.full((len(t), tau.shape[1]), np.nan)
+    for number in np.unique(segment):
+        of_segment = segment == number
+        times, values = grid[of_segment], tau[of_segment]
+        inside = (t >= times[0] - 1e-9) & (t <= times[-1] + step)
+        for joint in range(tau.shape[1]):
+            out[inside, joint] = np.interp(t[inside], times, values[:, joint])
+    return out

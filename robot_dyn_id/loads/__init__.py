@@ -1,0 +1,1 @@
+"""Payloads, wrenches at the base or at a tool, and drive gains."""

@@ -1,0 +1,90 @@
+"""Gains of drives from a payload that is known: the only thing that ties the currents of a robot to newton metres.
+
+Currents alone show every parameter of a joint's row divided by its gain. With a known payload phi in one of two runs
+
+    current = Y theta / g             without it
+    current = Y theta / g + Y_p phi / g   with it,
+
+which is linear in the joint's own theta / g and in 1 / g. Both runs are fitted together, joint by joint, with white
+rows: the errors are in the current, which stands alone on the left, so that 1 / g is not drawn towards zero as it would
+be with current as a column (where total least squares mends it: Gautier and Briot 2014; Khalil, Gautier and Lemoine
+2007 compare the ways). A joint's gain asks nothing of the other joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.fitting import whitened
+from robot_dyn_id.loads.payload import ORDER, PASSES
+
+TOLD = 3.0
+"""A gain is told if its inverse differs from zero by so many standard deviations."""
+
+
+@dataclass(frozen=True)
+class DriveGain:
+    """The gain of one joint's drive.
+
+    Attributes:
+        joint: its name.
+        value: effort per current [N m/A or N/A]; NaN where the payload does not tell it. Negative: the drive counts
+            the other way.
+        standard_deviation: one sigma, to first order; infinite where the payload does not tell it.
+    """
+
+    joint: str
+    value: float
+    standard_deviation: float
+
+
+def drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> tuple[DriveGain, ...]:
+    """Gain of every joint's drive.
+
+    Args:
+        bare: currents without the payload, as rows of the p base parameters.
+        loaded: currents with it, as rows of the same.
+        added: what the payload adds to the base parameters, SI, shape (p,).
+
+    Raises:
+        InputError: problems of other parameters, a payload that adds nothing, too few rows.
+    """
+    if bare.names != loaded.names or bare.joint_names != loaded.joint_names:
+        raise InputError("the recordings with and without payload are not of the same joints and terms")
+    if not np.any(added):
+        raise InputError("the payload adds nothing to what the joints feel: it needs a mass, on a link that moves")
+    solution = whitened(_together(bare, loaded, added), ORDER, PASSES, "qr", Factors.solve).solution
+    places = np.cumsum([len(support) + 1 for support in bare.supports]) - 1
+    gains = []
+    for joint, place in zip(bare.joint_names, places, strict=True):
+        inverse, sigma = float(solution.values[place]), float(np.sqrt(solution.inverse[place, place]))
+        told = not solution.unseen[place] and abs(inverse) > TOLD * sigma
+        gains.append(DriveGain(joint, 1.0 / inverse, sigma / inverse**2) if told else DriveGain(joint, np.nan, np.inf))
+    return tuple(gains)
+
+
+def _together(bare: LinearProblem, loaded: LinearProblem, added: Array) -> LinearProblem:
+    """Both runs as rows of each joint's own parameters over its gain, the inverse of the gain behind them."""
+    ends = np.cumsum([0, *(len(support) + 1 for support in bare.supports)])
+    names = tuple(
+        f"{name} of {joint}"
+        for joint, support in zip(bare.joint_names, bare.supports, strict=True)
+        for name in (*(bare.names[column] for column in support), "1 / gain")
+    )
+
+    def tiles() -> Iterator[Tile]:
+        for number, tile in chain(((0, tile) for tile in bare.tiles()), ((1, tile) for tile in loaded.tiles())):
+            columns, current = tile.block[:-1], tile.block[-1:]
+            felt = number * added[bare.supports[tile.joint]] @ columns
+            yield Tile(tile.joint, 2 * tile.segment + number, np.concatenate([columns, felt[None], current]))
+
+    supports = tuple(np.arange(first, last) for first, last in pairwise(ends))
+    return LinearProblem(names, bare.joint_names, supports, tiles, loaded.rate)

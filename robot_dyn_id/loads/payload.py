@@ -1,0 +1,229 @@
+"""A body of unknown inertia that is fixed to a link: a payload on an identified arm, or a tool behind a force sensor.
+
+A payload adds its ten parameters, told in the frame of the joint that carries it, to those of the body there. With
+theta the base parameters of the bare arm, known as t with covariance T, those of the loaded arm are
+
+    theta + B X phi,
+
+B the columns of the mapping that belong to the body, X from the link's frame to the joint's. A recording with the
+payload gives an estimate l of them, with information R' R from white rows, by a fit that knows nothing of the bare arm:
+its residuals are noise, not the arm's errors. What is left is generalised least squares for phi of
+
+    l - t = B X phi + error of l - error of t,    covariance (R' R)^-1 + T.
+
+This is what all rows of the loaded run say, with the bare arm's estimate as a prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia, solid
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators.completion import Completion
+from robot_dyn_id.estimators.factors import UNSEEN, Factors, Solution
+from robot_dyn_id.estimators.fitting import whitened
+from robot_dyn_id.model.kinematics import BASE, Placement
+from robot_dyn_id.model.screw import transform
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+
+ORDER = 6
+"""Past rows that a residual is predicted from."""
+
+PASSES = 2
+"""Of whitening."""
+
+WIDE = 100.0
+"""How far, as a share of it, the body may be from the start of the search for one that could exist: the data decide."""
+
+FLOOR = 0.01
+"""Least pseudo-inertia as a share of that of the start, as of the estimator `consistent`."""
+
+DENSITY = 2000.0
+"""Density of a payload of which only the mass is known, between plastics and metals [kg/m^3]."""
+
+SIGMAS = 3.0
+"""Masses so many standard deviations below zero are no accident."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A body that is fixed to a link, with what is known about its errors.
+
+    Attributes:
+        link: whose frame everything is told in.
+        parameters: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the origin of that frame, of a body that could exist,
+            shape (10,).
+        covariance: of those that the data show, without the bounds of consistency, shape (10, 10).
+        unconstrained: what the data say without these bounds, shape (10,).
+        not_seen: symbols of parameters that the data do not tell: there the values are a guess.
+        notes: what the user should know.
+        arm_slopes: derivatives of the parameters by the base parameters of the arm below, shape (10, p); None where no
+            arm was needed.
+    """
+
+    link: str
+    parameters: Array
+    covariance: Array
+    unconstrained: Array
+    not_seen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    arm_slopes: Array | None = None
+
+    @property
+    def mass(self) -> float:
+        """[kg]."""
+        return float(self.parameters[0])
+
+    @property
+    def centre_of_mass(self) -> Array:
+        """In the link's frame [m], shape (3,)."""
+        return central(self.parameters)[1]
+
+    @property
+    def inertia(self) -> Array:
+        """About the centre of mass, along the axes of the link's frame [kg m^2], shape (3, 3)."""
+        return central(self.parameters)[2]
+
+    @property
+    def standard_deviations(self) -> Array:
+        """One sigma of the parameters, infinite where the data do not tell, shape (10,)."""
+        sigma = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return np.where(np.isin(INERTIAL_SYMBOLS, self.not_seen), np.inf, sigma)
+
+    @property
+    def central_standard_deviations(self) -> Array:
+        """One sigma of mass, centre of mass (3) and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, shape (10,)."""
+        slopes = central_slopes(self.parameters)
+        sigma = np.sqrt(np.maximum(np.diag(slopes @ self.covariance @ slopes.T), 0.0))
+        hidden = np.isin(INERTIAL_SYMBOLS, self.not_seen)
+        return np.where((slopes[:, hidden] != 0.0).any(axis=1), np.inf, sigma)
+
+
+def moved(placement: Placement) -> Array:
+    """X, a body's parameters in the frame it is fixed to from those in the frame that is placed there, (10, 10)."""
+    frame = transform(placement.rotation, placement.position)
+    return np.asarray(parameters_of(frame @ pseudo_inertia(np.eye(10)) @ frame.T)).T
+
+
+def central_slopes(parameters: Array) -> Array:
+    """Derivatives of mass, centre of mass and inertia about it by the ten parameters of a body, shape (10, 10)."""
+    m, h = parameters[0], parameters[1:4]
+    slopes = np.eye(10)
+    slopes[1:4, 0], slopes[1:4, 1:4] = -h / m**2, np.eye(3) / m
+    packed = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
+    slopes[4:, 0] = ((h @ h * np.eye(3) - np.outer(h, h)) / m**2)[packed]
+    for axis, unit in enumerate(np.eye(3)):
+        change = 2.0 * h[axis] * np.eye(3) - np.outer(unit, h) - np.outer(h, unit)
+        slopes[4:, 1 + axis] = -change[packed] / m
+    return slopes
+
+
+def payload_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Placement) -> Payload:
+    """The payload of a recording on top of an arm that was identified without it.
+
+    Args:
+        arm: the bare arm, with the covariance of its base parameters.
+        loaded: the recording, as rows of the same base parameters (`arm.independent_columns`).
+        link: what carries the payload.
+        at: where the link is fixed; see `kinematics.placement_of`.
+
+    Raises:
+        InputError: a link that does not move, other base parameters, a mass that is not positive.
+    """
+    if at.body == BASE:
+        raise InputError(f"link {link} does not move: nothing tells what is fixed to it; name a link behind a joint")
+    if loaded.names != tuple(arm.column_names[column] for column in arm.independent_columns):
+        raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
+    added = payload_mapping(arm, at)
+    found = whitened(loaded, ORDER, PASSES, "qr", Factors.solve)
+    root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
+    # (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, whatever of the loaded arm its motion leaves unseen.
+    lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.covariance @ root.T)
+    rows = np.linalg.solve(lower, root)
+    difference = found.solution.values - arm.values
+    solution = Solution.of(np.column_stack([rows @ added, rows @ difference]))
+    slopes = -solution.inverse @ (rows @ added).T @ rows
+    return replace(realised(link, solution.values, solution.inverse, solution.unseen), arm_slopes=slopes)
+
+
+def payload_mapping(arm: ParameterSet, at: Placement) -> Array:
+    """What a payload on a link adds to the base parameters: base += mapping @ parameters, shape (p, 10)."""
+    return np.asarray(arm.mapping[:, 10 * at.body : 10 * at.body + 10] @ moved(at))
+
+
+def payload_at_sensor(wrench: LinearProblem, link: str) -> tuple[Payload, Array, Array]:
+    """The body behind a 6-axis sensor, and the other parameters of the reading with their standard deviations.
+
+    Args:
+        wrench: six channels; the ten parameters in the sensor's frame first, then what else is in the reading.
+        link: of the sensor.
+
+    Raises:
+        InputError: a mass that is not positive.
+    """
+    found = whitened(wrench, ORDER, PASSES, "qr", Factors.solve).solution
+    sigma = np.where(found.unseen, np.inf, np.sqrt(np.diag(found.inverse)))
+    payload = realised(link, found.values[:10], found.inverse[:10, :10], found.unseen[:10])
+    return payload, found.values[10:], sigma[10:]
+
+
+def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payload:
+    """The payload of an estimate: itself, or, if no body could be so, the one nearest in the metric of its errors.
+
+    Args:
+        link: whose frame it is told in.
+        values: of the ten parameters.
+        covariance: of them.
+        unseen: which of them the data do not tell, shape (10,).
+
+    Raises:
+        InputError: a mass that is not positive.
+    """
+    mass, sigma = values[0], np.sqrt(covariance[0, 0])
+    if unseen[0]:
+        raise InputError(f"the motion does not tell the mass on link {link}: let the links before it turn it upright "
+                         f"and over, or name another link")  # fmt: skip
+    if not mass > 0.0:
+        why = "the sign of the wrench or of the efforts is wrong" if mass < -SIGMAS * sigma else "there may be none"
+        raise InputError(f"the mass on link {link} is {mass:.3g} +- {sigma:.2g} kg: {why}")
+    not_seen = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unseen])
+    if is_consistent(values) and not not_seen:
+        return Payload(link, values, covariance, values)
+    bodies, _ = solid((values if values[1:].any() else _ball(mass))[None], (link,))
+    size, directions = np.linalg.eigh(covariance / (scale := _scale(bodies[0])) / scale[:, None])
+    shown = size > np.finfo(float).eps * size[-1]
+    root = (directions[:, shown] / np.sqrt(size[shown])).T / scale
+    nothing = np.zeros(0, dtype=bool)
+    full = Completion(root, values, np.eye(10), bodies, nothing, WIDE, FLOOR, "entropic").solve()
+    step = root @ (full - values)
+    note = (f"no real body has the inertia that the data ask for: the one told is the nearest that could exist, "
+            f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away")  # fmt: skip
+    return Payload(link, full, covariance, values, not_seen, () if is_consistent(values) else (note,))
+
+
+def _ball(mass: float) -> Array:
+    """A ball of `DENSITY` about the origin, shape (10,): the guess where nothing but the mass is known."""
+    radius = np.cbrt(3.0 * mass / (4.0 * np.pi * DENSITY))
+    moment = 0.4 * mass * radius**2
+    return np.array([mass, 0.0, 0.0, 0.0, moment, 0.0, moment, 0.0, 0.0, moment])
+
+
+def _scale(body: Array) -> Array:
+    """Sizes of the ten parameters of a body."""
+    m, trace = body[0], body[[4, 6, 9]].sum()
+    radius = np.sqrt(trace / (2.0 * m))
+    return np.asarray(m * radius ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2]))
+
+
+def _without(root: Array, free: Array) -> Array:
+    """The rows of an information root that do not depend on some of the parameters, shape (any, p)."""
+    if not free.any():
+        return root
+    basis, singular, _ = np.linalg.svd(root[:, free])
+    rank = np.count_nonzero(singular > UNSEEN * singular.max(initial=0.0))
+    return np.asarray(basis[:, rank:].T @ root)

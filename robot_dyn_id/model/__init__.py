@@ -1,0 +1,1 @@
+"""Robot models: URDF, kinematic tree, screw axes."""

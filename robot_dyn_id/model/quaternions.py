@@ -1,0 +1,52 @@
+"""Attitude in quaternions, scalar first, with derivatives: no posture is singular."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from robot_dyn_id.arrays import Array
+
+
+def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
+    """Rotation, angular velocity and angular acceleration of a body from its quaternion L (scalar first).
+
+    w = 2 R*(L) dL and dw = 2 R*(L) ddL along the axes of the body; L turns them into the world's.
+
+    Args:
+        quaternion: of unit length, shape (4, N).
+        first: its derivative [1/s], shape (4, N).
+        second: its second derivative [1/s^2], shape (4, N).
+
+    Returns:
+        Rotation body to world (3, 3, N), angular velocity (3, N) [rad/s], angular acceleration (3, N) [rad/s^2].
+    """
+    l0, l1, l2, l3 = quaternion
+    inner = _inner(quaternion)
+    outer = np.array([[-l1, l0, -l3, l2], [-l2, l3, l0, -l1], [-l3, -l2, l1, l0]])
+    rotation = np.einsum("ikn,jkn->ijn", outer, inner)
+    return rotation, *(2.0 * np.einsum("ikn,kn->in", inner, rate) for rate in (first, second))
+
+
+def rate_quaternions(rotation: Array, rate: Array, rate_change: Array) -> tuple[Array, Array, Array]:
+    """Quaternion of a body and its two derivatives, the inverse of `quaternion_rates`; no posture is singular.
+
+    dL = R*(L)^T w / 2 and ddL = R*(L)^T dw / 2 - |w|^2 L / 4.
+
+    Args:
+        rotation: body to world, shape (3, 3, N).
+        rate: angular velocity along the axes of the body [rad/s], shape (3, N).
+        rate_change: angular acceleration along them [rad/s^2], shape (3, N).
+
+    Returns:
+        The quaternion, scalar first and not negative, and its derivatives [1/s, 1/s^2], shape (4, N) each.
+    """
+    quaternion = Rotation.from_matrix(np.moveaxis(rotation, -1, 0)).as_quat(canonical=True).T[[3, 0, 1, 2]]
+    first, half = (0.5 * np.einsum("ikn,in->kn", _inner(quaternion), x) for x in (rate, rate_change))
+    return quaternion, first, half - 0.25 * (rate**2).sum(axis=0) * quaternion
+
+
+def _inner(quaternion: Array) -> Array:
+    """R*(L), shape (3, 4, N)."""
+    l0, l1, l2, l3 = quaternion
+    return np.array([[-l1, l0, l3, -l2], [-l2, -l3, l0, l1], [-l3, l2, -l1, l0]])

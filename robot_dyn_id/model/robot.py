@@ -1,0 +1,304 @@
+"""The robot model: a tree of moving bodies, read from URDF.
+
+Bodies are the moving joints with everything that is fixed to them lumped in, in Pinocchio's order (parents first).
+Mimic followers are bodies of their own: with n independent joints and b bodies, q_full = coupling q + offset.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.errors import ModelError, UsageError
+from robot_dyn_id.model.urdf import RobotDescription, mimics
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Gravity in the base frame unless told otherwise [m/s^2], Pinocchio's value."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the independent joints, shape (n,) each; infinite where the URDF gives none."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+
+@dataclass(frozen=True)
+class RobotModel:
+    """Kinematic tree, nominal inertias and gravity of a robot with n independent joints and b moving bodies.
+
+    Attributes:
+        name: the robot's name.
+        urdf: the URDF text.
+        joint_names: independent joints, shape (n,).
+        body_names: moving joints, mimic followers included, shape (b,).
+        parent: parent body, -1 for the base, shape (b,).
+        rotation: rotation of the joint frame to its parent's at q = 0, shape (b, 3, 3).
+        translation: origin of the joint frame in its parent's [m], shape (b, 3).
+        axis: unit motion axis in the joint frame, shape (b, 3).
+        prismatic: whether the joint slides, shape (b,).
+        leader: the independent joint that moves each body, shape (b,).
+        multiplier: mimic multiplier, 1 for independent joints, shape (b,).
+        offset: mimic offset [rad or m], shape (b,).
+        inertial_parameters: nominal standard parameters, m mx my mz Ixx Ixy Iyy Ixz Iyz Izz of each body in its joint
+            frame about that frame's origin, shape (10 b,).
+        gravity: gravity vector in the base frame [m/s^2], shape (3,).
+        held: positions of joints that stand still [rad or m].
+        limits: limits of the independent joints.
+    """
+
+    name: str
+    urdf: str = field(repr=False)
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    parent: Integers
+    rotation: Array = field(repr=False)
+    translation: Array = field(repr=False)
+    axis: Array = field(repr=False)
+    prismatic: Mask
+    leader: Integers
+    multiplier: Array
+    offset: Array
+    inertial_parameters: Array = field(repr=False)
+    gravity: Array
+    held: dict[str, float]
+    limits: Limits = field(repr=False)
+
+    @property
+    def coupling(self) -> Array:
+        """G of q_full = G q + offset, shape (b, n)."""
+        matrix = np.zeros((len(self.body_names), len(self.joint_names)))
+        matrix[np.arange(len(self.body_names)), self.leader] = self.multiplier
+        return matrix
+
+    @property
+    def effort_units(self) -> tuple[str, ...]:
+        """Unit of each independent joint's effort: N for prismatic joints, else N m."""
+        return tuple("N" if self.prismatic[self.body_names.index(name)] else "N m" for name in self.joint_names)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        text: str,
+        joints: Sequence[str] | None = None,
+        held: Mapping[str, float] | None = None,
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Model of the text of a plain URDF; see `from_description`."""
+        return cls.from_description(RobotDescription(text), joints, held, gravity)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        joints: Sequence[str] | None = None,
+        held: Mapping[str, float] | None = None,
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Model of a URDF or xacro file; see `from_description` and `RobotDescription.from_file`."""
+        return cls.from_description(RobotDescription.from_file(path), joints, held, gravity)
+
+    @classmethod
+    def from_description(
+        cls,
+        description: RobotDescription,
+        joints: Sequence[str] | None = None,
+        held: Mapping[str, float] | None = None,
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Model of a robot description.
+
+        Args:
+            description: plain URDF and its origin.
+            joints: the independent joints to keep; all others stand still. Default: all that move and do not mimic.
+            held: where joints that are not kept stand [rad or m]; 0 where not given. Positions of mimic joints follow
+                from their leaders whatever is given.
+            gravity: gravity vector in the base frame [m/s^2]: a tilted or hanging base is a turned vector.
+
+        Raises:
+            ModelError: broken, xacro, floating base, planar joint, closed loop, unknown joint, no joints.
+            UsageError: gravity is no vector, or a held position no number.
+        """
+        if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
+            raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
+        text, label = description.text, description.source
+        tree = description.root()
+        return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
+
+
+def parse_with_pinocchio(text: str, label: str, gravity: Array) -> Any:
+    """Pinocchio's model of a URDF with its root welded; mimic joints are free joints in it.
+
+    Raises:
+        ModelError: Pinocchio refuses the text.
+    """
+    import pinocchio
+
+    with _quiet_parser() as said:
+        try:
+            model = pinocchio.buildModelFromXML(text)
+        except Exception:  # the reason is what the C++ parser printed
+            raise ModelError(f"{label}: broken URDF ({said() or 'Pinocchio refuses it'})") from None
+        if said("inertial element"):  # it goes on without the link's mass
+            raise ModelError(f"{label}: broken URDF ({said('inertial element')})")
+    model.gravity.linear = gravity
+    return model
+
+
+@contextmanager
+def _quiet_parser() -> Iterator[Callable[..., str]]:
+    """Catch what the C++ URDF parser prints on standard error.
+
+    Yields a function that gives its first line with some words, by default its first line.
+    """
+    with tempfile.TemporaryFile() as caught:
+
+        def first_line(words: str = "") -> str:
+            caught.seek(0)
+            lines = caught.read().decode(errors="replace").split("\n")
+            return next((line.replace("Error:", "").strip() for line in lines if line.strip() and words in line), "")
+
+        sys.stderr.flush()
+        saved = os.dup(2)
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield first_line
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+
+
+def configuration_of(model: Any, names: Sequence[str], positions: Array) -> Array:
+    """Pinocchio configurations with the named joints at `positions`, shape (..., joints) -> (..., nq).
+
+    Continuous joints are (cos, sin) pairs in Pinocchio; all joints that are not named stand at 0.
+    """
+    import pinocchio
+
+    configurations = np.zeros((*positions.shape[:-1], model.nq)) + pinocchio.neutral(model)
+    for column, name in enumerate(names):
+        joint = model.joints[model.getJointId(name)]
+        angle = positions[..., column]
+        if joint.nq == 2:
+            configurations[..., joint.idx_q] = np.cos(angle)
+            configurations[..., joint.idx_q + 1] = np.sin(angle)
+        else:
+            configurations[..., joint.idx_q] = angle
+    return np.asarray(configurations)
+
+
+def reduced_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, float]) -> Any:
+    """Pinocchio's model with only `bodies` free and every other joint fixed at its held position (0 by default)."""
+    import pinocchio
+
+    names = list(model.names)[1:]
+    positions = np.array([held.get(name, 0.0) for name in names])
+    locked = [model.getJointId(name) for name in names if name not in bodies]
+    return pinocchio.buildReducedModel(model, locked, configuration_of(model, names, positions)) if locked else model
+
+
+def _model_from(
+    text: str,
+    label: str,
+    root: ElementTree.Element,
+    joints: Sequence[str] | None,
+    held: dict[str, float],
+    gravity: Array,
+) -> RobotModel:
+    full = parse_with_pinocchio(text, label, gravity)
+    moving = list(full.names)[1:]
+    followers = {name: mimic for name, mimic in mimics(root, label).items() if name in moving}
+    independent = [name for name in moving if name not in followers]
+    for name in [*(joints or ()), *held]:
+        if name not in independent and not (name in held and name in followers):
+            why = f"mimics {followers[name][0]}" if name in followers else "is not a moving joint of the robot"
+            raise ModelError(f"{label}: joint {name} {why}; its joints are {', '.join(independent)}")
+    kept = [name for name in independent if joints is None or name in joints]
+    if not kept:
+        raise ModelError(f"{label}: no joint moves, there is nothing to identify")
+    positions = {name: held.get(name, 0.0) for name in independent if name not in kept}
+    leaders = {name: (name, 1.0, 0.0) for name in kept}
+    for name, (leader, multiplier, offset) in followers.items():
+        if leader in kept:
+            leaders[name] = (leader, multiplier, offset)
+        else:
+            positions[name] = multiplier * positions.get(leader, 0.0) + offset
+    reduced = reduced_pinocchio(full, list(leaders), positions)
+    return _from_pinocchio(reduced, text, label, kept, leaders, positions, gravity)
+
+
+def _from_pinocchio(
+    model: Any,
+    text: str,
+    label: str,
+    kept: Sequence[str],
+    leaders: Mapping[str, tuple[str, float, float]],
+    held: dict[str, float],
+    gravity: Array,
+) -> RobotModel:
+    bodies = list(model.names)[1:]
+    subspaces = np.array([_motion_subspace(model.joints[i + 1], label, name) for i, name in enumerate(bodies)])
+    prismatic = np.linalg.norm(subspaces[:, :3], axis=1) > 0.5
+    axis = np.where(prismatic[:, None], subspaces[:, :3], subspaces[:, 3:])
+    placements = [model.jointPlacements[i + 1] for i in range(len(bodies))]
+    of_kept = [bodies.index(name) for name in kept]
+    return RobotModel(
+        name=model.name,
+        urdf=text,
+        joint_names=tuple(kept),
+        body_names=tuple(bodies),
+        parent=np.array([model.parents[i + 1] - 1 for i in range(len(bodies))], dtype=np.int64),
+        rotation=np.array([p.rotation for p in placements]),
+        translation=np.array([p.translation for p in placements]),
+        axis=axis,
+        prismatic=prismatic,
+        leader=np.array([kept.index(leaders[name][0]) for name in bodies], dtype=np.int64),
+        multiplier=np.array([leaders[name][1] for name in bodies]),
+        offset=np.array([leaders[name][2] for name in bodies]),
+        inertial_parameters=np.concatenate([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))]),
+        gravity=gravity,
+        held=held,
+        limits=_limits(model, of_kept),
+    )
+
+
+def _motion_subspace(joint: Any, label: str, name: str) -> Array:
+    """Linear and angular part of a one-degree-of-freedom joint's motion, shape (6,)."""
+    if joint.nv != 1:
+        raise ModelError(
+            f"{label}: joint {name} has {joint.nv} degrees of freedom; only revolute and prismatic ones do"
+        )
+    data = joint.createData()
+    joint.calc(data, np.array([1.0, 0.0]) if joint.nq == 2 else np.zeros(1))
+    subspace = np.asarray(data.S, dtype=np.float64).reshape(6)
+    if not abs(np.linalg.norm(subspace) - 1.0) < 1e-6:
+        raise ModelError(f"{label}: joint {name} has the axis 0 0 0")
+    return subspace
+
+
+def _limits(model: Any, bodies: Sequence[int]) -> Limits:
+    joints = [model.joints[i + 1] for i in bodies]
+    continuous = np.array([joint.nq == 2 for joint in joints])
+
+    def of(values: Array, indices: Sequence[int], unlimited: float) -> Array:
+        picked = np.array([values[i] for i in indices], dtype=np.float64)
+        return np.where(np.isfinite(picked), picked, math.inf) if unlimited > 0 else picked
+
+    index_q, index_v = [j.idx_q for j in joints], [j.idx_v for j in joints]
+    lower = np.where(continuous, -math.inf, of(model.lowerPositionLimit, index_q, -1))
+    upper = np.where(continuous, math.inf, of(model.upperPositionLimit, index_q, -1))
+    return Limits(lower, upper, of(model.velocityLimit, index_v, 1), of(model.effortLimit, index_v, 1))

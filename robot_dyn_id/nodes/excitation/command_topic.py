@@ -1,0 +1,35 @@
+"""The topic of a trajectory controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
+
+
+class CommandTopic:
+    """An `Outlet`: nobody answers on a topic, so that nothing but the joint states tells whether it is followed."""
+
+    def __init__(self, node: RobotNode) -> None:
+        """Publish on the node's parameter `command_topic`."""
+        self._node = node
+        self._topic: Any = node.create_publisher(JointTrajectory, node.settings.command_topic, RELIABLE)
+
+    def obstacle(self) -> str:
+        """See `Outlet`."""
+        topic = self._topic.topic_name
+        if self._topic.get_subscription_count() == 0:
+            return f"no controller: nobody subscribes to {topic}"
+        if self._node.count_publishers(topic) > 1:
+            return f"another node publishes to {topic} as well: only one may command the robot"
+        return ""
+
+    def send(self, message: JointTrajectory) -> None:
+        """See `Outlet`."""
+        self._topic.publish(message)
+
+    def failure(self) -> str:
+        """See `Outlet`."""
+        return ""

@@ -1,0 +1,118 @@
+"""Commands of a `Supervisor` as messages for a trajectory controller: in pieces that end at rest, or whole."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.excitation.execution.command import Command
+from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
+from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Supervisor
+from robot_dyn_id.excitation.execution.transfer import Braking
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.nodes.excitation.command_action import CommandAction
+from robot_dyn_id.nodes.excitation.command_topic import CommandTopic
+from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
+from robot_dyn_id.nodes.excitation.settings import ACTION
+from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+
+RENEWAL = 1.0 / 3.0
+"""Share of the horizon after which the next piece is sent: two may be late or lost before the robot brakes."""
+
+
+class Outlet(Protocol):
+    """One way to a trajectory controller."""
+
+    def obstacle(self) -> str:
+        """Why nobody follows what is sent, or not only that; empty if one controller does."""
+        ...
+
+    def send(self, message: JointTrajectory) -> None:
+        """Let the controller follow this instead of what it was sent before."""
+        ...
+
+    def failure(self) -> str:
+        """Why the controller does not follow what was sent last, told once; empty while nobody says so."""
+        ...
+
+
+class Commands:
+    """Sends the motion that a supervisor commands.
+
+    With a horizon, a message holds the motion of that time and the braking behind it, at absolute times: whatever
+    happens to this node, the robot comes to rest. Every message replaces the one before, and repeats what it had still
+    to do, so that a controller follows one motion. Without a horizon, one message holds the whole motion.
+    """
+
+    def __init__(self, node: RobotNode, clock: MotionClock) -> None:
+        """Open the way that the node's parameter `mode` names.
+
+        Raises:
+            UsageError: see `CommandAction`.
+        """
+        self._clock = clock
+        self._step = 1.0 / node.settings.rate
+        self._horizon: float = node.settings.horizon
+        self._outlet: Outlet = (CommandAction if node.settings.mode == ACTION else CommandTopic)(node)
+        self._sent: Command | None = None
+        self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
+
+    def describe(self, message: TrajectoryMessage, limits: MotionLimits) -> None:
+        """Set what stays the same: the message of the joints, and how they brake."""
+        self._message, self._limits = message, limits
+
+    def obstacle(self) -> str:
+        """Why nobody follows what is sent; empty if a controller does."""
+        return self._outlet.obstacle()
+
+    def follow(self, supervisor: Supervisor, stamped: bool = True) -> None:
+        """Send the supervisor's command if it is new or to be continued, and report what the controller gave up.
+
+        Args:
+            supervisor: it commands.
+            stamped: whether the controller has the same clock as this node. Braking needs none.
+        """
+        failure = self._outlet.failure()
+        if failure:
+            supervisor.abandon(self._clock.now(), failure)
+        command = supervisor.command
+        if command is None:
+            return
+        new = command is not self._sent
+        if not new and self._clock.now().motion < self._renewal:
+            return
+        starts = new and supervisor.phase in UNDER_WAY
+        if self._horizon and (stamped or not isinstance(command.trajectory, Braking)):
+            self._send_piece(supervisor, command, starts)
+        else:
+            self._send_whole(supervisor, command, starts)
+
+    def _send_whole(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
+        """Send all of the motion, which begins when the controller receives it."""
+        message = self._message.fill(sample(command, self._step))
+        # planning and filling took their time
+        self._sent = supervisor.sent(self._clock.now()) if starts else command
+        self._renewal = math.inf
+        self._outlet.send(message)
+
+    def _send_piece(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
+        """Send what follows from now on."""
+        if starts:
+            self._clock.synchronize()
+        else:
+            self._clock.follow_slew()
+        now = self._clock.now()
+        if starts:
+            command = supervisor.sent(now)
+        new, self._sent = command is not self._sent, command
+        left = command.left(now.motion)
+        ends = left <= self._horizon or isinstance(command.trajectory, Braking)
+        self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
+        supervisor.extend(math.inf if ends else now.motion + self._horizon)
+        if left == 0.0 and not new:
+            return  # the piece before this one ends at the same rest
+        points = look_ahead(command, now.motion, self._step, self._horizon, self._limits)
+        self._outlet.send(self._message.fill(points, self._clock.stamp(now.motion)))

@@ -1,0 +1,50 @@
+"""Status messages of recorders as reports for a `RecordingWatch`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, RecordingState, RecordingWatch
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+
+TOPICS = ("recording_status", "stream_status")
+"""Of recorders, and of identifiers."""
+
+REPORTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The latest message of each of several publishers."""
+
+LOOK = 0.2
+"""Time between two looks at the graph [s]."""
+
+
+class RecordingReports:
+    """Feeds a watch with what arrives, with the time, and with the nodes that the graph shows."""
+
+    def __init__(self, node: RobotNode, watch: RecordingWatch) -> None:
+        """Subscribe to the status topics, which are among the interfaces of the node."""
+        self._node, self._watch, self._looked = node, watch, 0.0
+        for topic in TOPICS:
+            node.subscription(topic, self._receive)
+
+    def _receive(self, message: Any) -> None:
+        states = {state.value: state for state in RecordingState}
+        report = RecordingReport(
+            recorder=message.recorder,
+            state=states.get(message.state, RecordingState.FAILED),
+            reason=message.reason,
+            topics=tuple(message.topics),
+            counts=tuple(message.counts),
+            lost=tuple(message.lost),
+        )
+        self._watch.receive(self._node.steady.now().nanoseconds * 1e-9, report)
+
+    def tick(self, steady: float) -> None:
+        """Pass the time on [s]."""
+        self._watch.tick(steady)
+        if steady < self._looked + LOOK:
+            return
+        self._looked = steady
+        found = (info for topic in TOPICS for info in self._node.get_publishers_info_by_topic(topic))
+        self._watch.forget(steady, {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found})

@@ -1,0 +1,77 @@
+"""What the excitation publisher tells of itself: its status topic, its log, its diagnosis."""
+
+from __future__ import annotations
+
+import array
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rclpy.node import Node
+
+from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
+from robot_dyn_id.msg import ExcitationStatus
+from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, OK, WARN, Diagnosis
+
+PERIOD = 0.2
+"""Time between two messages of an unchanged status [s]."""
+
+LEVELS = {Phase.WAITING: WARN, Phase.FAULT: ERROR}
+
+
+class StatusTopic:
+    """Publishes and logs every change, and publishes at a steady rate between them."""
+
+    def __init__(self, node: Node, topic: Any, dry_run: bool) -> None:
+        """Begin with nothing published; a `dry_run` never has a supervisor."""
+        self._node, self._topic = node, topic
+        self._message = ExcitationStatus(node=node.get_fully_qualified_name(), dry_run=dry_run)
+        self._told: tuple[Phase, str] = Phase.WAITING, "starting"
+        self._told_at = -math.inf
+        self._changes, self._log_changes = Changes(PERIOD), Changes()
+
+    def describe(self, joint_names: Sequence[str], duration: float) -> None:
+        """Set what stays the same: the joints, and the length of the excitation [s]."""
+        self._message.joint_names, self._message.duration = list(joint_names), duration
+
+    def tell(self, now: Moment, supervisor: Supervisor | None, problem: str) -> None:
+        """Look at the supervisor; while there is none, `problem` is what is waited for."""
+        state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
+        text = _text(*state)
+        changed = self._changes.due(now.steady, text)
+        if not changed and now.steady - self._told_at < PERIOD:
+            return
+        if state != self._told and self._log_changes.due(now.steady, text):
+            self._log(*state)
+        self._told, self._told_at = state, now.steady
+        message = self._message
+        message.state, message.reason = int(state[0]), state[1]
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        if supervisor is not None:
+            message.elapsed, message.complete = supervisor.elapsed(now), supervisor.complete
+            message.tracking_error = array.array("d", supervisor.tracking_error().tobytes())
+        self._topic.publish(message)
+
+    def _log(self, phase: Phase, reason: str) -> None:
+        log = self._node.get_logger()
+        if phase == Phase.FAULT:
+            log.error(_text(phase, reason))
+        else:
+            log.info(_text(phase, reason))
+
+    def diagnosis(self) -> Diagnosis:
+        """The phase, and how far it is."""
+        message, (phase, reason) = self._message, self._told
+        values = {"elapsed [s]": f"{message.elapsed:.1f}", "duration [s]": f"{message.duration:.1f}"}
+        for name, error in zip(message.joint_names, message.tracking_error, strict=False):
+            values[f"tracking error of {name}"] = f"{error:.4f}"
+        return Diagnosis(LEVELS.get(phase, OK), _text(phase, reason), values)
+
+
+def _text(phase: Phase, reason: str) -> str:
+    word = phase.name.lower()
+    if reason.startswith(word):
+        return reason
+    return word + (f": {reason}" if reason else "")

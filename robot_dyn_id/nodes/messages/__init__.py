@@ -1,0 +1,1 @@
+"""Conversion between ROS messages and values."""

@@ -1,0 +1,52 @@
+"""A topic as serialised messages, nothing lost that the publishers could have delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+
+DEPTH = 2000
+"""Messages that may wait for the executor: 2 s at 1 kHz."""
+
+
+class RawStream:
+    """Subscription to the bytes of a topic, of whatever reliability its publishers offer.
+
+    It begins reliable, as most sources of joint states are: asking the publishers first would miss the beginning. A
+    publisher that offers best effort only is incompatible with that, which the middleware reports, and the subscription
+    is made anew.
+
+    Attributes:
+        name: full name of the topic.
+        lost: messages that the middleware reported as lost.
+    """
+
+    def __init__(self, node: RobotNode, message_type: Any, topic: str, callback: Callable[[bytes], None]) -> None:
+        """Subscribe; `callback` gets the bytes of each message."""
+        self._node, self._type, self._topic, self._callback = node, message_type, topic, callback
+        self.lost = 0
+        self._subscription = self._subscribe(ReliabilityPolicy.RELIABLE)
+        self.name: str = self._subscription.topic_name
+
+    def _subscribe(self, reliability: ReliabilityPolicy) -> Any:
+        events = SubscriptionEventCallbacks(
+            incompatible_qos=self._node.guarded(self._incompatible), message_lost=self._node.guarded(self._lost)
+        )
+        profile = QoSProfile(depth=DEPTH, reliability=reliability)
+        return self._node.create_subscription(
+            self._type, self._topic, self._callback, profile, raw=True, event_callbacks=events
+        )
+
+    def _incompatible(self, event: Any) -> None:
+        # The old one first: with publishers of both kinds, messages would arrive twice.
+        self._node.destroy_subscription(self._subscription)
+        self._subscription = self._subscribe(ReliabilityPolicy.BEST_EFFORT)
+        self._node.get_logger().warning(f"{self._topic} is offered with best effort only: messages can be lost")
+
+    def _lost(self, event: Any) -> None:
+        self.lost += event.total_count_change

@@ -1,0 +1,46 @@
+"""Points of a motion as one JointTrajectory message that is used again and again."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+
+from rclpy.time import Time
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.execution.sampling import Points
+
+EMPTY = array.array("d")
+
+
+class TrajectoryMessage:
+    """The message of some joints."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        """Make the message."""
+        self._message = JointTrajectory(joint_names=list(joint_names))
+        self._pool: list[JointTrajectoryPoint] = []
+
+    def fill(self, points: Points, begin: Time | None = None) -> JointTrajectory:
+        """The message of these points; it holds until the next call.
+
+        Args:
+            points: the motion.
+            begin: when time 0 of the points is; None for when the controller receives them.
+        """
+        while len(self._pool) < len(points.times):
+            self._pool.append(JointTrajectoryPoint())
+        for k, (point, time) in enumerate(zip(self._pool, points.times, strict=False)):
+            seconds, nanoseconds = divmod(round(time * 1e9), 1_000_000_000)
+            point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds
+            point.positions, point.velocities = _numbers(points.q[k]), _numbers(points.dq[k])
+            point.accelerations = _numbers(points.ddq[k]) if k < points.smooth else EMPTY
+        self._message.points = self._pool[: len(points.times)]
+        stamp = self._message.header.stamp
+        stamp.sec, stamp.nanosec = begin.seconds_nanoseconds() if begin else (0, 0)
+        return self._message
+
+
+def _numbers(values: Array) -> array.array[float]:
+    return array.array("d", values.tobytes())

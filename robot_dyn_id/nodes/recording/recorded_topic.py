@@ -1,0 +1,186 @@
+"""One topic of a recording: found, subscribed as its publishers offer it, passed on as bytes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition, message_class
+from robot_dyn_id.nodes.messages.offered_qos import as_in_bags, matching
+from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.runtime.robot_node import STREAM, RobotNode
+from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
+from robot_dyn_id.recordings.stream_statistics import StreamStatistics
+
+_UNNAMED = "_NODE_NAME_UNKNOWN_"
+"""What the graph says of a publisher whose node it does not know yet, or that has none."""
+
+LOOKS = 20
+"""Looks that the graph may take to know the node of a publisher."""
+
+HELD_UP = 1.0
+"""Time without a look after which messages may have waited in vain [s]."""
+
+
+class RecordedTopic:
+    """A topic from the first look for a publisher to the end of the recording.
+
+    Attributes:
+        name: the topic's full name.
+        publishers: full names of the nodes that publish it now.
+        lost: messages that the middleware reported as lost.
+        problem: why some or all messages are missing from the bag; empty if none are.
+        paused: whether messages are dropped.
+    """
+
+    def __init__(self, node: RobotNode, topic: str, writer: BackgroundWriter) -> None:
+        self.name: str = node.resolve_topic_name(topic)
+        self.publishers: tuple[str, ...] = ()
+        self.lost = 0
+        self.problem = ""
+        self.paused = False
+        self._unnamed = 0  # looks in a row with a publisher that has no name
+        self._warned: tuple[str, ...] = ()
+        self._held, self._received, self._received_before = 0.0, 0, (0, 0)
+        self._node, self._topic, self._writer = node, topic, writer
+        self._clock, self._changes = node.get_clock(), Changes()
+        self._stream: Stream | None = None
+        self._class: Any = None
+        self._qos: QoSProfile | None = None
+        self._subscription: Any = None
+
+    @property
+    def type_name(self) -> str:
+        """Its type; empty until a publisher was found."""
+        return self._stream.type_name if self._stream else ""
+
+    @property
+    def statistics(self) -> StreamStatistics:
+        """Of the messages written so far."""
+        return self._stream.statistics if self._stream else StreamStatistics()
+
+    def look(self) -> None:
+        """See who publishes, and subscribe where that is new."""
+        found = self._node.get_publishers_info_by_topic(self._topic)
+        self._name(found)
+        if not found:
+            return
+        if self._stream is None:
+            self._take_up(found)
+        if self._stream is not None:
+            self._subscribe(matching([info.qos_profile for info in found if info.topic_type == self.type_name]))
+            strange = sorted({info.topic_type for info in found} - {self.type_name})
+            if strange:
+                self._complain(
+                    f"{self.name} is recorded as {self.type_name}, and not what comes as {', '.join(strange)}"
+                )
+
+    def pause(self, paused: bool) -> None:
+        """Drop messages, or record again."""
+        if self._stream is not None and paused:
+            self._writer.interrupt(self._stream)
+        self.paused = paused
+
+    def held_up(self, seconds: float) -> None:
+        """Tell the time since the last look: the middleware keeps so many messages, and is silent on those it drops."""
+        # What waited is fetched before this look, or between it and the next.
+        longest, fetched = max(seconds, self._held), self._received - self._received_before[0]
+        self._held, self._received_before = seconds, (self._received_before[1], self._received)
+        if longest > HELD_UP and fetched >= STREAM.depth:
+            self._complain(
+                f"messages of {self.name} may be missing: the executor was held up for {longest:.1f} s, "
+                f"and as many messages as can wait, {STREAM.depth}, did"
+            )
+
+    def close(self) -> None:
+        """Receive no more."""
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _name(self, found: list[Any]) -> None:
+        """Note who publishes; where there are several, warn."""
+        unnamed = any(info.node_name == _UNNAMED for info in found)
+        self._unnamed = self._unnamed + 1 if unnamed else 0
+        names = tuple(sorted(_full_name(info) for info in found))
+        if len(names) > 1 and names != self._warned and not 0 < self._unnamed < LOOKS:
+            self._warned = names
+            self._node.get_logger().warning(
+                f"{len(names)} publishers on {self.name}: {', '.join(names)}; "
+                "their messages mix in the bag: stop one if that is not meant"
+            )
+        self.publishers = names
+
+    def _take_up(self, found: list[Any]) -> None:
+        """Settle the topic's type, that of the publisher found first."""
+        first = found[0]
+        try:
+            self._class = message_class(first.topic_type)
+        except InputError as error:
+            self._complain(f"{self.name} is not recorded: {error}")
+            return
+        self._stream = Stream(
+            topic=self.name,
+            type_name=first.topic_type,
+            schema=definition(self._class),
+            type_hash=_hash(first),
+            offered_qos=[as_in_bags(info.qos_profile) for info in found if info.topic_type == first.topic_type],
+            stamped=begins_with_header(self._class),
+        )
+        self.problem = ""
+        self._writer.announce(self._stream)
+
+    def _subscribe(self, wanted: QoSProfile) -> None:
+        """Subscribe, unless what there is receives from every publisher already."""
+        if self._qos is not None:
+            weaker = (
+                wanted.reliability != self._qos.reliability == ReliabilityPolicy.RELIABLE
+                or wanted.durability != self._qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+            )
+            if not weaker:
+                return
+            self._node.get_logger().warning(
+                f"a publisher of {self.name} offers less than those before it: subscribed anew; "
+                "messages of this moment may be missing"
+            )
+        self.close()
+        self._qos = wanted
+        self._subscription = self._node.create_subscription(
+            self._class,
+            self._topic,
+            self._receive,
+            wanted,
+            raw=True,
+            event_callbacks=SubscriptionEventCallbacks(message_lost=self._node.guarded(self._count_lost)),
+        )
+
+    def _receive(self, message: bytes) -> None:
+        self._received += 1
+        if not self.paused:
+            self._writer.add(self._stream, self._clock.now().nanoseconds, message)  # type: ignore[arg-type]
+
+    def _count_lost(self, event: Any) -> None:
+        if not self.paused:
+            self.lost += event.total_count_change
+
+    def _complain(self, problem: str) -> None:
+        self.problem = problem
+        if self._changes.due(time.monotonic(), problem):
+            self._node.get_logger().error(problem)
+
+
+def _full_name(info: Any) -> str:
+    """The node of a publisher."""
+    if info.node_name == _UNNAMED:
+        return "a publisher without a node"
+    return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+
+
+def _hash(info: Any) -> str:
+    """RIHS01 hash of a publisher's type; empty if it announces none."""
+    text = str(info.topic_type_hash)
+    return text if text.startswith("RIHS") else ""

@@ -1,0 +1,267 @@
+"""What every node is made of: declared parameters, declared topics and services, one way to start and to end."""
+
+from __future__ import annotations
+
+import functools
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
+from robot_dyn_id.nodes.runtime.namesakes import Namesakes
+from robot_dyn_id.nodes.runtime.ros_parameters import declare
+
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The latest message stays, for whoever comes later."""
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+
+SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""What matters is the newest message."""
+
+STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Subscriber that must lose nothing for 2 s at 1 kHz, from publishers of either reliability."""
+
+FAREWELL = 1.0
+"""How long the last messages of a node may take to arrive [s]."""
+
+REFUSAL_PERIOD = 5.0
+"""Shortest time between two log lines of callbacks that refuse their input [s]."""
+
+LONGEST_ERROR = 500
+"""Characters of an exception that are reported; messages can quote what they were given."""
+
+PUBLISHES, SUBSCRIBES, SERVES, SENDS = "publishes", "subscribes", "serves", "sends goals to"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A topic, service or action of a node, under a relative name that can be remapped.
+
+    Attributes:
+        kind: `PUBLISHES`, `SUBSCRIBES`, `SERVES` or `SENDS`.
+        name: relative; `~/` for the node's own.
+        type: class of the message or service; the name of one whose package need not be installed.
+        text: what it is, one sentence without a full stop.
+        qos: of topics.
+    """
+
+    kind: str
+    name: str
+    type: Any
+    text: str
+    qos: QoSProfile | None = None
+
+
+OK, WARN, ERROR, STALE = (
+    DiagnosticStatus.OK,
+    DiagnosticStatus.WARN,
+    DiagnosticStatus.ERROR,
+    DiagnosticStatus.STALE,
+)
+
+DIAGNOSTICS = Interface(
+    PUBLISHES,
+    "diagnostics",
+    DiagnosticArray,
+    "Condition of the node, and the process it runs in, once a second",
+    RELIABLE,
+)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """How a node is.
+
+    Attributes:
+        level: `OK`, `WARN`, `ERROR` or `STALE`.
+        message: one line.
+        values: figures, by name.
+    """
+
+    level: bytes
+    message: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+class RobotNode(Node):  # type: ignore[misc]
+    """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
+
+    Attributes:
+        settings: its ROS parameters, an instance of `SETTINGS`.
+        end: why the node ends by itself, an error or the exit code of its process; None while it does not.
+        internal_errors: number of callbacks that ended in an unexpected exception.
+        namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
+    """
+
+    NAME: ClassVar[str]
+    PURPOSE: ClassVar[str]
+    ENDS_ON_FAULT: ClassVar[bool] = False
+    """Whether the node comes to rest and ends after an unexpected exception; True for nodes that move a robot."""
+    SETTINGS: ClassVar[type]
+    INTERFACES: ClassVar[tuple[Interface, ...]]
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node.
+
+        Args:
+            **options: of `rclpy.node.Node`, such as `context`, `namespace`, `cli_args`.
+
+        Raises:
+            UsageError: a parameter that is unknown or wrong.
+            RobotDynIdError: see `begin` of the node.
+        """
+        try:
+            super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
+        except ValueError as error:  # an empty list in YAML has no type
+            raise UsageError(f"a parameter has no value: leave it out ({error})") from None
+        self.end: RobotDynIdError | int | None = None
+        self.internal_errors = 0
+        self._fault = ""
+        self._destroyed = False
+        self._logged_faults: set[tuple[str, int]] = set()
+        try:
+            self.settings: Any = declare(self, self.SETTINGS)
+            self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+            """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
+            self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
+            self.create_timer(1.0, self._diagnose, clock=self.steady)
+            self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
+            self.begin()
+        except BaseException:
+            # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
+            self.destroy_node()
+            raise
+
+    def begin(self) -> None:
+        """Set up what the node is made of; `settings` are there.
+
+        Raises:
+            RobotDynIdError: what it is given cannot be used; the node is destroyed then.
+        """
+
+    def destroy_node(self) -> None:
+        """Leave the graph; callbacks that are due already come to nothing."""
+        self._destroyed = True
+        super().destroy_node()
+
+    def stop(self) -> bool:
+        """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.
+
+        Topics still work then, and the executor goes on spinning between two calls.
+        """
+        return True
+
+    def farewell(self) -> None:
+        """Wait, at most `FAREWELL`, until what was published has arrived: it would be lost with the process."""
+        end = time.monotonic() + FAREWELL
+        for publisher in self.publishers:
+            publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
+
+    def diagnosis(self) -> Diagnosis:
+        """How the node is; asked once a second."""
+        return Diagnosis(OK, "running")
+
+    def fault(self, error: Exception) -> None:
+        """Handle an unexpected exception of a callback: a defect of this package, not of its input.
+
+        The first one from each line of code is logged with its traceback. From then on the diagnostics are an ERROR,
+        and the exit code of the process is that of `InternalError`. Where `ENDS_ON_FAULT`, the node ends after `stop`.
+        """
+        self.internal_errors += 1
+        self._fault = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST_ERROR]}"
+        raised = traceback.extract_tb(error.__traceback__)[-1:]
+        place = next(((frame.filename, frame.lineno or 0) for frame in raised), (type(error).__name__, 0))
+        if place not in self._logged_faults:
+            self._logged_faults.add(place)
+            self.get_logger().error(f"{self._fault}\n{''.join(traceback.format_exception(error))}")
+        if self.ENDS_ON_FAULT and self.end is None:
+            self.end = InternalError.exit_code
+
+    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a callback so that no exception reaches the executor, where it would end the node.
+
+        A `RobotDynIdError` is a refused input and is logged; any other exception goes to `fault`. Callbacks of
+        subscriptions, timers and services are wrapped when they are created; those of events and futures are not.
+        """
+
+        @functools.wraps(callback)
+        def call(*arguments: Any) -> Any:
+            try:
+                return callback(*arguments)
+            except RobotDynIdError as error:
+                self.get_logger().warning(f"refused: {error}", throttle_duration_sec=REFUSAL_PERIOD)
+            except Exception as error:
+                if not self._destroyed:  # else a callback that was due already, of what is gone
+                    self.fault(error)
+            return None
+
+        return call
+
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Callable[..., None], *args: Any, **options: Any
+    ) -> Any:
+        """Create a subscription whose callback is `guarded`; see `rclpy.node.Node`."""
+        return super().create_subscription(msg_type, topic, self.guarded(callback), *args, **options)
+
+    def create_timer(self, timer_period_sec: float, callback: Callable[[], None], *args: Any, **options: Any) -> Any:
+        """Create a timer whose callback is `guarded`; see `rclpy.node.Node`."""
+        return super().create_timer(timer_period_sec, self.guarded(callback), *args, **options)
+
+    def create_service(self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any) -> Any:
+        """Create a service that answers even if its callback raises; see `rclpy.node.Node`."""
+
+        def call(request: Any, answer: Any) -> Any:
+            try:
+                return callback(request, answer)
+            except RobotDynIdError as error:
+                reason = str(error)
+            except Exception as error:
+                self.fault(error)
+                reason = self._fault
+            if hasattr(answer, "success") and hasattr(answer, "message"):
+                answer.success, answer.message = False, reason
+            return answer
+
+        return super().create_service(srv_type, srv_name, call, **options)
+
+    def _diagnose(self) -> None:
+        try:
+            found = self.diagnosis()
+        except Exception as error:
+            self.fault(error)
+            found = Diagnosis(ERROR, self._fault)
+        if self._fault:
+            found = Diagnosis(ERROR, self._fault, {**found.values, "internal errors": self.internal_errors})
+        status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
+        values = {**found.values, **self.namesakes.values()}
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+    def publisher(self, name: str) -> Any:
+        """The publisher of one of `INTERFACES`."""
+        interface = self._interface(PUBLISHES, name)
+        return self.create_publisher(interface.type, interface.name, interface.qos)
+
+    def subscription(self, name: str, callback: Callable[..., None], **options: Any) -> Any:
+        """The subscription of one of `INTERFACES`."""
+        interface = self._interface(SUBSCRIBES, name)
+        return self.create_subscription(interface.type, interface.name, callback, interface.qos, **options)
+
+    def service(self, name: str, callback: Callable[..., Any]) -> Any:
+        """The service of one of `INTERFACES`."""
+        interface = self._interface(SERVES, name)
+        return self.create_service(interface.type, interface.name, callback)
+
+    def _interface(self, kind: str, name: str) -> Interface:
+        return next(item for item in self.INTERFACES if (item.kind, item.name) == (kind, name))

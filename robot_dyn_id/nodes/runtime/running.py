@@ -1,0 +1,143 @@
+"""How a node runs: the fastest executor there is, one line for a user's mistake, and rest before the end."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+
+from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
+from robot_dyn_id.faults import reported
+from robot_dyn_id.nodes.runtime.parameter_files import origin
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+
+SLICE = 0.1
+"""Longest time without a look at signals [s]."""
+
+LATE = 2.0
+"""Times its duration that a slice may last: then a busy executor is stopped between two callbacks."""
+
+PATIENCE = 10.0
+"""Longest time that a node may take to come to rest [s]; then the process ends all the same."""
+
+ATTEMPTS = 3
+"""Times that a node is brought to rest if this fails by an exception."""
+
+
+def make_executor(context: Any = None) -> Any:
+    """The EventsExecutor where the distribution has one (a third of the cost at 1 kHz), else the single-threaded."""
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)
+
+
+def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")) -> bool:
+    """Spin until a condition holds, looked at every `SLICE`; False if it did not within `timeout` seconds."""
+    # Slices: an EventsExecutor that spins without a time limit never runs a timer, and neither sees signals.
+    end = time.monotonic() + timeout
+    while not until():
+        left = end - time.monotonic()
+        if left <= 0.0:
+            return False
+        _spin_for(executor, min(SLICE, left))
+    return True
+
+
+def _spin_for(executor: Any, duration: float) -> None:
+    """Spin, and return also if there is more to do than can be done.
+
+    An EventsExecutor (rclpy 7 to 9) looks at the time only when nothing waits: under more work than the computer can do
+    it would never return, and no Ctrl-C would be seen. A future that is complete does stop it.
+    """
+    enough = Future()
+    alarm = threading.Timer(LATE * duration, enough.set_result, (None,))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        executor.spin_until_future_complete(enough, timeout_sec=duration)
+    finally:
+        alarm.cancel()
+        alarm.join()
+
+
+def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
+    """Run one node until SIGINT or SIGTERM; the whole of an executable.
+
+    The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
+    A node that fails by an exception is brought to rest like one that is asked to end.
+
+    Returns:
+        0 ended as asked; 2 wrong parameters; 3 bad input; 4 a fault of the node itself, such as an unexpected exception
+        in a callback; or the code with which the node has ended by itself.
+    """
+    asked: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: asked.append(number))
+    command = list(arguments or sys.argv)
+    node = None
+    try:
+        _initialize(arguments)
+        node = make()
+        executor = make_executor()
+        executor.add_node(node)
+        try:
+            spin(executor, lambda: bool(asked) or node.end is not None)
+        except Exception as error:  # of the executor: those of callbacks do not come here
+            node.fault(error)
+        _bring_to_rest(executor, node)
+        executor.shutdown()
+        if isinstance(node.end, RobotDynIdError):
+            raise node.end
+        return node.end or (InternalError.exit_code if node.internal_errors else 0)
+    except KeyboardInterrupt:  # while a file is expanded by xacro: nothing has moved yet
+        return 0
+    except RobotDynIdError as error:
+        print(f"{make.NAME}: {error}{origin(str(error), command)}", file=sys.stderr)
+        return error.exit_code
+    except Exception as fault:
+        internal = reported(fault, command)
+        print(f"{make.NAME}: {internal}", file=sys.stderr)
+        return internal.exit_code
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _initialize(arguments: Sequence[str] | None) -> None:
+    """Begin to communicate.
+
+    Raises:
+        UsageError: the arguments of ROS, or a file of parameters among them, cannot be parsed.
+    """
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:  # rclpy has no public class for what rcl refuses
+        text = re.sub(r",? at (/\S+|\S+\.c):\d+", "", " ".join(str(error).split()))
+        raise UsageError(f"cannot start with these ROS arguments: {text}") from None
+
+
+def _bring_to_rest(executor: Any, node: RobotNode) -> None:
+    """Call `stop` of a node until it is at rest, and wait for its last messages; an exception gives it another try."""
+    deadline = time.monotonic() + PATIENCE
+    resting = False
+    for _ in range(ATTEMPTS):
+        try:
+            resting = spin(executor, node.stop, deadline - time.monotonic())
+            break
+        except Exception as error:
+            node.fault(error)
+    if not resting:
+        node.get_logger().error(f"did not come to rest within {PATIENCE:g} s")
+    node.farewell()

@@ -1,0 +1,1 @@
+"""Reproduction: stepwise identification of flexible joints (Chen et al. 2021)."""

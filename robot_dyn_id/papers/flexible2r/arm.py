@@ -1,0 +1,268 @@
+"""The arm of `flexible2r` in simulation: its parameters and experiments, and the order of the paper beside ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.estimators.stepwise import Equations, Observability, StepwiseSolution, prescribed_plan, solve_steps
+from robot_dyn_id.excitation.forms.polynomial import Polynomial
+from robot_dyn_id.flexible import (
+    Experiment,
+    FlexibleJoint,
+    FlexibleModel,
+    FlexiblePlant,
+    Noise,
+    identify_flexible,
+    pseudo_observations,
+)
+from robot_dyn_id.flexible.experiment import equations
+from robot_dyn_id.flexible.identification import random_states
+from robot_dyn_id.flexible.rows import JointRows, rows_of
+from robot_dyn_id.papers.inputs import model_of, settings_of
+from robot_dyn_id.signals.filtering import LowPass
+
+RATIO, PERIOD, RATE = 101.0, 5.0, 500.0
+"""Of the gears; of the motion [s]; of the recording [Hz]."""
+
+START = np.deg2rad(30.0)
+"""Where both joints begin [rad]."""
+
+WIDTH = 0.002
+"""Velocity within which the friction of the simulated joints goes through zero [rad/s]; the paper has a hard sign."""
+
+TRUTH = {
+    **{"fv1": 6.0, "fv2": 4.0, "fc1": 5.0, "fc2": 3.0, "off1": 0.8, "off2": -0.6, "K1": 1.2e4, "K2": 0.8e4},
+    **{"Jm1": 2e-4, "fvm1": 1e-3, "fcm1": 0.05, "Jm2": 1.5e-4, "fvm2": 8e-4, "fcm2": 0.04},
+    **{"offm1": -0.8 / RATIO, "offm2": 0.6 / RATIO},  # the motors' torques have no offset of their own
+}
+"""Parameters beside the links', which are the URDF's: chosen, as the paper prints none."""
+
+NOISE = Noise(q=2e-5, motor_q=1e-4, tau=0.3, motor_tau=3e-3)
+"""Of a sample."""
+
+PERIODS = 10
+"""That are averaged."""
+
+POSE_TORQUE = 0.03
+"""Noise of a torque sensor's mean over a pose [N m]."""
+
+LOW_PASS = LowPass(8.0)
+
+MOTIONS = (("joint1",), ("joint2",), ("joint1", "joint2"))
+"""Each joint alone, then both."""
+
+BOTH = "joint1 and joint2"
+
+
+def arm(width: float = WIDTH, torque_sensor: bool = True) -> FlexibleModel:
+    """The arm with a smoothing width of its joints' friction [rad/s]."""
+    model = model_of("flexible2r")
+    joints = tuple(FlexibleJoint(name, RATIO, torque_sensor) for name in model.joint_names)
+    return FlexibleModel(model, joints, width)
+
+
+def true_values(model: FlexibleModel) -> Array:
+    """Its parameters, shape (p,); springs have no preload."""
+    links = np.zeros(len(model.regressor.names))
+    links[: len(model.model.inertial_parameters)] = model.model.inertial_parameters
+    values = np.zeros(len(model.names))
+    values[: len(model.base.names)] = model.base.mapping @ links
+    for name, value in TRUTH.items():
+        if name in model.names:
+            values[model.names.index(name)] = value
+    return values
+
+
+def motion_of(moving: Sequence[str]) -> Polynomial:
+    """Polynomials a + c t^4 (T - t)^4 of the joints that move, as far as their acceleration limits allow.
+
+    Its amplitude A is the value at T / 2, where the acceleration has its peak, 32 A / T^2.
+    """
+    limits = settings_of("flexible2r").acceleration
+    coefficients = np.zeros((len(limits), 9))
+    for row, (name, limit) in zip(coefficients, limits.items(), strict=True):
+        row[4] = limit * PERIOD**2 / 32.0 * 256.0 / math.comb(8, 4) if name in moving else 0.0
+    return Polynomial(np.full(len(limits), START), coefficients, PERIOD)
+
+
+def experiments(model: FlexibleModel, motions: Sequence[Sequence[str]] = MOTIONS) -> list[Experiment]:
+    """25 poses over the whole range, then motions, without noise."""
+    plant, limits = FlexiblePlant(model, true_values(model)), model.model.limits
+    grid = np.meshgrid(*(np.linspace(*ends, 5) for ends in zip(limits.lower, limits.upper, strict=True)))
+    moved = [plant.run(" and ".join(one), motion_of(one), PERIOD, RATE, tuple(one)) for one in motions]
+    return [plant.poses("static", np.reshape(grid, (2, -1))), *moved]
+
+
+def noisy(clean: Sequence[Experiment], seed: int) -> list[Experiment]:
+    """What the sensors show of them: poses, and means of periods."""
+    at_rest, root = replace(NOISE, tau=POSE_TORQUE), math.sqrt(PERIODS)
+    moving = Noise(NOISE.q / root, NOISE.motor_q / root, NOISE.tau / root, NOISE.motor_tau / root)
+    seeds = np.random.SeedSequence(seed).generate_state(len(clean))
+    return [(moving if one.rate else at_rest).added(one, int(s)) for one, s in zip(clean, seeds, strict=True)]
+
+
+# --- orders of identification ------------------------------------------------------------------------------------
+
+ORDER = (
+    (("friction of joint1",), ("joint1: odd part",)),
+    (("friction of joint2",), ("joint2: odd part",)),
+    (("gravity of joint2", "inertia of joint2", "offset of joint2"), ("joint2: link of joint2",)),
+    (("gravity of joint1", "inertia of joint1", "offset of joint1"), (f"{BOTH}: link of joint1",)),
+    *(((f"motor of joint{j}",), (f"{BOTH}: motor of joint{j}",)) for j in (1, 2)),
+    *(((f"spring of joint{j}",), (f"{BOTH}: spring of joint{j}",)) for j in (1, 2)),
+)
+"""The paper's: friction from each link alone, link 2, both links, motors, springs."""
+
+
+def in_paper_order(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+    """Identification as the paper does it: angles and torques are low-passed, and columns made of the angles."""
+    return _ordered(model, recorded, _columns_of_filtered_angles)
+
+
+def in_paper_order_filtered(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+    """The paper's order with columns that are filtered as the torques are: what that alone makes is seen so."""
+    return _ordered(model, recorded, _filtered_columns)
+
+
+def _ordered(
+    model: FlexibleModel, recorded: Sequence[Experiment], rows: Callable[[FlexibleModel, Experiment], list[JointRows]]
+) -> StepwiseSolution:
+    """The paper's order; poses at rest are not used.
+
+    The motion is the same forwards and backwards in time: in the odd part in time of a joint's torque, gravity, inertia
+    and offset cancel, and friction is left.
+    """
+    friction = np.isin(model.names, ("fv1", "fv2", "fc1", "fc2"))
+    found = []
+    for one in recorded:
+        for row in rows(model, one) if one.rate else ():
+            if row.joint in one.moving:
+                name = f"{one.name}: {row.kind} of {row.joint}"
+                found.append(Equations.of(name, one.name, row.rows, row.target))
+                if row.kind == "link" and len(one.moving) == 1:
+                    odd = _odd(np.where(friction, row.rows, 0.0)), _odd(row.target)
+                    found.append(Equations.of(f"{one.name}: odd part", one.name, *odd))
+    plan = prescribed_plan(model.groups, found, len(model.names), ORDER)
+    return solve_steps(plan, model.groups, found, len(model.names))
+
+
+def _columns_of_filtered_angles(model: FlexibleModel, recorded: Experiment) -> list[JointRows]:
+    """The paper's rows."""
+    motor_q, motor_tau = (
+        None if values is None else recorded.low_passed(values, LOW_PASS)
+        for values in (recorded.motor_q, recorded.motor_tau)
+    )
+    q, tau = (recorded.low_passed(values, LOW_PASS) for values in (recorded.q, recorded.tau))
+    smooth = replace(recorded, q=q, tau=tau, motor_q=motor_q, motor_tau=motor_tau)
+    return list(rows_of(model, smooth.states(LOW_PASS)))
+
+
+def _filtered_columns(model: FlexibleModel, recorded: Experiment) -> list[JointRows]:
+    """Columns of angles that are hardly filtered, then filtered together with the torques."""
+    found = []
+    for row in rows_of(model, recorded.states(LOW_PASS)):
+        both = recorded.low_passed(np.column_stack([row.rows, row.target]).T, LOW_PASS).T
+        found.append(replace(row, rows=both[:, :-1], target=both[:, -1]))
+    return found
+
+
+def _odd(values: Array) -> Array:
+    """The odd part in time of a period, along the first axis."""
+    return (values - np.roll(values[::-1], 1, axis=0)) / 2.0
+
+
+def improved(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+    """The order that rank and condition of the recorded data ask for."""
+    return identify_flexible(model, recorded, LOW_PASS).solution
+
+
+def at_once(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+    """All in one step, by residuals weighted."""
+    return identify_flexible(model, recorded, LOW_PASS, math.inf).solution
+
+
+ORDERS: dict[str, Callable[[FlexibleModel, Sequence[Experiment]], StepwiseSolution]] = {
+    "paper's order": in_paper_order,
+    "paper's order, filtered columns": in_paper_order_filtered,
+    "improved order": improved,
+    "at once": at_once,
+}
+"""By what the tables call them."""
+
+# --- what can be seen before -------------------------------------------------------------------------------------
+
+
+def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
+    """Greatest rank over seeds, and number of columns, of pseudo-observations at random states (4.2 in the docs)."""
+    link, gravity = np.arange(12), ["mx1", "my1", "mx2", "my2", "off1", "off2"]
+    at_rest = np.array([model.names.index(name) for name in gravity])
+    motors = np.concatenate([model.columns(("Jm", "fvm", "fcm"), joint.name) for joint in model.joints])
+    joints, found = model.model.joint_names, {}
+
+    def seen(name: str, draws: Sequence[Array]) -> None:
+        best = Observability.best(draws)
+        found[name] = (best.rank, best.columns)
+
+    def drawn(moving: Sequence[str] | None, kind: str, columns: Integers) -> list[Array]:
+        every = [[e for e in pseudo_observations(model, moving, s) if kind in e.name] for s in range(seeds)]
+        return [np.concatenate([e.spread(len(model.names))[:, columns] for e in some]) for some in every]
+
+    seen("link side without offsets, friction included", drawn(joints, "link", link[:10]))
+    seen("link side with offsets", drawn(joints, "link", link))
+    one_way = [_states(model, seed, joints) for seed in range(seeds)]
+    one_way = [Motion(one.q, 0.5 + np.abs(one.dq), one.ddq) for one in one_way]
+    seen("link side with offsets, one direction of motion", [_columns(model, one)[:, link] for one in one_way])
+    seen("motors", drawn(joints, "motor", motors))
+    seen("[Yg, E] at rest, base parameters", drawn(None, "link", at_rest))
+    poses = [_states(model, seed, None) for seed in range(seeds)]
+    every = [model.regressor.dense(one).reshape(len(model.regressor.names), -1).T for one in poses]
+    shown = np.any([np.abs(rows).max(axis=0) > 0.0 for rows in every], axis=0)
+    seen("[Yg, E] at rest, standard parameters", [rows[:, shown] for rows in every])
+    for still, name in ((1, "joint 1"), (0, "joint 2")):
+        held = [one.q.copy() for one in poses]
+        for q in held:
+            q[still] = START
+        rest = [Motion(q, np.zeros_like(q), np.zeros_like(q)) for q in held]
+        seen(f"[Yg, E] at rest, {name} moves alone", [_columns(model, one)[:, at_rest] for one in rest])
+    return found
+
+
+def _states(model: FlexibleModel, seed: int, moving: Sequence[str] | None) -> Motion:
+    return random_states(model, moving, np.random.default_rng(seed), 40)
+
+
+def _columns(model: FlexibleModel, motion: Motion) -> Array:
+    """Base columns of the link side, shape (2 N, 12)."""
+    dense = model.regressor.dense(motion)[model.base.independent]
+    return np.asarray(dense.reshape(len(dense), -1).T)
+
+
+def link_side(model: FlexibleModel) -> Observability:
+    """Of the link side without offsets, on the motion of both joints at the paper's rate."""
+    motion = Motion(*motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
+    return Observability.of(_columns(model, motion)[:, :10])
+
+
+def stiffness_beside_the_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:
+    """Of both joints: what the motor's columns and the stiffness in one equation show, and what it gives for K.
+
+    The paper refuses that for the condition number.
+    """
+    blind = arm(model.smoothing_width, torque_sensor=False)
+    found = [one for one in equations(blind, recorded, LOW_PASS) if "motor of" in one.name]
+    answer = {}
+    for one, joint in zip(found, blind.model.joint_names, strict=True):
+        columns = blind.columns(("Jm", "fvm", "fcm", "K"), joint)
+        order = [((f"motor of {joint}", f"spring of {joint}"), (one.name,))]
+        values = solve_steps(
+            prescribed_plan(blind.groups, [one], len(blind.names), order), blind.groups, [one], len(blind.names)
+        ).values
+        seen = Observability.of(one.spread(len(blind.names))[:, columns])
+        answer[joint] = seen, float(values[columns[-1]])
+    return answer

@@ -1,0 +1,1 @@
+"""Reproduction: logistic excitation with iterative closed-loop identification (Qian et al.)."""

@@ -1,0 +1,238 @@
+"""Strokes of a 2-joint arm, one joint moving and the other held by its brake, and what they tell (Qian et al.).
+
+Parameters theta are the arm's six base parameters (mx1, my1, Izz1, mx2, my2, Izz2), joint 2's mass in those of link 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording, Recording
+from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters, random_motion
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators.stepwise import Equations, Group, Plan, StepwiseSolution, plan_steps, solve_steps
+from robot_dyn_id.excitation.forms.logistic import Logistic, rates_at_angle
+from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, start_along
+from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.simulation.controllers import Gains, StartInertia
+from robot_dyn_id.simulation.sensors import Sensors
+
+GRAVITY = (0.0, 0.0, -9.8)
+"""Not printed; the paper's torques fit it [m/s^2]."""
+
+JOINTS = ("joint2", "joint1")
+"""In the order of their turns."""
+
+SAMPLE = 0.01
+"""Between two samples that are identified from [s]."""
+
+PAPER = np.array([2, 0, 1, 5, 3, 4])
+"""The paper's order of them: Izz1, mx1, my1, Izz2, mx2, my2."""
+
+GROUPS = (Group("link 1", np.arange(3)), Group("link 2", np.arange(3, 6)))
+
+
+def _times(count: int) -> Array:
+    """Of so many samples [s]."""
+    return np.arange(count, dtype=np.float64) * SAMPLE
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How one joint moves there and back.
+
+    Attributes:
+        motion: of that joint alone.
+        half: half the window around the middle of every stroke whose samples count [s].
+        gains: of its feedback.
+    """
+
+    motion: Logistic
+    half: float
+    gains: Gains
+
+    def samples(self, t: Array) -> tuple[Array, Array]:
+        """Which of the times are within the windows, shape (N,) bool, and the commanded directions there, (M,)."""
+        kept = np.zeros(len(t), dtype=bool)
+        for middle in self.motion.middles:
+            kept |= (t >= middle - self.half - 1e-9) & (t < middle + self.half - 1e-9)
+        return kept, self.motion.clock(t[kept])[1]
+
+    def rates(self, q: Array, direction: Array) -> tuple[Array, Array]:
+        """Velocity and acceleration at measured angles of those samples, shape (M,) each."""
+        span = self.motion.span
+        return rates_at_angle(q, self.motion.centre - span / 2.0, span, self.motion.steepness, direction)
+
+
+class Arm:
+    """The arm, and what it is like while one of its joints is held at 0."""
+
+    def __init__(self) -> None:
+        """Read it."""
+        self.model = model_of("logistic2r", GRAVITY)
+        self.regressor = Regressor(self.model)
+        self.base: BaseParameters = base_parameters(self.regressor)
+        self.held = {joint: self._held(joint) for joint in JOINTS}
+
+    @cached_property
+    def nominal(self) -> Array:
+        """The parameters of the URDF, shape (6,)."""
+        return self.base.mapping @ self.model.inertial_parameters
+
+    def _held(self, joint: str) -> tuple[Regressor, BaseParameters, Array]:
+        """Regressor and base parameters of one joint, and what these are of theta, shape (3, 6).
+
+        The torque of a joint is the same whether the other is held or rests: the map from one set to the other is what
+        makes it so in random motions.
+        """
+        model = model_of("logistic2r", GRAVITY, {name: 0.0 for name in JOINTS if name != joint})
+        regressor = Regressor(model)
+        base, motion = base_parameters(regressor), random_motion(model, 30)
+        own = regressor.dense(motion)[base.independent, 0].T
+        return regressor, base, np.linalg.lstsq(own, self.rows(joint, motion.q[0], motion.dq[0], motion.ddq[0]))[0]
+
+    def rows(self, joint: str, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torque of a moving joint over theta while the other one rests at 0, shape (N, 6); arguments (N,)."""
+        number = self.model.joint_names.index(joint)
+        motion = Motion(*np.zeros((3, 2, len(q))))
+        motion.q[number], motion.dq[number], motion.ddq[number] = q, dq, ddq
+        return np.asarray(self.regressor.dense(motion)[self.base.independent, number].T)
+
+    def dynamics(self, theta: Array, joint: str | None = None) -> Dynamics:
+        """With these parameters; that of one joint while the other is held, or of both."""
+        if joint is None:
+            return Dynamics(self.regressor, self.base.independent, theta)
+        regressor, base, lumped = self.held[joint]
+        return Dynamics(regressor, base.independent, lumped @ theta)
+
+
+@dataclass(frozen=True)
+class Strokes:
+    """Strokes of joint 2, then of joint 1, and the parameters that they tell.
+
+    Attributes:
+        arm: that moves.
+        of: the strokes of each joint.
+    """
+
+    arm: Arm
+    of: Mapping[str, Stroke]
+
+    def identified(self, recording: Recording) -> StepwiseSolution:
+        """Theta from a recording: first link 2, then with it link 1, velocities and accelerations from the angles.
+
+        Raises:
+            InputError: a row that is not finite, or the strokes do not tell all of theta.
+        """
+        equations = self.equations(recording)
+        plan = plan_steps(GROUPS, [equations], 6)
+        if plan.unidentifiable:
+            raise InputError(f"{', '.join(plan.unidentifiable)}: the strokes do not tell it")
+        return solve_steps(plan, GROUPS, equations, 6)
+
+    def plan(self) -> Plan:
+        """The order of the steps, from the designed motion itself."""
+        return plan_steps(GROUPS, [self.equations(self._designed())], 6)
+
+    def equations(self, recording: Recording) -> list[Equations]:
+        """What each joint's turn tells."""
+        names = self.arm.model.joint_names
+        chunk = Chunk.join(list(recording.chunks(names)))
+        if chunk.tau is None:
+            raise InputError(f"{recording.source}: it has no efforts; record them")
+        found = []
+        for joint in JOINTS:
+            stroke, number = self.of[joint], names.index(joint)
+            begin, stop = self.turn(joint)
+            turn = (chunk.t >= begin - 1e-9) & (chunk.t < stop - 1e-9)
+            t, q, tau = (x[turn] for x in (chunk.t - begin, chunk.q[:, number], chunk.tau[:, number]))
+            kept, direction = stroke.samples(t)
+            angle = q[kept]
+            rows = self.arm.rows(joint, angle, *stroke.rates(angle, direction))
+            found.append(Equations.of(f"{joint} moves", "strokes", rows, tau[kept]))
+        return found
+
+    def turn(self, joint: str) -> tuple[float, float]:
+        """When it begins and ends [s]: whole samples."""
+        lengths = [SAMPLE * round(self.of[name].motion.duration / SAMPLE) for name in JOINTS]
+        place = JOINTS.index(joint)
+        return sum(lengths[:place]), sum(lengths[: place + 1])
+
+    def recording(self, parts: Mapping[str, tuple[Array, Array]]) -> ArrayRecording:
+        """Angles and torques of the joints in their turns as one recording; what a brake holds is not measured: 0."""
+        q, tau = (np.zeros((sum(len(part[0]) for part in parts.values()), 2)) for _ in range(2))
+        begin = 0
+        for joint in JOINTS:
+            angle, torque = parts[joint]
+            own = slice(begin, begin + len(angle)), self.arm.model.joint_names.index(joint)
+            q[own], tau[own], begin = angle, torque, begin + len(angle)
+        return ArrayRecording("strokes", self.arm.model.joint_names, Chunk(_times(len(q)), q, None, tau))
+
+    def _designed(self) -> ArrayRecording:
+        """The designed motion, with the torques of the URDF."""
+        parts = {}
+        for joint, stroke in self.of.items():
+            t = _times(round(stroke.motion.duration / SAMPLE))
+            q, dq, ddq = (x[0] for x in stroke.motion.evaluate(t)[:3])
+            parts[joint] = q, self.arm.rows(joint, q, dq, ddq) @ self.arm.nominal
+        return self.recording(parts)
+
+
+@dataclass(frozen=True)
+class StrokeTrials:
+    """`run` of `iteration.iterate`: the strokes by a simulated arm, each with the start inertia or what is known.
+
+    Attributes:
+        strokes: what it should do.
+        theta: the true parameters, shape (6,).
+        droop: how far the weight may pull a joint away at the start, as a share of its stroke.
+        margin: the true inertias and weights are at most so many times those of the URDF.
+        sensors: of both joints.
+        rate: of the controller [Hz].
+        seed: of the noise.
+    """
+
+    strokes: Strokes
+    theta: Array
+    droop: float
+    margin: float
+    sensors: Sensors
+    rate: float = 1000.0
+    seed: int = 0
+
+    def start(self, joint: str) -> StartInertia:
+        """What moves a joint at first."""
+        stroke, prior = self.strokes.of[joint], self.strokes.arm.dynamics(self.strokes.arm.nominal, joint)
+        droop = self.droop * float(stroke.motion.span[0])
+        return start_along(stroke.motion, stroke.motion.duration, prior, stroke.gains, droop, self.margin)
+
+    def trial(self, joint: str, known: Array | None) -> Trial:
+        """The turn of one joint."""
+        arm, stroke = self.strokes.arm, self.strokes.of[joint]
+        run = SimulatedTrials(
+            arm.dynamics(self.theta, joint), stroke.motion, stroke.motion.duration, self.rate, self.sensors,
+            stroke.gains, self.start(joint), limit_effort=False, seed=self.seed,
+        )  # fmt: skip
+        return run.follow(None if known is None else arm.dynamics(known, joint))
+
+    def __call__(self, known: StepwiseSolution | None) -> Trial:
+        """Both turns; the error is that of both joints."""
+        trials = {joint: self.trial(joint, None if known is None else known.values) for joint in JOINTS}
+        every, parts = round(self.rate * SAMPLE), {}
+        for joint, trial in trials.items():
+            chunk = Chunk.join(list(trial.recording.chunks([joint])))
+            assert chunk.tau is not None
+            begin, stop = self.strokes.turn(joint)
+            own = slice(0, every * round((stop - begin) / SAMPLE), every)
+            parts[joint] = chunk.q[own, 0], chunk.tau[own, 0]
+        size = [self.strokes.of[joint].motion.span[0] for joint in JOINTS]
+        error = np.linalg.norm([s * trials[j].error for s, j in zip(size, JOINTS, strict=True)]) / np.linalg.norm(size)
+        return Trial(self.strokes.recording(parts), float(error))

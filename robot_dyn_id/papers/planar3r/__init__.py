@@ -1,0 +1,1 @@
+"""Reproduction: base parameters by Kronecker products, sequential excitation (Wang et al. 2025)."""

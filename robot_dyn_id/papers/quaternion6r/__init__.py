@@ -1,0 +1,1 @@
+"""Reproduction: mass and inertia of every body from hinge wrenches (2022)."""

@@ -1,0 +1,208 @@
+"""The robot of `quaternion6r`: what a simulation shows of it, how it moves, and the paper's own fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, centroidal_frames, joint_motion, simulated_chain
+from robot_dyn_id.loads.chain_estimate import EXCITED, ChainEstimate, identify_chain
+from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
+from robot_dyn_id.loads.wrench import cross, wrench_regressor
+from robot_dyn_id.model.kinematics import Placement
+from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.papers.inputs import model_of
+
+GRAVITY = (0.0, 0.0, -9.80665)
+"""[m/s^2]"""
+
+PRINTED = np.array([0.3, 0.6, 0.9, 1.2, 1.5])
+"""When the paper samples its simulation [s]."""
+
+LENGTH = 2.0
+"""Of that simulation [s]."""
+
+ACCELERATION = np.deg2rad(30.0)
+"""Of hinges 1 and 2 from rest [rad/s^2], which fits the 60 degrees of the paper's 2 s."""
+
+POSTURE = (0.0, 0.0, np.pi / 2, 0.0, np.pi / 2, 0.0)
+"""Of the hinges at the start; assumed [rad]."""
+
+NOISE = 1e-3
+"""Share of each signal's root mean square."""
+
+ROUNDING = 1e-9
+"""Signals below this share of the greatest one of their kind are 0."""
+
+Change = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the paper reads of a body from its simulation, N samples.
+
+    Attributes:
+        quaternion: body to world, scalar first, shape (4, N).
+        first, second: its derivatives [1/s, 1/s^2], shape (4, N).
+        acceleration: of the centre of mass along the axes of the world, without gravity [m/s^2], shape (3, N).
+        moment, force: of the inner hinge along the axes of the world [N m, N], shape (3, N).
+    """
+
+    quaternion: Array
+    first: Array
+    second: Array
+    acceleration: Array
+    moment: Array
+    force: Array
+
+    @staticmethod
+    def of(body: ChainBody) -> Signals:
+        """The signals of a body."""
+        angles = rate_quaternions(body.rotation, body.rate, body.rate_change)
+        return Signals(*angles, body.acceleration, body.wrench[:3], body.wrench[3:])
+
+    @property
+    def angles(self) -> Array:
+        """Quaternion and derivatives, shape (12, N)."""
+        return np.concatenate([self.quaternion, self.first, self.second])
+
+    def changed(self, change: Change, wrench_only: bool = False) -> Signals:
+        """Every signal changed, or those of the hinge only."""
+        names = ("moment", "force") if wrench_only else [item.name for item in fields(self)]
+        return Signals(**{k: change(v) if k in names else v for k, v in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The robot of the paper.
+
+    Attributes:
+        model: it.
+        frames: in the centres of mass of its bodies.
+        truth: m, J11, J22, J33 of its bodies, shape (6, 4) [kg, kg m^2].
+    """
+
+    model: RobotModel
+    frames: tuple[Placement, ...]
+    truth: Array
+
+    @staticmethod
+    def of_urdf() -> Arm:
+        """As its URDF tells."""
+        model = model_of("quaternion6r", GRAVITY)
+        frames = centroidal_frames(model)
+        inertias = model.inertial_parameters.reshape(-1, 10)[:, CENTROIDAL]
+        offset = np.array([frame.position[0] for frame in frames])
+        inertias[:, 2:] -= (inertias[:, 0] * offset**2)[:, None]  # about the centre of mass, which is on the x axis
+        return Arm(model, frames, inertias)
+
+    def recorded(self, motion: Motion) -> list[Signals]:
+        """What the paper's simulation shows."""
+        return [Signals.of(body) for body in simulated_chain(self.model, motion, self.frames)]
+
+    def bodies(self, signals: Sequence[Signals]) -> list[ChainBody]:
+        """The chain as the paper sees it: places follow from quaternions and lengths, hinges are at both ends."""
+        made: list[ChainBody] = []
+        hinge = np.zeros_like(signals[0].force)
+        for read, frame in zip(signals, self.frames, strict=True):
+            unit = read.quaternion / np.linalg.norm(read.quaternion, axis=0)
+            rotation, rate, change = quaternion_rates(unit, read.first, read.second)
+            half = np.einsum("ijn,j->in", rotation, frame.position)
+            wrench = np.concatenate([read.moment, read.force])
+            made.append(ChainBody(rotation, hinge + half, read.acceleration, rate, change, hinge, wrench))
+            hinge = hinge + 2.0 * half
+        return made
+
+    def fitted(self, signals: Sequence[Signals], rate: float, precision: float = 1e-6) -> ChainEstimate:
+        """All bodies together, see `identify_chain`."""
+        return identify_chain(self.bodies(signals), rate, GRAVITY, precision=precision)
+
+    def fitted_with_motion(self, signals: Sequence[Signals]) -> ChainEstimate:
+        """All bodies and the motion of the hinges from signals with `NOISE`, see `identify_moving_chain`."""
+
+        def observed(number: int, body: ChainBody) -> Array:
+            """With the sign of the measured quaternion: both signs are the same rotation."""
+            expected, measured = Signals.of(body), signals[number].quaternion
+            sign = (expected.quaternion * np.tile(measured, expected.quaternion.shape[1] // measured.shape[1])).sum(
+                axis=0
+            )
+            return np.concatenate([expected.angles * np.where(sign < 0.0, -1.0, 1.0), expected.acceleration])
+
+        readings = []
+        for read, size in zip(signals, noise_of(signals), strict=True):
+            angles = np.repeat([size["quaternion"], size["first"], size["second"]], 4)
+            deviations = np.concatenate([angles, np.full(3, size["acceleration"])])
+            motion, wrench = np.concatenate([read.angles, read.acceleration]), np.concatenate([read.moment, read.force])
+            readings.append(Reading(motion, deviations, wrench, np.array([size["moment"], size["force"]])))
+        start = joint_motion(self.model, self.bodies(signals), self.frames)
+        return identify_moving_chain(self.model, self.frames, readings, observed, start, precision=NOISE)
+
+    def rounded(self, motion: Motion, digits: int) -> list[Signals]:
+        """Signals that are printed with so many significant digits."""
+        return [read.changed(to_digits(digits)) for read in self.recorded(motion)]
+
+    def printed(self, motion: Motion, digits: int) -> ChainEstimate:
+        """Found from such signals."""
+        return self.fitted(self.rounded(motion, digits), 1.0 / PRINTED[0], 10.0**-digits)
+
+
+def accelerated(times: Array, acceleration: float = ACCELERATION, posture: Sequence[float] = POSTURE) -> Motion:
+    """From rest, hinges 1 and 2 at a constant angular acceleration, the others locked."""
+    moves = acceleration * np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])[:, None]
+    return Motion(np.array(posture)[:, None] + moves * times**2 / 2, moves * times, moves * np.ones_like(times))
+
+
+def swinging(times: Array) -> Motion:
+    """Not the paper's: hinge k swings about its posture by 30 degrees with (7 - k) / 10 Hz, the first ones fastest."""
+    w = 2.0 * np.pi * 0.1 * np.arange(6.0, 0.0, -1.0)[:, None]
+    size, wave = np.deg2rad(30.0), np.sin(w * times)
+    return Motion(np.array(POSTURE)[:, None] + size * wave, size * w * np.cos(w * times), -size * w**2 * wave)
+
+
+def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
+    """The paper's own fit: m and the inertias of every body from what its two hinges exert, shape (6, 4).
+
+    m by the vertical part of Newton's equation, J by Euler's S J = M about the centre of mass, each by plain least
+    squares. NaN where columns of S depend on one another, to `EXCITED` times the relative precision of the motion.
+    """
+    found, limit = np.full((len(bodies), len(CENTROIDAL)), np.nan), EXCITED * precision
+    for number, body in enumerate(bodies):
+        inner, c = body.wrench, body.position - body.hinge
+        outer = bodies[number + 1].wrench if number + 1 < len(bodies) else np.zeros_like(inner)
+        felt = body.acceleration[2] - GRAVITY[2]
+        found[number, 0] = felt @ (inner[5] - outer[5]) / (felt @ felt)
+        moment = inner[:3] - outer[:3] - cross(c, inner[3:]) - cross(c, outer[3:])
+        own = np.einsum("jin,jn->ni", body.rotation, moment)
+        columns = wrench_regressor(body.motion(GRAVITY))[:3, CENTROIDAL[1:]].transpose(2, 0, 1).reshape(-1, 3)
+        _, singular, right = np.linalg.svd(columns, full_matrices=False)
+        hidden = right[singular < limit * singular[0]]
+        told = np.abs(hidden).max(axis=0, initial=0.0) < limit
+        found[number, 1:][told] = (np.linalg.pinv(columns, rcond=limit) @ own.ravel())[told]
+    return found
+
+
+def to_digits(digits: int) -> Change:
+    """Signals as a table prints them."""
+    return np.vectorize(lambda value: float(f"{value:.{digits - 1}e}"))
+
+
+def with_noise(rng: np.random.Generator) -> Change:
+    """Signals with white noise of `NOISE` times the root mean square of their three or four parts."""
+    return lambda values: values + NOISE * _rms(values) * rng.normal(size=values.shape)
+
+
+def noise_of(signals: Sequence[Signals]) -> list[dict[str, float]]:
+    """One sigma of the noise of each body's signals, by name; infinite where a signal is 0 but for rounding."""
+    sizes = [{name: _rms(values) for name, values in vars(read).items()} for read in signals]
+    least = {name: ROUNDING * max(size[name] for size in sizes) for name in sizes[0]}
+    return [{name: NOISE * value if value > least[name] else np.inf for name, value in size.items()} for size in sizes]
+
+
+def _rms(values: Array) -> float:
+    """Root mean square of all parts of a signal."""
+    return float(np.sqrt((values**2).mean()))

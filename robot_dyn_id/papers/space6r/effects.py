@@ -1,0 +1,165 @@
+"""What the paper says of its friction, measured: Stribeck velocities, temperature, and the arm without weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.problem import raw_problem
+from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, TemperatureCoulomb, Term
+from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.estimators.constants.derived import Slopes
+from robot_dyn_id.estimators.factors import Solution
+from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.papers.space6r.trials import NOISE, RATE, TABLE_1, VELOCITIES, Trial, parameters, regressor_of
+
+WEIGHTLESS = (0.0, 0.0, 0.0)
+
+ALPHA, REFERENCE = -0.06, 20.0
+"""Change of the Coulomb friction [N m/K], which the paper does not print, from its reference temperature [C] on."""
+
+TEMPERATURES = np.arange(-40.0, 81.0, 10.0)
+"""[C]"""
+
+SLOW, SPEEDS = 0.3, np.linspace(0.15, 1.2, 8)
+"""Constant speeds of joint 1 [rad/s], up to its limit."""
+
+STAY, TEMPERATURE_NOISE = 5.0, 3.9
+"""At each temperature [s]; of the torque [N m]."""
+
+
+LEAST_BREAKAWAY = 1.2
+"""Least fb / fc of the bound on Stribeck velocities: the 1.02 of joint 2 in the table tells next to nothing of vb."""
+
+
+def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
+    """Identifiable parameters of the bodies, then with rotors, springs, linear friction, and fb and vb besides."""
+    model = model_of("space6r", gravity)
+    whole = regressor_of(model, np.array(VELOCITIES))
+    rotors, springs, friction = whole.terms[:6], whole.terms[6:12], whole.terms[12:]
+    counts = [len(base_parameters(Regressor(model, terms)).names) for terms in ((), rotors, (*rotors, *springs))]
+    full = Regressor(model, (*whole.terms, *((coordinate, Slopes(term)) for coordinate, term in friction)))
+    nonlinear = np.array([name.startswith(("dfi", "stribeck_velocity")) for name in full.names])
+    chosen = base_parameters(full, order=np.argsort(nonlinear, kind="stable").tolist()).independent
+    return (*counts, int(np.count_nonzero(~nonlinear[chosen])), len(chosen))
+
+
+def velocity_deviations(velocity: float, motion: Motion) -> Array:
+    """Cramer-Rao bound of the standard deviation of log(vb), joint by joint, rigid parameters known, shape (6,).
+
+    Of the friction of Table 1, fb at least `LEAST_BREAKAWAY` fc.
+
+    Args:
+        velocity: of all joints [rad/s].
+        motion: that is recorded.
+    """
+    term, found = ImprovedStribeck(velocity), []
+    for joint, dq in enumerate(motion.dq):
+        still = np.zeros_like(dq)
+        fc = TABLE_1["fc"][joint]
+        rise = max(TABLE_1["fb"][joint], LEAST_BREAKAWAY * fc) - fc
+        slope = rise * Slopes(term).columns(still, dq, still)[1]
+        bound = Solution.of(np.column_stack([*term.columns(still, dq, still), slope, still]) / NOISE[joint])
+        found.append(np.inf if bound.unseen[-1] else float(np.sqrt(bound.inverse[-1, -1])))
+    return np.array(found)
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Coulomb friction of joint 1 at temperatures, each number with its standard deviation.
+
+    Attributes:
+        one: alpha, and the intercept at the reference temperature, from one direction of one speed, shape (2, 2).
+        both: alpha from both directions of that speed, shape (2,).
+        several: alpha, fc, kv1 from several speeds, shape (3, 2).
+    """
+
+    one: Array
+    both: Array
+    several: Array
+
+    @staticmethod
+    def of(seed: int) -> Heat:
+        """Drive at constant speeds, and fit."""
+        rng = np.random.default_rng(seed)
+        names, coulomb = ("ft1", "fc1"), (Coulomb(0.0),)
+        one = _fitted(np.array([SLOW]), names, coulomb, rng)
+        both = _fitted(np.array([SLOW, -SLOW]), names, coulomb, rng)
+        several = _fitted(SPEEDS, ("ft1", "fci1", "kva1", "kvb1", "kvc1"), (_law(),), rng)
+        return Heat(one, both[0], several[:3])
+
+
+def _law() -> ImprovedStribeck:
+    """Of joint 1."""
+    return ImprovedStribeck(TABLE_1["vb"][0])
+
+
+def _fitted(speeds: Array, names: tuple[str, ...], terms: tuple[Term, ...], rng: np.random.Generator) -> Array:
+    """Friction parameters of joint 1 and their standard deviations, from runs at constant speeds, shape (p, 2)."""
+    model = model_of("space6r", held={f"joint{number}": 0.0 for number in range(2, 7)})
+    (joint,), heat = joint_coordinates(model), TemperatureCoulomb(0.0, REFERENCE)
+    grid, count = np.meshgrid(speeds, TEMPERATURES), round(STAY * RATE)
+    dq, temperature = (np.repeat(values.ravel(), count)[None] for values in grid)
+    still = np.zeros_like(dq)
+    motion = Motion(still, dq, still, temperature)  # its axis is upright: the angle does not matter
+    true = Regressor(model, ((joint, heat), (joint, _law())))
+    fc, fb, *rest = (TABLE_1[name][0] for name in ("fc", "fb", "kv1", "kv2", "kv3"))
+    torque = true.torque(motion, np.array([*np.zeros(10), ALPHA, fc, fb - fc, *rest]))
+    torque += TEMPERATURE_NOISE * rng.normal(size=torque.shape)
+    regressor = Regressor(model, ((joint, heat), *((joint, term) for term in terms)))
+    columns = np.array([regressor.names.index(name) for name in names])
+    # noise is white here: told so, the standard deviations are those of the textbook
+    found = OrdinaryLeastSquares(0).fit(raw_problem(regressor, Layout.of(regressor, columns), motion, torque, RATE))
+    return np.column_stack([found.values, found.standard_deviations])
+
+
+@dataclass(frozen=True)
+class Weightless:
+    """The same true robot with and without weight.
+
+    Attributes:
+        friction: its share of the nominal torque, root mean squares, with and without weight, shape (2, 6).
+        to_ground: error of the torque on the ground, identified without weight [N m], shape (6,).
+        to_orbit: error without weight, identified on the ground, shape (6,).
+    """
+
+    friction: Array
+    to_ground: Array
+    to_orbit: Array
+
+    @staticmethod
+    def of(seed: int, ground: Trial, motion: Motion) -> Weightless:
+        """Identify in one place, vb nominal, and predict in the other.
+
+        Args:
+            seed: of the trial on the ground.
+            ground: the trial.
+            motion: that it is identified from.
+        """
+        orbit = Trial.of(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
+        return Weightless(
+            np.array([_friction_share(trial, motion) for trial in (ground, orbit)]),
+            _carried(orbit, ground),
+            _carried(ground, orbit),
+        )
+
+
+def _friction_share(trial: Trial, motion: Motion) -> Array:
+    whole = trial.regressor
+    nominal, friction = parameters(whole.model)[0], 10 * 6 + 12
+    own = np.where(np.arange(len(nominal)) < friction, 0.0, nominal)
+    size = [np.sqrt(np.mean(whole.torque(motion, values) ** 2, axis=1)) for values in (own, nominal)]
+    return np.asarray(size[0] / size[1])
+
+
+def _carried(source: Trial, target: Trial) -> Array:
+    """Error in the target of what was identified in the source; what that does not tell is zero."""
+    assert source.problem.origin is not None
+    values = np.zeros(len(source.truth))
+    values[source.base.independent] = WeightedLeastSquares().fit(source.problem).values
+    regressor = Regressor(target.regressor.model, source.problem.origin.regressor.terms)
+    return np.asarray(np.sqrt(np.mean((regressor.torque(target.other, values) - target.clean) ** 2, axis=1)))

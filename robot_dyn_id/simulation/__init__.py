@@ -1,0 +1,1 @@
+"""Simulated robots: plant, controllers, sensors."""

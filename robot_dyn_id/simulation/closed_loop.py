@@ -1,0 +1,220 @@
+"""A recorded motion once more, by a simulated robot under the controller that the real one had."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.cache import REMEMBERED
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.errors import ConvergenceError, UsageError, suggestion
+from robot_dyn_id.kernels.following import EFFORT, PREVIOUS, SPEED, VELOCITY, follow
+from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
+
+LAWS = ("pd", "computed_torque")
+
+PerJoint = tuple[tuple[str, float], ...]
+"""Values by joint name; `all` is that of the joints that are not named."""
+
+
+@dataclass(frozen=True)
+class Controller:
+    """The controller that moved the robot, as far as a simulation has to know it.
+
+    `pd`: torque = proportional (q_d - q) + derivative (dq_d - dq). `computed_torque`: the acceleration
+    ddq_d + proportional (q_d - q) + derivative (dq_d - dq) through the inverse dynamics of the simulated robot itself,
+    the friction of the wanted velocity included.
+
+    Attributes:
+        law: one of `LAWS`; empty: none is told.
+        proportional: gains of positions [N m/rad or N/m; 1/s^2 with computed torque].
+        derivative: gains of velocities [N m s/rad or N s/m; 1/s].
+        rate: of the controller [Hz]; it is made a whole multiple of the recording's.
+        resolution: step of the encoders that it reads [rad or m]; 0: it reads the positions themselves.
+        delay: age of what it reads [s].
+        velocity_cutoff: velocities are differences of its readings behind a first-order low-pass of this frequency
+            [Hz]; 0: they are measured without error.
+    """
+
+    law: str = ""
+    proportional: PerJoint = ()
+    derivative: PerJoint = ()
+    rate: float = 1000.0
+    resolution: PerJoint = ()
+    delay: float = 0.0
+    velocity_cutoff: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UsageError: a law that is not known, a law without gains or gains without a law, a value out of range.
+        """
+        if self.law and self.law not in LAWS:
+            raise UsageError(f"controller: law {self.law!r} is not known; use one of {', '.join(LAWS)}")
+        if bool(self.law) != bool(self.proportional):
+            raise UsageError("controller: give both the law and the proportional gains")
+        if not (math.isfinite(self.rate) and self.rate > 0.0):
+            raise UsageError(f"controller: rate must be positive, not {self.rate:g}")
+        for name in ("proportional", "derivative", "resolution"):
+            for joint, value in getattr(self, name):
+                if not 0.0 <= value < math.inf:
+                    raise UsageError(f"controller: {name} of {joint} must be 0 or more, not {value:g}")
+        for name in ("delay", "velocity_cutoff"):
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise UsageError(f"controller: {name} must be 0 or more, not {getattr(self, name):g}")
+
+    def of_joints(self, name: str, joints: Sequence[str]) -> Array:
+        """The values of `proportional`, `derivative` or `resolution` of each joint, 0 where none is given, shape (n,).
+
+        Raises:
+            UsageError: a joint that the robot does not have.
+        """
+        given: dict[str, float] = dict(getattr(self, name))
+        for joint in given:
+            if joint not in (*joints, "all"):
+                raise UsageError(f"controller: {name}: {joint} is not a joint; {suggestion(joint, list(joints))}")
+        return np.array([given.get(joint, given.get("all", 0.0)) for joint in joints])
+
+
+def encoded(q: Array, resolution: Array | float) -> Array:
+    """Positions as encoders of some steps [rad or m] read them; 0 is no encoder. Shapes broadcast."""
+    step = np.asarray(resolution)
+    return np.where(step > 0.0, step * np.round(q / np.where(step > 0.0, step, 1.0)), q)
+
+
+UNTOLD = Controller()
+"""None is told."""
+
+
+@dataclass
+class _State:
+    """Robot and controller between two samples of the reference; arrays as in `kernels.following`."""
+
+    segment: int
+    number: int  # grid number of the next sample
+    q: Array
+    dq: Array
+    dry: Array
+    late: Array
+    memory: Array
+
+    @staticmethod
+    def at(piece: Smooth, first: int, coordinates: int, delay: int) -> _State:
+        """As the recorded motion was at a sample of a piece."""
+        q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
+        memory = np.zeros((4, len(q)))
+        memory[PREVIOUS], memory[VELOCITY], memory[SPEED], memory[EFFORT] = q, dq, dq, 0.0
+        late = np.repeat(np.stack([q, dq])[None], delay + 1, axis=0)
+        return _State(piece.segment, int(piece.number[first]), q, dq, np.zeros(coordinates), late, memory)
+
+
+@dataclass
+class Replay:
+    """Smooth windows of a recording become those of a simulated robot that follows the same reference.
+
+    The reference is the recorded one, low-passed, where the recording has one, else the low-passed motion. Motion and
+    torque are as simulated, not low-passed. What was simulated is kept for later walks up to `dataset.REMEMBERED`.
+
+    Attributes:
+        controller: of the robot.
+        dynamics: of the robot.
+    """
+
+    controller: Controller
+    dynamics: Dynamics
+    _kept: list[Smooth] | None = field(default=None, init=False, repr=False)
+
+    def __call__(self, pieces: Iterable[Smooth]) -> Iterator[Smooth]:
+        """Walk.
+
+        Raises:
+            UsageError: no controller is told, or gains of joints that the robot does not have.
+            InputError: a term that cannot be simulated, or a mass matrix that is not positive definite.
+            ConvergenceError: the simulated robot does not follow.
+        """
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept: list[Smooth] | None = []
+        size = 0
+        for piece in self._simulated(pieces):
+            size += 4 * piece.motion.q.nbytes
+            kept = None if kept is None or size > REMEMBERED else [*kept, piece]
+            yield piece
+        self._kept = kept
+
+    def _simulated(self, pieces: Iterable[Smooth]) -> Iterator[Smooth]:
+        compiled = CompiledDynamics(self.dynamics)
+        model = compiled.model
+        state: _State | None = None
+        tail = np.empty((4, len(model.joint_names), 0))
+        for piece in pieces:
+            first, stop = piece.settled.start, piece.settled.stop - 1
+            rate = 1.0 / float(piece.t[1] - piece.t[0])
+            if state is None or state.segment != piece.segment:
+                q = piece.motion.q[:, first]
+                self.dynamics.forward_dynamics(q, np.zeros_like(q), np.zeros_like(q))  # names a joint without inertia
+                ticks = max(1, round(self.controller.rate / rate))
+                state = _State.at(piece, first, compiled.coordinates, round(self.controller.delay * rate * ticks))
+                tail = tail[:, :, :0]
+            begin = state.number - int(piece.number[0])
+            aim = piece.reference or piece.motion
+            wanted = [np.ascontiguousarray(x[:, begin : stop + 1]) for x in (aim.q, aim.dq, aim.ddq)]
+            new = self._follow(compiled, wanted, state, rate, f"{float(piece.t[begin]):.2f} s")
+            tail = np.concatenate([tail, new], axis=2)[:, :, first - stop :]
+            shown, warmth = slice(first, stop), piece.motion.temperature
+            self._require_following(piece, tail[0], shown)
+            yield replace(
+                piece,
+                t=piece.t[shown],
+                motion=Motion(tail[0], tail[1], tail[2], None if warmth is None else warmth[:, shown]),
+                tau=tail[3],
+                number=piece.number[shown],
+                own=piece.own[shown],
+                reference=None,
+                settled=slice(0, stop - first),
+            )
+
+    def _follow(
+        self, compiled: CompiledDynamics, wanted: Sequence[Array], state: _State, rate: float, where: str
+    ) -> Array:
+        """Simulate along the samples of a reference but the last, shape (4, n, K)."""
+        names, told = compiled.model.joint_names, self.controller
+        ticks = max(1, round(told.rate / rate))
+        period = 1.0 / (rate * ticks)
+        count = wanted[0].shape[1] - 1
+        share = 1.0 - math.exp(-2.0 * math.pi * told.velocity_cutoff * period)
+        out = np.empty((4, len(names), count))
+        gains = (told.of_joints(name, names) for name in ("proportional", "derivative", "resolution"))
+        steps = math.ceil(period / STEP - 1e-9)
+        settings = (told.law == "computed_torque", *gains, share, period, ticks, steps)
+        moving = (state.q, state.dq, state.dry, state.late, state.memory, out)
+        done = follow(*(compiled.arguments, *settings, *wanted, *moving))
+        if done < count:
+            raise ConvergenceError(
+                f"{compiled.model.name}: the simulation broke down {done / rate:.2f} s behind {where}, near q = "
+                f"{np.round(state.q, 3).tolist()}: its mass matrix is not positive definite there, or the gains of the "
+                f"controller are too high for its rate"
+            )
+        state.number += count
+        return out
+
+    def _require_following(self, piece: Smooth, q: Array, shown: slice) -> None:
+        """Refuse a simulation that has little to do with the recorded motion."""
+        recorded = piece.motion.q[:, shown]
+        missed = np.sqrt(np.mean((q - recorded) ** 2, axis=1))
+        size = np.sqrt(np.mean((recorded - recorded.mean(axis=1, keepdims=True)) ** 2))
+        if not np.sqrt(np.mean(missed**2)) <= size:
+            joint = int(np.argmax(missed))
+            raise ConvergenceError(
+                f"joint {self.dynamics.regressor.model.joint_names[joint]} of the simulated robot does not follow: "
+                f"it is {missed[joint]:.3g} (rad or m) from the recorded motion at {piece.t[shown.start]:.2f} s; check "
+                f"the gains of the controller, and give the recording its reference"
+            )

@@ -1,0 +1,309 @@
+"""Control laws that use a model: gravity compensation and computed torque (Siciliano et al., Robotics, 2009, 8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.trials import feedback
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.simulation.plant import CompiledDynamics, per_joint
+from robot_dyn_id.simulation.trajectory_tracking import Setpoint
+
+POSES = 200
+"""Poses within the trained positions in which a mass matrix is looked at."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Feedback of position errors, in accelerations: the same for every joint, as the model takes care of inertia.
+
+    Attributes:
+        proportional: [1/s^2].
+        derivative: [1/s].
+        integral: [1/s^3].
+        exponent: of position errors, within 0 and 1: below 1, the feedback of finite time, see `kernels.trials`; the
+            gains are then those of errors of 1 rad (or m) and 1 rad/s.
+    """
+
+    proportional: float
+    derivative: float
+    integral: float = 0.0
+    exponent: float = 1.0
+
+    @staticmethod
+    def of_bandwidth(bandwidth: float, integral: bool = False) -> Gains:
+        """All poles of the error at -bandwidth [rad/s]; two without integral, three with it."""
+        if integral:
+            return Gains(3.0 * bandwidth**2, 3.0 * bandwidth, bandwidth**3)
+        return Gains(bandwidth**2, 2.0 * bandwidth)
+
+
+def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+    """Acceleration that brings the joints to the setpoint [rad/s^2 or m/s^2], shape (n,); no integral."""
+    errors = setpoint.q - q, setpoint.dq - dq
+    return np.asarray(setpoint.ddq + feedback(*errors, gains.proportional, gains.derivative, gains.exponent))
+
+
+def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+    """M(q) (ddq_d + Kd e' + Kp e) + h(q, dq), with the friction of the setpoint's velocity [N m or N], shape (n,).
+
+    Friction of the measured velocity would be positive feedback of its noise where Coulomb friction is steep.
+    """
+    torque = dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, gains))
+    return np.asarray(torque - dynamics.friction(q, dq) + dynamics.friction(q, setpoint.dq))
+
+
+@dataclass(frozen=True)
+class StartInertia:
+    """What moves a robot while nothing of it is known but its URDF: tau = s M0(q) (ddq_d + Kd e' + Kp e).
+
+    Attributes:
+        prior: of the URDF, without friction; M0 is its mass matrix.
+        scale: s.
+    """
+
+    prior: Dynamics
+    scale: float
+
+    @staticmethod
+    def within(droop: float, prior: Dynamics, gains: Gains, q: Array, dq: Array, margin: float = 1.5) -> StartInertia:
+        """With the least s at which the robot hangs no farther from its setpoint than `droop`, and at least `margin`.
+
+        The weight and Coriolis torque h of the robot keep it (s M0)^-1 h / Kp away from its setpoint; with feedback
+        Kp |e|^a, droop^a takes the place of the droop. With s of at least 1 the feedback is damped as designed. A
+        diagonal start inertia would not do for light wrists: where two axes are nearly parallel it is many times the
+        inertia that the feedback sees, and sampled feedback becomes unstable.
+
+        Args:
+            droop: [rad or m].
+            prior: of the URDF, without friction.
+            gains: of the controller.
+            q: states in which this holds, shape (N, n).
+            dq: alike.
+            margin: the parameters of each body are truly 2 - margin to margin times those of the prior.
+
+        Raises:
+            UsageError: a droop or proportional gain that is not positive.
+            InputError: the prior's mass matrix is not positive definite.
+        """
+        if not (droop > 0.0 and gains.proportional > 0.0):
+            raise UsageError(f"the start needs a positive droop and gain, not {droop:g} and {gains.proportional:g}")
+        if not prior.is_positive_definite(q).all():
+            raise InputError(
+                "the mass matrix of the URDF is not positive definite: write estimates of inertias into it"
+            )
+        mass, bodies = prior.mass_matrix(q), prior.columns // 10
+        each = [replace(prior, values=np.where(bodies == body, prior.values, 0.0)) for body in np.unique(bodies)]
+        pulls = np.array([np.linalg.solve(mass, one.bias(q, dq)[..., None])[..., 0] for one in each])
+        falling = np.abs(pulls.sum(axis=0)) + (margin - 1.0) * np.abs(pulls).sum(axis=0)
+        need = float(falling.max()) / (gains.proportional * droop**gains.exponent)
+        return StartInertia(prior, max(margin, need))
+
+    @staticmethod
+    def anywhere(droop: float, model: RobotModel, gains: Gains) -> StartInertia:
+        """For a robot that moves slowly in any pose; see `within`."""
+        prior = Dynamics.of_bodies(model)
+        q = random_motion(model, POSES).q.T
+        return StartInertia.within(droop, prior, gains, q, np.zeros_like(q))
+
+    def effort(self, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+        """Torque [N m or N], shape (n,)."""
+        return np.asarray(self.scale * self.prior.mass_matrix(q) @ wanted_acceleration(setpoint, q, dq, gains))
+
+
+def check_robot(parameters: ParameterSet, urdf: str) -> None:
+    """Check that parameters are those of a robot, and not bad.
+
+    Args:
+        parameters: the set.
+        urdf: text of the robot's URDF.
+
+    Raises:
+        InputError: the set is of another URDF, or its verdict is bad.
+    """
+    if parameters.urdf_sha256 != urdf_hash(urdf):
+        raise InputError(
+            f"the parameters are those of another URDF ({parameters.robot_name}, hash "
+            f"{parameters.urdf_sha256[:12]}...; this robot's is {urdf_hash(urdf)[:12]}...): identify this robot"
+        )
+    if parameters.verdict == "bad":
+        raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+
+
+def usable_dynamics(
+    parameters: ParameterSet, urdf: str, joint_names: Collection[str], needs_mass_matrix: bool
+) -> Dynamics:
+    """The dynamics of a parameter set for a robot that is to be moved by it.
+
+    Args:
+        parameters: the set.
+        urdf: text of the robot's URDF.
+        joint_names: joints that the robot has.
+        needs_mass_matrix: whether it is used for more than torques. Feedback through a mass matrix that is not positive
+            definite drives a joint away from where it should be.
+
+    Raises:
+        InputError: the set is of another URDF, its verdict is bad, it has joints that the robot has not, or its mass
+            matrix is needed and not positive definite somewhere within the trained positions.
+    """
+    check_robot(parameters, urdf)
+    missing = [name for name in parameters.joint_names if name not in joint_names]
+    if missing:
+        raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")
+    dynamics = Dynamics.of(parameters)
+    if needs_mass_matrix:
+        poses = np.random.default_rng(0).uniform(parameters.q_min, parameters.q_max, (POSES, len(parameters.q_min)))
+        share = 1.0 - float(dynamics.is_positive_definite(poses).mean())
+        if share:
+            raise InputError(
+                f"the identified mass matrix is not positive definite in {share:.0%} of the trained poses: the model "
+                f"is good for torques (gravity compensation) only; excite faster or longer"
+            )
+    return dynamics
+
+
+def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
+    """Greatest efforts that may be commanded [N m or N], shape (n,).
+
+    Args:
+        model: the robot, with the efforts of its URDF. 0 and infinity are no rating.
+        given: efforts by the user, one for all joints or one per joint. They take the place of absent ratings and lower
+            those of the URDF, but do not raise them.
+
+    Raises:
+        UsageError: another number of efforts, or one that is not positive.
+        InputError: a joint that has no rating.
+    """
+    joints = len(model.joint_names)
+    if not all(0.0 < effort < np.inf for effort in given):
+        raise UsageError(f"effort_limit {list(given)} must hold positive, finite efforts")
+    limits = per_joint(given, joints, "effort_limit") if given else np.full(joints, np.inf)
+    urdf = model.limits.effort
+    rated = np.minimum(limits, np.where(np.isfinite(urdf) & (urdf > 0.0), urdf, np.inf))
+    unknown = np.flatnonzero(np.isinf(rated))
+    if len(unknown):
+        raise InputError(
+            f"joint {model.joint_names[unknown[0]]} has no effort limit in the URDF ({urdf[unknown[0]]:g}): write its "
+            "rated effort into the URDF, or set the parameter effort_limit"
+        )
+    return np.asarray(rated)
+
+
+def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = None) -> None:
+    """Refuse a model by which the arm cannot be held within the rated efforts.
+
+    Args:
+        dynamics: the model.
+        rated: efforts [N m or N], shape (n,).
+        q: present positions, shape (n,), looked at in addition to poses within the position limits.
+
+    Raises:
+        InputError: the static effort of a joint exceeds its rating.
+    """
+    model = dynamics.regressor.model
+    reach = np.where(np.array(model.effort_units) == "N", 1.0, np.pi)  # where a joint has no limits
+    lower = np.where(np.isfinite(model.limits.lower), model.limits.lower, -reach)
+    upper = np.where(np.isfinite(model.limits.upper), model.limits.upper, reach)
+    poses = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSES, len(lower)))
+    effort = np.abs(dynamics.gravity(poses if q is None else np.vstack([poses, q])))
+    excess = np.where(np.isfinite(effort), effort, np.inf).max(axis=0)
+    beyond = np.flatnonzero(excess > rated)
+    if len(beyond):
+        joint = beyond[np.argmax(excess[beyond] / rated[beyond])]
+        raise InputError(
+            f"the model needs {excess[joint]:.4g} {model.effort_units[joint]} to hold joint {model.joint_names[joint]} "
+            f"within its position limits, above the rated {rated[joint]:.4g}: check units, gravity and URDF, "
+            "and identify again"
+        )
+
+
+class CommandedEfforts:
+    """Efforts on their way to the motors: finite, within the rating, and without a jump when the law changes.
+
+    Attributes:
+        rated: greatest efforts [N m or N], shape (n,).
+        last: efforts commanded last, shape (n,); zero at first.
+        limited: numbers of the joints whose effort was limited last.
+        invalid: numbers of the joints for which the law gave no finite effort last.
+    """
+
+    def __init__(self, rated: Array, start_time: float, blend_time: float) -> None:
+        """Begin with zero effort.
+
+        Args:
+            rated: see above.
+            start_time: time from zero effort to that of the law [s].
+            blend_time: time from the effort of one law to that of the next [s].
+        """
+        self.rated, self._start_time, self._blend_time = rated, start_time, blend_time
+        self.limited = self.invalid = np.zeros(0, dtype=np.int64)
+        self.rest()
+
+    def change(self) -> None:
+        """Go over to the efforts of another law, from the last one."""
+        self._changed = True
+        self._duration = self._blend_time if self.last.any() else self._start_time
+
+    def rest(self) -> Array:
+        """Zero effort, shape (n,); what follows begins there."""
+        self.last = self._gap = np.zeros(len(self.rated))
+        self._left = 0.0
+        self.change()
+        return self.last
+
+    def command(self, wanted: Array, step: float) -> Array:
+        """The effort to command, shape (n,).
+
+        The difference between the last effort and the first of a new law fades; feedback of the new law acts at once.
+
+        Args:
+            wanted: effort of the law, shape (n,).
+            step: time since the command before [s].
+
+        Returns:
+            Zero for all joints if `wanted` is not finite.
+        """
+        self.invalid = np.flatnonzero(~np.isfinite(wanted))
+        if len(self.invalid):
+            self.limited = np.zeros(0, dtype=np.int64)
+            return self.rest()
+        if self._changed:
+            self._gap, self._left, self._changed = self.last - np.clip(wanted, -self.rated, self.rated), 1.0, False
+        else:
+            self._left = max(0.0, self._left - step / self._duration) if self._duration > 0.0 else 0.0
+        share = self._left**2 * (3.0 - 2.0 * self._left)
+        self.limited = np.flatnonzero(np.abs(wanted) > self.rated)
+        blended = np.clip(wanted, -self.rated, self.rated) + share * self._gap
+        self.last = np.clip(blended, -self.rated, self.rated)
+        return self.last
+
+
+class PositionServo:
+    """The stiff position controller of a position-controlled robot: with integral action, and an exact model."""
+
+    def __init__(self, dynamics: CompiledDynamics, bandwidth: float, period: float) -> None:
+        """Make it.
+
+        Args:
+            dynamics: of the plant.
+            bandwidth: of the error [rad/s].
+            period: time between two calls of `effort` [s].
+        """
+        self._dynamics, self._period = dynamics, period
+        self._gains = Gains.of_bandwidth(bandwidth, integral=True)
+        self._sum = np.zeros(len(dynamics.model.joint_names))
+
+    def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
+        """Torque for the next period [N m or N]; joints at their effort limits do not wind up. Shape (n,) all."""
+        acceleration = wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
+        torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq)
+        self._sum += np.where(np.abs(torque) < limit, self._period * (setpoint.q - q), 0.0)
+        return torque

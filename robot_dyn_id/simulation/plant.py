@@ -1,0 +1,201 @@
+"""A robot to simulate: its state, and its dynamics with friction compiled for one state at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.dynamics import FEW, Dynamics
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.stepping import advance, motor_effort
+from robot_dyn_id.kernels.trials import feedback
+from robot_dyn_id.model.robot import RobotModel
+
+STEP = 1e-3
+"""Longest integration step [s]."""
+
+
+def steps(duration: float) -> int:
+    """How many equal steps of at most `STEP` a time [s] is integrated in."""
+    return max(1, math.ceil(duration / STEP - 1e-9))
+
+
+def per_joint(values: Sequence[float], joints: int, name: str) -> Array:
+    """One value per joint, shape (joints,): none given is 0, one given is that of all.
+
+    Raises:
+        UsageError: another number of values.
+    """
+    if len(values) not in (0, 1, joints):
+        raise UsageError(f"{name} has {len(values)} values, expected one, or one for each of the {joints} joints")
+    return np.broadcast_to(np.array(values or (0.0,), dtype=np.float64), joints).copy()
+
+
+def nominal_dynamics(model: RobotModel, viscous: Array, coulomb: Array, smoothing_width: float) -> Dynamics:
+    """The dynamics that a URDF describes, with friction.
+
+    Args:
+        model: the robot; its masses and inertias are used as they are.
+        viscous: friction [N m s/rad or N s/m], shape (n,).
+        coulomb: friction [N m or N], shape (n,).
+        smoothing_width: of the Coulomb friction [rad/s or m/s], see `terms.Coulomb`.
+    """
+    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(smoothing_width))))
+    friction = np.zeros((2, len(model.body_names)))
+    friction[:, [model.body_names.index(name) for name in model.joint_names]] = viscous, coulomb
+    parameters = np.concatenate([model.inertial_parameters, *friction])
+    return Dynamics(regressor, np.arange(len(parameters)), parameters)
+
+
+SMALLEST = """<robot name="one"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link><joint name="turn" type="continuous">
+<parent link="base"/><child link="arm"/></joint></robot>"""
+
+
+def warm_up() -> None:
+    """Compile all that moves a robot, on the smallest there is: later calls find the machine code."""
+    one, dynamics = np.ones(1), _smallest()
+    plant = Plant(dynamics, one)
+    plant.advance(plant.dynamics.effort(one, one, one, one), STEP)
+    feedback(one, one, 1.0, 1.0, 1.0)
+    warm_up_regressor()
+
+
+def warm_up_regressor() -> None:
+    """Compile what identifies: not needed by `advance`, so that another process may do it at the same time."""
+    one = np.ones((1, 1))
+    _smallest().regressor.dense(Motion(one, one, one))
+
+
+def warm_up_tiles() -> None:
+    """Compile the dynamics of many states at once."""
+    many = np.ones((2 * FEW, 1))
+    _smallest().inverse_dynamics(many, many, many)
+
+
+def _smallest() -> Dynamics:
+    return nominal_dynamics(RobotModel.from_urdf(SMALLEST), np.ones(1), np.ones(1), 0.1)
+
+
+class CompiledDynamics:
+    """The dynamics of a robot as loops read them that work on one state after the other.
+
+    Attributes:
+        model: the robot.
+        coordinates: number of its friction coordinates.
+        arguments: the first arguments of the kernels in `kernels.stepping`.
+    """
+
+    def __init__(self, dynamics: Dynamics) -> None:
+        """Sort the terms into what the kernels know.
+
+        Raises:
+            InputError: a term that they do not know.
+        """
+        self.model = dynamics.regressor.model
+        joints, bodies = len(self.model.joint_names), len(self.model.body_names)
+        inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
+        viscous: dict[tuple[float, ...], float] = {}
+        coulomb: dict[tuple[tuple[float, ...], float], float] = {}
+        for group in dynamics.regressor.term_groups:
+            values = dynamics.parameters[10 * bodies + group.numbers][0]
+            if not np.any(dynamics.parameters[10 * bodies + group.numbers]):
+                continue
+            for weights, value in zip(group.weights, values.tolist(), strict=True):
+                along = tuple(weights.tolist())
+                match group.term:
+                    case RotorInertia():
+                        inertia += value * np.outer(weights, weights)
+                    case Offset():
+                        constant += value * weights
+                    case Viscous():
+                        viscous[along] = viscous.get(along, 0.0) + value
+                    case Coulomb(width):
+                        coulomb[along, width] = coulomb.get((along, width), 0.0) + value
+                    case term:
+                        known = "viscous, coulomb, offset, rotor_inertia"
+                        raise InputError(f"term {term.name} cannot be simulated: identify with {known} only")
+        # a coordinate has one viscous and one Coulomb friction
+        laws = [(along, viscous.pop(along, 0.0), value, width) for (along, width), value in coulomb.items()]
+        laws += [(along, value, 0.0, 0.0) for along, value in viscous.items()]
+        row, column = np.tril_indices(joints)
+        slots = np.flatnonzero(inertia[row, column])
+        friction = [np.array([law[k] for law in laws], dtype=np.float64) for k in range(4)]
+        self.coordinates = len(laws)
+        self.arguments: tuple[Any, ...] = (
+            *dynamics.kernel_arguments, slots, inertia[row, column][slots][:, None].copy(),
+            constant, friction[0].reshape(-1, joints), *friction[1:],
+        )  # fmt: skip
+
+    def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array) -> Array:
+        """Torque that gives the accelerations `ddq`, with the friction at the velocities `sliding`, shape (n,) each."""
+        state = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))  # other strides would be compiled anew
+        return np.asarray(motor_effort(*self.arguments, *state))
+
+
+class Plant:
+    """A robot that moves under the torques of its motors, at rest at first.
+
+    Attributes:
+        dynamics: of the robot.
+        q: positions [rad or m], shape (n,), changed in place.
+        dq: velocities.
+        effort_limit: greatest torques of the motors [N m or N]; infinite where there is none.
+        dry: dry friction torques of the last step, where the search for the next ones begins.
+    """
+
+    def __init__(self, dynamics: Dynamics, q: Array, effort_limit: Array | None = None) -> None:
+        """Place the robot.
+
+        Raises:
+            InputError: a term that cannot be simulated, or a mass matrix that is not positive definite.
+        """
+        dynamics.forward_dynamics(q, np.zeros_like(q), np.zeros_like(q))  # names the joint of a singular mass matrix
+        self.dynamics = CompiledDynamics(dynamics)
+        self.q, self.dq = np.array(q, dtype=np.float64), np.zeros(len(q))
+        self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
+        self.dry = np.zeros(self.dynamics.coordinates)
+
+    def advance(self, effort: Array, duration: float) -> Array:
+        """Move on for `duration` [s] under constant torques, in equal steps of at most `STEP`.
+
+        Args:
+            effort: wanted torques [N m or N], shape (n,).
+            duration: [s].
+
+        Returns:
+            The torques within the limits of the motors.
+
+        Raises:
+            InputError: the motion has become no motion of a real robot.
+        """
+        applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
+        count = steps(duration)
+        state = applied, duration / count, count, self.q, self.dq, self.dry
+        excess = advance(*(*self.dynamics.arguments, *state))
+        if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
+            raise self.broken_down()
+        return applied
+
+    def broken_down(self) -> InputError:
+        """What is said where the motion has become no motion of a real robot."""
+        return InputError(
+            f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(self.q, 3).tolist()}: "
+            "its mass matrix is not positive definite there, or the torques are beyond all measure"
+        )
+
+    def beyond_stops(self, q: Array | None = None) -> tuple[str, ...]:
+        """Names of the joints that are beyond their position limits: a real robot's mechanical stops.
+
+        Args:
+            q: positions to look at, shape (N, n); those of the moment by default.
+        """
+        limits, q = self.dynamics.model.limits, np.atleast_2d(self.q if q is None else q)
+        outside: Mask = np.any((q < limits.lower) | (q > limits.upper), axis=0)
+        return tuple(name for name, flag in zip(self.dynamics.model.joint_names, outside, strict=True) if flag)

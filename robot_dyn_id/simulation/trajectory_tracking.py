@@ -1,0 +1,319 @@
+"""Setpoints along a joint trajectory, as a joint trajectory controller of ros2_control follows one."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.errors import InputError
+
+MOST_POINTS = 100_000
+"""Greatest number of points of a trajectory."""
+
+LARGEST = 1e6
+"""Bound of positions, velocities and accelerations [SI]: no joint exceeds it, and polynomials would lose digits."""
+
+FASTEST = 1e3
+"""Bound of the speed between points [rad/s or m/s], where a robot has no limit of its own."""
+
+SHORTEST = 1e-5
+"""Least time between two points [s]."""
+
+OVERSHOOT = 0.05
+"""Share of the range of a joint, and of its velocity limit, by which the way between points may exceed them."""
+
+STOPPING = 0.1
+"""Time in which a moving setpoint comes to rest when it is told to hold [s]."""
+
+JUMP = 0.1
+"""Farthest distance [rad or m] at which a trajectory may begin from the setpoint of the moment."""
+
+SOON = 0.1
+"""A first point farther in the future [s] is led to; one that comes sooner is where the trajectory is now."""
+
+BLENDING = 0.5
+"""Time in which the distance at which a trajectory begins is made up for [s]."""
+
+
+class Setpoint(NamedTuple):
+    """Where the joints should be: position, velocity and acceleration, shape (n,) each."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+
+
+@dataclass(frozen=True)
+class Waypoints:
+    """k points of a trajectory of n joints.
+
+    Attributes:
+        t: times from its start [s], ascending, shape (k,).
+        q: positions [rad or m], shape (k, n).
+        dq: velocities, or None; NaN at points that have none. Between two points of which one has none the way is a
+            straight line.
+        ddq: accelerations, alike: cubic polynomials without, quintic ones with them.
+    """
+
+    t: Array
+    q: Array
+    dq: Array | None = None
+    ddq: Array | None = None
+
+    @staticmethod
+    def of(
+        joint_names: Sequence[str],
+        given_names: Sequence[str],
+        t: Sequence[float],
+        q: Sequence[Sequence[float]],
+        dq: Sequence[Sequence[float]],
+        ddq: Sequence[Sequence[float]],
+    ) -> Waypoints:
+        """Check a trajectory, one row per point, in any order of the joints, and bring it into that of the robot.
+
+        Velocities or accelerations may be empty, in all points or in some: a motion that brakes at its end has no
+        accelerations there. Accelerations without velocities are not used.
+
+        Raises:
+            InputError: not exactly the robot's joints, rows of other lengths, NaN, times that do not ascend.
+        """
+        for name in given_names:
+            if name not in joint_names:
+                raise InputError(f"joint {' '.join(name.split())} is not one of {', '.join(joint_names)}")
+        if len(set(given_names)) != len(given_names):
+            raise InputError("a joint is named twice")
+        missing = [name for name in joint_names if name not in given_names]
+        if missing:
+            raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
+        if not len(q):
+            raise InputError("it has no points")
+        if len(q) > MOST_POINTS:
+            raise InputError(f"it has {len(q)} points, at most {MOST_POINTS} are followed: send it in pieces")
+        order = [list(given_names).index(name) for name in joint_names]
+        channels: list[Array | None] = []
+        for what, rows in (("positions", q), ("velocities", dq), ("accelerations", ddq)):
+            if what != "positions" and not any(len(row) for row in rows):
+                channels.append(None)
+                continue
+            lengths = np.array([len(row) for row in rows])
+            given = np.full(len(rows), True) if what == "positions" else lengths > 0
+            for number in np.flatnonzero(given & (lengths != len(joint_names))):
+                raise InputError(f"point {number} has {lengths[number]} {what}, expected {len(joint_names)}")
+            values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, len(joint_names))
+            channel = np.full((len(rows), len(joint_names)), np.nan)
+            channel[given] = values[:, order]
+            for number, joint in np.argwhere(~(np.abs(channel) <= LARGEST) & given[:, None])[:1]:
+                wrong = f"above {LARGEST:g}" if np.isfinite(channel[number, joint]) else "not finite"
+                raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is {wrong}")
+            channels.append(channel)
+        times = np.array(t, dtype=np.float64)
+        late = np.flatnonzero(np.diff(times) < SHORTEST)
+        if len(late):
+            raise InputError(f"point {late[0] + 1} is not later than the one before it (by at least {SHORTEST:g} s)")
+        if times[0] < 0.0:
+            raise InputError("point 0 is before the start of the trajectory")
+        assert channels[0] is not None
+        return Waypoints(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
+
+    def point(self, number: int) -> list[Array]:
+        """Position, and velocity and acceleration as far as they are given, shape (n,) each."""
+        known = [self.q[number]]
+        for channel in (self.dq, self.ddq):
+            if channel is None or np.isnan(channel[number, 0]):
+                break
+            known.append(channel[number])
+        return known
+
+    def check_limits(
+        self, joint_names: Sequence[str], lower: Array, upper: Array, velocity: Array | None = None
+    ) -> None:
+        """Compare the points, and the way between them, with limits of position and velocity, shape (n,) each.
+
+        Args:
+            joint_names: for messages.
+            lower: least positions [rad or m].
+            upper: greatest positions.
+            velocity: greatest speeds; `FASTEST` where they are 0, or if there are none.
+
+        Raises:
+            InputError: a point beyond the position limits, or a way that leaves them or is too fast.
+        """
+        beyond = np.argwhere((self.q < lower) | (self.q > upper))
+        if len(beyond):
+            point, joint = beyond[0]
+            raise InputError(
+                f"point {point}: joint {joint_names[joint]} at {self.q[point, joint]:.4g} is beyond its limits "
+                f"{lower[joint]:.4g} to {upper[joint]:.4g}"
+            )
+        fastest = np.full(len(lower), FASTEST)
+        if velocity is not None:
+            fastest = np.where(velocity > 0.0, np.minimum((1.0 + OVERSHOOT) * velocity, FASTEST), FASTEST)
+        bounded = np.isfinite(lower) & np.isfinite(upper)
+        margin = OVERSHOOT * np.where(bounded, np.where(bounded, upper, 0.0) - np.where(bounded, lower, 0.0), 0.0)
+        for share in (0.25, 0.5, 0.75):
+            q, dq = self._between(share)
+            wrong = np.argwhere((q < lower - margin) | (q > upper + margin) | (np.abs(dq) > fastest))
+            if len(wrong):
+                point, joint = wrong[0]
+                raise InputError(
+                    f"between points {point} and {point + 1} joint {joint_names[joint]} passes {q[point, joint]:.4g} "
+                    f"at the speed {dq[point, joint]:.4g}, beyond its limits: correct velocities and accelerations"
+                )
+
+    def _between(self, share: float) -> tuple[Array, Array]:
+        """Position and velocity at a share of the time between each two points, shape (k - 1, n) each."""
+        duration = np.diff(self.t)[:, None]
+        channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
+        known = np.cumprod([np.isfinite(x).all(axis=1) for x in channels], axis=0).sum(axis=0)
+        orders = np.minimum(known[:-1], known[1:])  # what both ends have
+        q, dq = np.empty((2, len(duration), self.q.shape[1]))
+        for order in np.unique(orders).tolist():
+            some = np.flatnonzero(orders == order)
+            unit = np.eye(2 * order)
+            of_ends = evaluate(polynomial(1.0, unit[:order], unit[order:]), share)
+            ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels[:order])]
+            q[some] = np.tensordot(of_ends.q, ends, 1)
+            dq[some] = np.tensordot(of_ends.dq, ends, 1) / duration[some]
+        return q, dq
+
+
+def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:
+    """Coefficients of the polynomial with given derivatives at both ends, lowest power first, shape (6, n).
+
+    Args:
+        duration: [s].
+        start: position, and as many derivatives as there are, shape (n,) each.
+        end: the same at the end.
+    """
+    order, n = len(start), len(start[0])
+    coefficients = np.zeros((6, n))
+    for power, value in enumerate(start):
+        coefficients[power] = value / (1, 1, 2)[power]
+    powers = np.arange(order, 2 * order)
+    rows, right = np.zeros((order, order)), np.zeros((order, n))
+    for derivative, value in enumerate(end):
+        rows[derivative] = _falling(powers, derivative)  # on a unit interval
+        known = _falling(np.arange(order), derivative) * duration ** np.arange(order)
+        right[derivative] = value * duration**derivative - known @ coefficients[:order]
+    coefficients[powers] = np.linalg.solve(rows, right) / duration ** powers[:, None]
+    return coefficients
+
+
+def _falling(powers: np.ndarray, derivative: int) -> Array:
+    """Factors that differentiation brings down: p (p - 1) ..."""
+    factors = np.ones(len(powers))
+    for k in range(derivative):
+        factors *= powers - k
+    return factors
+
+
+def evaluate(coefficients: Array, s: float) -> Setpoint:
+    """Value and two derivatives of a polynomial, coefficients as `polynomial` gives them, at time `s` [s]."""
+    powers = (1.0, s, s * s, s**3, s**4, s**5)
+    first = [k * powers[k - 1] if k else 0.0 for k in range(6)]
+    second = [k * (k - 1) * powers[k - 2] if k > 1 else 0.0 for k in range(6)]
+    return Setpoint(*(np.array((powers, first, second)) @ coefficients))
+
+
+class TrajectoryTracker:
+    """The setpoint of n joints: at rest, or along the trajectory that was given last."""
+
+    def __init__(self, q: Array) -> None:
+        """Hold the positions `q`, shape (n,)."""
+        self._times: list[float] = []
+        self._knots: list[list[Array]] = []
+        self._segment, self._coefficients = -1, np.zeros((6, len(q)))
+        self._end = np.array(q, dtype=np.float64)
+        self._begun, self._gap = -math.inf, np.zeros((6, len(q)))
+
+    def setpoint(self, now: float) -> Setpoint:
+        """The setpoint at a time [s]."""
+        along, since = self._along(now), now - self._begun
+        if since >= BLENDING:
+            return along
+        return Setpoint(*(a + b for a, b in zip(along, evaluate(self._gap, since), strict=True)))
+
+    def _along(self, now: float) -> Setpoint:
+        """Where the trajectory is."""
+        segment = bisect_right(self._times, now) - 1
+        if not 0 <= segment < len(self._times) - 1:
+            return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
+        if segment != self._segment:
+            duration = self._times[segment + 1] - self._times[segment]
+            start, end = self._knots[segment : segment + 2]
+            order = min(len(start), len(end))  # what both ends have
+            self._coefficients = polynomial(duration, start[:order], end[:order])
+            self._segment = segment
+        return evaluate(self._coefficients, now - self._times[segment])
+
+    def resting(self, now: float) -> bool:
+        """Whether the trajectory has come to its end."""
+        return not self._times or now >= max(self._times[-1], self._begun + BLENDING)
+
+    def hold(self, now: float) -> None:
+        """Come to rest within `STOPPING`, where a constant deceleration ends."""
+        q, dq, ddq = self.setpoint(now)
+        rest, end = np.zeros_like(q), q + 0.5 * STOPPING * dq
+        self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]])
+
+    def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
+        """Leave what was followed for a new trajectory, from its time `now` on; it ends at rest.
+
+        A first point that is more than `SOON` away is led to from the setpoint of the moment. Otherwise it begins at
+        once, and the distance from the setpoint, as an arm that hangs a little below it has, is made up for on the way:
+        a jump would be a blow.
+
+        Args:
+            waypoints: the trajectory.
+            start: when it starts [s].
+            now: the time [s].
+
+        Raises:
+            InputError: it is over already, begins farther than `JUMP` from the setpoint, or cannot be reached in time.
+        """
+        times = (start + waypoints.t).tolist()
+        knots = [waypoints.point(number) for number in range(len(times))]
+        here = self.setpoint(now)
+        lead = times[0] - now
+        if lead > 0.0:
+            if lead > SOON and np.abs(knots[0][0] - here.q).max() > FASTEST * lead:
+                raise InputError(f"its first point is too far away to be reached within {lead:.3g} s")
+            times.insert(0, now)
+            knots.insert(0, list(here) if lead > SOON else _before(knots[0], lead))
+        elif times[-1] < now:
+            raise InputError(f"its last point is {now - times[-1]:.3g} s in the past")
+        new = TrajectoryTracker(knots[-1][0])
+        new._replace(times, knots)
+        gap = here.q - new.setpoint(now).q
+        since = now - self._begun
+        # what is being made up for goes on as it moves now: trajectories that come in a row must not halt it each time
+        moving = evaluate(self._gap, since) if since < BLENDING else None
+        distance = np.abs(gap)
+        if distance.max() > JUMP:
+            joint = int(np.argmax(distance))
+            raise InputError(
+                f"it begins {distance[joint]:.3g} (rad or m) away from where joint number {joint + 1} is: "
+                "let its first point be where the robot stands, or give it time to get there"
+            )
+        self._replace(times, knots)
+        if distance.any():
+            still = np.zeros_like(gap)
+            begin = [gap, still, still] if moving is None else [gap, moving.dq, moving.ddq]
+            self._begun, self._gap = now, polynomial(BLENDING, begin, [still] * 3)
+
+    def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
+        self._times, self._knots, self._segment, self._end = times, knots, -1, knots[-1][0]
+        self._begun = -math.inf
+
+
+def _before(point: Sequence[Array], lead: float) -> list[Array]:
+    """A point of a trajectory `lead` [s] earlier, with as many derivatives: its acceleration taken for constant."""
+    powers = (-lead) ** np.arange(len(point)) / (1.0, 1.0, 2.0)[: len(point)]
+    return [np.tensordot(powers[: len(point) - k], np.array(point[k:]), 1) for k in range(len(point))]

@@ -1,0 +1,1 @@
+"""Text files: bounded reading, safe YAML, atomic writing."""

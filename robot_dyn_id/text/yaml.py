@@ -1,0 +1,128 @@
+"""Reading YAML that a person or this tool wrote: one way, with limits, and one line for all that can be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.text.files import MIB, read_text
+
+YAML_LIMIT = 64 * MIB
+"""Largest YAML file [bytes]."""
+
+DEEPEST = 50
+"""Deepest nesting of lists and mappings; the libraries below fail at some hundreds, some of them by a crash."""
+
+MOST_VALUES = 1_000_000
+"""Largest number of values, those of aliases counted at each use; as many take some 600 MB while they are read."""
+
+LONGEST_NUMBER = 1_000
+"""Longest number [characters]; the time to convert one grows with the square of its length."""
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Ten times as fast, where it was built."""
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+def read_yaml(path: str | Path, what: str, error: type[RobotDynIdError] = InputError) -> Any:
+    """The content of a file; None of an empty one.
+
+    Args:
+        path: of the file; `~` is the home folder.
+        what: the file should hold, for the message.
+        error: raised where it cannot be read.
+
+    Raises:
+        RobotDynIdError: the file cannot be opened, is too large, is not YAML, or exceeds the limits of `parse_yaml`.
+    """
+    return parse_yaml(read_text(path, what, YAML_LIMIT, error), str(path), error)
+
+
+def parse_yaml(text: str, source: str, error: type[RobotDynIdError] = InputError) -> Any:
+    """The content of a YAML text: plain values, lists and mappings; nothing in it is executed.
+
+    Args:
+        text: one YAML document.
+        source: name for messages.
+        error: class of the error that is raised.
+
+    Raises:
+        RobotDynIdError: not YAML, nested too deeply, too many values, or an alias within its own anchor.
+    """
+    try:
+        _check(text)  # before anything is built, since depth and aliases break the builder
+        return yaml.load(text, Loader=_LOADER)
+    except (yaml.YAMLError, _Refused, ValueError) as problem:
+        reason = " ".join(str(problem).split())[:120]
+    except (LookupError, TypeError, AttributeError, OverflowError):  # such as `!!bool x`
+        reason = "a value is not what its tag says"
+    raise error(f"{source}: not a YAML file ({reason})")
+
+
+class _Refused(Exception):
+    """Why a text exceeds the limits."""
+
+
+def _check(text: str) -> None:
+    """Pass over the events of a text.
+
+    Raises:
+        _Refused: more than the limits.
+        yaml.YAMLError: not YAML.
+    """
+    sizes: dict[str, int] = {}  # of what is anchored
+    outer: list[tuple[str | None, int]] = []  # anchor of each open list or mapping, and values in front of it
+    values = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.ScalarEvent):
+            values += 1
+            if len(event.value) > LONGEST_NUMBER and _may_be_number(event):
+                raise _Refused(f"a number of more than {LONGEST_NUMBER} characters")
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            values += 1
+            outer.append((event.anchor, values - 1))
+            if len(outer) > DEEPEST:
+                raise _Refused(f"lists and mappings are nested deeper than {DEEPEST}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = outer.pop()
+            if anchor is not None:
+                sizes[anchor] = values - before
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in outer):
+                raise _Refused("an alias is within its own anchor")
+            values += sizes.get(event.anchor or "", 1)
+        if values > MOST_VALUES:
+            raise _Refused(f"more than {MOST_VALUES} values, those of aliases counted at each use")
+
+
+def _may_be_number(event: Any) -> bool:
+    return event.tag in _NUMBERS or (event.implicit[0] and event.value[0] in "+-.0123456789")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Arrays in one line each, texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+class Row(list[Any]):
+    """A list that is written in one line."""
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(
+    Row, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=True)
+)
+
+
+def yaml_text(content: dict[str, Any]) -> str:
+    """YAML whose numbers read back as the same to the last bit: the shortest texts for which they do."""
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31, allow_unicode=True)

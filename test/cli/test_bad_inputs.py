@@ -1,0 +1,183 @@
+"""What no estimator may make garbage of: too little motion, budgets that are too small, priors that do not belong."""
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from support.encoder_loop import IDEAL, loop_problem, recorded
+from support.encoder_loop import robot as two_axes
+from support.simulated import ARM, SMALL, Simulated, changed, estimator_of, save_npz
+from test_everyday_estimators import arm, arm_problem, every_estimator, noisy
+
+from robot_dyn_id.cli import main
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS, ClosedLoopOutputError
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
+
+
+@cache
+def one_joint_moves(noise):
+    """The wrist of the arm moves, and nothing else."""
+    robot, _ = arm()
+    motion, t = random_fourier(robot.model, 1), np.arange(3500) / 100.0
+    q, dq, ddq = (values * [[0.0], [0.0], [1.0]] for values in motion.evaluate(t % motion.period)[:3])
+    tau = robot.regressor.torque(Motion(q, dq, ddq), robot.parameters)
+    tau = tau + noise * np.random.default_rng(0).normal(size=tau.shape)
+    return ArrayRecording("wrist only", robot.joints, Chunk(t, q.T, dq.T, tau.T))
+
+
+@every_estimator
+def test_data_that_tell_half_of_the_parameters_give_small_ones_that_explain_them(name):
+    """Parameters that the data do not show are named and stay small, and the torque of this motion is right."""
+    estimate = estimator_of(name).fit(arm_problem(one_joint_moves(0.1)))
+    truth = arm()[0].base_values
+    assert {"Izz1", "fv1", "fv2"} <= set(estimate.unseen)
+    assert np.isinf(estimate.condition_number)
+    assert np.abs(estimate.values).max() < 3.0 * np.abs(truth).max()
+    clean = arm_problem(one_joint_moves(0.0))
+    if estimate.regressor is not None:
+        clean = clean.origin.problem_of(estimate.regressor, clean.origin.columns)
+    error = square = 0.0
+    for tile in clean.tiles():
+        predicted = estimate.values[clean.supports[tile.joint]] @ tile.block[:-1]
+        error += float(np.sum((predicted - tile.block[-1]) ** 2))
+        square += float(np.sum(tile.block[-1] ** 2))
+    assert error < (0.02 if name in SMALL else 0.005) ** 2 * square  # a small population stops short of the minimum
+
+
+BUDGETS = {name: option for name, kind in ESTIMATORS.items() for option in ("iterations", "generations", "steps")
+           if option in kind.__dataclass_fields__ and name != "closed_loop_output_error"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_an_answer_that_did_not_settle_is_refused_or_told_by_the_uncertainty(name):
+    started = replace(estimator_of(name), **{BUDGETS[name]: 1})
+    try:
+        estimate = started.fit(arm_problem(noisy(1)))
+    except ConvergenceError as refusal:
+        assert str(refusal).startswith(f"{name}: ")
+        return
+    assert np.all(np.abs(estimate.values - arm()[0].base_values) < 5.0 * estimate.standard_deviations)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in ESTIMATORS.items() if not kind.uses_prior])
+def test_an_earlier_set_that_would_not_be_used_is_refused(name):
+    with pytest.raises(UsageError, match=f"estimator {name} uses no prior: use {PRIOR_USERS}, or leave the prior out"):
+        Settings(estimator=estimator_of(name), prior=object())
+
+
+def test_closed_loop_output_error_of_a_joint_that_never_moves():
+    def still(q):
+        q[:, 0] = q[0, 0]
+        return q
+
+    given = changed(recorded(1, resolution=0.0, duration=3.0), q=still, reference=still)
+    estimate = ClosedLoopOutputError(IDEAL).fit(loop_problem(given, 10.0))
+    assert {"fv1", "fc1"} <= set(estimate.unseen)
+    assert np.all(np.abs(estimate.values - two_axes().base_values) < 5.0 * estimate.standard_deviations)
+
+
+def test_closed_loop_output_error_does_not_begin_at_a_torque_of_a_million():
+    def hit(tau):
+        tau[700, 1] = 1e6
+        return tau
+
+    with pytest.raises(ConvergenceError, match="of the simulated robot does not follow"):
+        ClosedLoopOutputError(IDEAL).fit(loop_problem(changed(recorded(1, duration=3.0), tau=hit), 10.0))
+
+
+# --- Through the whole line ------------------------------------------------------------------------------------------
+
+
+def warnings_of(recording, model):
+    training, rest = split([recording], model.joint_names)
+    return identify(training, rest, model, Settings(), "0").evaluation
+
+
+def test_too_little_motion_is_told_as_such():
+    robot, recording = arm()
+    short = warnings_of(changed(recording, rows=slice(200)), robot.model)
+    assert short.verdict.word != "good"
+    assert any(reason.startswith("too little motion: 1.3 s of it") for reason in short.verdict.reasons)
+    assert not any("too little motion" in text for text in warnings_of(noisy(1), robot.model).warnings)
+
+
+OTHERS = {
+    "axis": (('axis xyz="0 1 0"', 'axis xyz="1 0 0"'), True),
+    "lengths": (('xyz="0.1 -0.2 0.3" rpy="0.3', 'xyz="0.2 -0.4 0.6" rpy="0.3'), True),
+    "no lengths": (('xyz="0.1 -0.2 0.3" rpy="0.3', 'xyz="0 0 0" rpy="0.3'), True),
+    "a turn by a tenth": (('rpy="0.3 -0.4 0.5"', 'rpy="0.3 -0.3 0.5"'), False),
+    "its own": (("", ""), False),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_urdf_of_another_robot_with_the_same_joints_is_told(name):
+    change, another = OTHERS[name]
+    evaluation = warnings_of(noisy(1), RobotModel.from_urdf(ARM.replace(*change)))
+    assert any("unlike those of the URDF of small" in text for text in evaluation.warnings) == another
+
+
+@pytest.fixture
+def cli(capfd, tmp_path):
+    """Run `identify` or another command on the arm: exit code, standard output, standard error."""
+    (tmp_path / "arm.urdf").write_text(ARM)
+
+    def run(verb, *words, robot="arm.urdf"):
+        capfd.readouterr()
+        code = main([verb, *map(str, words), "--robot", str(tmp_path / robot), "--json"])
+        return code, *capfd.readouterr()
+
+    return run
+
+
+def test_a_link_of_negative_mass_is_named_by_the_command(cli, tmp_path):
+    (tmp_path / "wrong.urdf").write_text(ARM.replace('<mass value="2.2"/>', '<mass value="-2.2"/>'))
+    data = save_npz(tmp_path / "data.npz", arm()[1])
+    code, out, err = cli("identify", data, "--out", tmp_path / "run", robot="wrong.urdf")
+    assert (code, json.loads(out)["error"]["code"], (tmp_path / "run").exists()) == (3, "model", False)
+    assert err.splitlines()[-1].endswith("wrong.urdf: link l2 has a negative mass (-2.2 kg)")
+
+
+@pytest.mark.parametrize("name", ["weighted", "robust", "map", "consistent", "instrumental", "separable"])
+def test_the_command_names_a_joint_that_never_moves(name, cli, tmp_path):
+    still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
+    config = tmp_path / "c.yaml"
+    controller = "controller: {law: computed_torque, proportional: 400, derivative: 40}" * (name == "instrumental")
+    config.write_text(f"estimator: {{name: {name}, {controller}}}\n")
+    data = save_npz(tmp_path / "still.npz", still)
+    code, out, err = cli("identify", data, "--out", tmp_path / "run", "--config", config)
+    assert code in (0, 1), err
+    told = json.loads(out)["warnings"]
+    assert any(re.match("wrist hardly moves", text) for text in told)
+    assert any("not excited by these data" in text and "fv3" in text for text in told)
+
+
+def test_every_command_tells_that_data_lie_outside_the_trained_motion(cli, tmp_path):
+    trials = [Simulated().record(seed=seed, duration=20.0, noise=0.1, share=0.3) for seed in (3, 5)]
+    files = [save_npz(tmp_path / f"{number}.npz", trial) for number, trial in enumerate(trials)]
+    large = save_npz(tmp_path / "large.npz", noisy(1))
+    code, _, err = cli("identify", *files, "--out", tmp_path / "run")
+    assert code in (0, 1), err
+    given = ("--parameters", tmp_path / "run" / "parameters.yaml")
+    told = r"far outside the trained motion.*elbow (position|speed|acceleration) \d+%"
+    for words in (
+        ("validate", large, *given),
+        ("predict", large, *given, "--out", tmp_path / "tau.npz"),
+        ("simulate", large, *given, "--out", tmp_path / "moved.npz", "--restart", 1.0),
+    ):
+        _, out, err = cli(*words)
+        assert out, err
+        assert any(re.search(told, text) for text in json.loads(out)["warnings"]), words
+    _, out, _ = cli("predict", files[0], *given, "--out", tmp_path / "same.npz")
+    assert json.loads(out)["warnings"] == []

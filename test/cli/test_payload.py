@@ -1,0 +1,175 @@
+"""The commands `payload` and `gains` as a user gives them."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from support.recording_files import types, write_bag
+from support.simulated import ARM, Simulated, changed, save_npz
+from test_cli import messages
+from test_payload import brick
+
+from robot_dyn_id.cli import main
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.files.configuration import read_configuration
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import placement_of
+
+BODY = brick(1.5, (0.05, 0.02, 0.1), (0.1, 0.2, 0.15))
+GAINS = np.array([10.0, -8.0, 5.0])
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+
+
+def recorded(seed, body=None, **options):
+    robot = Simulated()
+    if body is not None:
+        robot.parameters[20:30] += body
+    return robot.record(seed=seed, rate=50.0, noise=0.02, **options)
+
+
+def wrench_messages(stamps, wrench):
+    """(log time, CDR) of every sample; force before torque."""
+    t = types().types
+    point = t["geometry_msgs/msg/Vector3"]
+    for stamp, (nx, ny, nz, fx, fy, fz) in zip(stamps, wrench.T, strict=True):
+        header = t["std_msgs/msg/Header"](t["builtin_interfaces/msg/Time"](stamp // 10**9, stamp % 10**9), "sensor")
+        value = t["geometry_msgs/msg/Wrench"](force=point(fx, fy, fz), torque=point(nx, ny, nz))
+        yield stamp, bytes(types().serialize_cdr(t[WRENCH](header, value), WRENCH))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("payload")
+    (folder / "arm.urdf").write_text(ARM)
+    bare, loaded = recorded(1, duration=30.0), recorded(2, BODY, duration=20.0)
+    save_npz(folder / "bare.npz", bare)
+    save_npz(folder / "loaded.npz", loaded)
+    for name, recording in (("bare_current", bare), ("loaded_current", loaded)):
+        current = changed(recording, tau=lambda tau: tau / GAINS)
+        save_npz(folder / f"{name}.npz", current, tau=current.samples.tau, current=current.samples.tau)
+    arguments = ["--robot", str(folder / "arm.urdf"), "--out", str(folder / "bare"), "--json"]
+    assert main(["identify", str(folder / "bare.npz"), *arguments]) == 0
+    sense(folder, loaded)
+    return folder
+
+
+def sense(folder, recording):
+    """The same motion with a sensor on the last link: in a `.npz`, and in a bag."""
+    model = Simulated().model
+    motion = Motion(*random_fourier(model, 2).evaluate(recording.samples.t)[:3])
+    rows = wrench_regressor(frame_motion(model, motion, placement_of(model, "l3")))
+    wrench = np.einsum("icn,c->in", rows, -BODY) + np.arange(6)[:, None]
+    wrench += 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
+    save_npz(folder / "sensed.npz", recording, wrench=wrench[[3, 4, 5, 0, 1, 2]].T)
+    stamps = [int(1e9 * t) + 10**18 for t in recording.samples.t]
+    write_bag(folder / "bag", messages(recording), others=[("/ft", WRENCH, list(wrench_messages(stamps, wrench)))])
+
+
+@pytest.fixture
+def cli(capfd):
+    """Run a command in this process: exit code, standard output, standard error."""
+
+    def run(*words):
+        capfd.readouterr()
+        code = main([str(word) for word in words])
+        return code, *capfd.readouterr()
+
+    return run
+
+
+def on_arm(files, out, *more):
+    return ("payload", files / "loaded.npz", "--robot", files / "arm.urdf", "--parameters",
+            files / "bare" / "parameters.yaml", "--link", "l3", "--out", out, *more)  # fmt: skip
+
+
+def test_payload_on_an_arm(files, tmp_path, cli):
+    code, out, _ = cli(*on_arm(files, tmp_path, "--json"))
+    assert code == 0
+    answer = json.loads(out)
+    assert abs(answer["mass"] - 1.5) < 4.0 * answer["standard_deviations"]["mass"] < 0.1
+    assert read_payload(answer["file"]).mass == answer["mass"]
+    stored = yaml.safe_load((tmp_path / "payload.yaml").read_text())
+    assert stored["urdf"].startswith("<inertial>")
+    bare, both = (read_parameters(f / "parameters.yaml") for f in (files / "bare", tmp_path))
+    change = both.standard_parameters - bare.standard_parameters
+    np.testing.assert_allclose(change[20:30], list(answer["parameters"].values()), atol=1e-12)
+    code, out, _ = cli(*on_arm(files, tmp_path), "--force")
+    assert code == 0
+    assert "mass" in out
+
+
+@pytest.mark.parametrize("data", ["sensed.npz", "bag"])
+def test_tool_at_a_sensor(files, tmp_path, cli, data):
+    code, out, told = cli("payload", files / data, "--robot", files / "arm.urdf", "--wrench", "--link", "l3",
+                          "--out", tmp_path, "--json")  # fmt: skip
+    assert (code, told) == (0, "")
+    answer = json.loads(out)
+    assert answer["mass"] == pytest.approx(1.5, rel=2e-3)
+    np.testing.assert_allclose(answer["centre_of_mass"], [0.05, 0.02, 0.1], atol=1e-3)
+    assert answer["sensor_offsets"]["force z"][0] == pytest.approx(5.0, abs=0.05)
+
+
+def test_gains(files, tmp_path, cli):
+    (tmp_path / "known.yaml").write_text(
+        "link: l3\nmass: 1.5\ncentre_of_mass: [0.05, 0.02, 0.1]\n"
+        f"inertia: {{ixx: {1.5 * 0.0625 / 12}, ixy: 0, iyy: {1.5 * 0.0325 / 12}, ixz: 0, iyz: 0, "
+        f"izz: {1.5 * 0.05 / 12}}}\n"
+    )
+    np.testing.assert_allclose(read_payload(tmp_path / "known.yaml").parameters, BODY, atol=1e-12)
+    code, out, _ = cli("gains", "--bare", files / "bare_current.npz", "--loaded", files / "loaded_current.npz",
+                       "--robot", files / "arm.urdf", "--payload", tmp_path / "known.yaml", "--out",
+                       tmp_path / "gains.yaml", "--json")  # fmt: skip
+    assert code == 0
+    found = {one["joint"]: one for one in json.loads(out)["gains"]}
+    for joint, gain in zip(Simulated().joints, GAINS, strict=True):
+        if joint in found:
+            assert abs(found[joint]["gain"] - gain) < 4.0 * found[joint]["standard_deviation"]
+    assert {"elbow", "wrist"} <= found.keys()
+    drives = read_configuration(tmp_path / "gains.yaml").settings.drives
+    assert {name: drive.gain * drive.sign for name, drive in drives.items()} == pytest.approx(
+        {name: one["gain"] for name, one in found.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (["--link", "nowhere"], 3, "no link is called nowhere"),
+        (["--wrench"], 2, "either --parameters"),
+        (["--reaction"], 2, "--reaction"),
+    ],
+)
+def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
+    found, _, told = cli(*on_arm(files, tmp_path), *words)
+    assert found == code
+    assert len(told.strip().splitlines()) == 1
+    assert named in told
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("mass: 1", "needs link"),
+        ("link: l3\nmass: 1\ncentre_of_mass: [0, 0, 0]", "inertia is missing"),
+        ("link: l3\nmass: heavy\ncentre_of_mass: [0, 0, 0]\ninertia: {}", "must be numbers"),
+        (
+            "link: l3\nmass: 1\ncentre_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 3, ixy: 0, ixz: 0, iyz: 0}",
+            "triangle",
+        ),
+        (
+            "link: l3\nmass: .inf\ncentre_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}",
+            "must be finite",
+        ),
+        (f"link: l3\nmass: {'9' * 400}\ncentre_of_mass: [0, 0, 0]\ninertia: {{}}", "must be"),
+    ],
+)
+def test_wrong_payload_files(files, tmp_path, cli, text, named):
+    (tmp_path / "known.yaml").write_text(text)
+    code, _, told = cli("gains", "--bare", files / "bare.npz", "--loaded", files / "loaded.npz", "--robot",
+                        files / "arm.urdf", "--payload", tmp_path / "known.yaml", "--out", tmp_path / "g.yaml")  # fmt: skip
+    assert code == 3
+    assert named in told

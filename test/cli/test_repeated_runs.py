@@ -1,0 +1,71 @@
+"""Identification in closed loop through the nodes, over real DDS: move, identify, take the model over, move again."""
+
+import numpy as np
+from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from support.robots import joint, urdf
+from test_simulator import Commander, given
+
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.identifier import Identifier
+from robot_dyn_id.nodes.messages.conversions import parameter_set
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+
+TILTED = urdf(joint("one", "base", "l1", rpy="0.2 0 0"), joint("two", "l1", "l2", rpy="0 0 0"), links=2)
+"""Its axes are nearly upright: a weak feedback carries it, and with friction bears the delays of a busy machine."""
+RUNS = 2
+
+
+def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, tmp_path):
+    """On the simulator's own slow clock: a busy machine makes pauses, which it leaves out instead of leaping."""
+    file, config = tmp_path / "arm.urdf", tmp_path / "identification.yaml"
+    file.write_text(TILTED)
+    config.write_text("terms: {viscous: }\nestimator: consistent\n")
+    status = world.heard(ExcitationStatus, "excitation_status", LATCHED)
+    reports = world.heard(IdentificationReport, "identification_report", LATCHED)
+    models = world.heard(ParameterSetMsg, "identified_parameters", LATCHED)
+    plant = {
+        "control": "effort",
+        "brakes": "true",
+        "limit_effort": "false",
+        "effort_timeout": "1.0",
+        "viscous": "[2.0]",
+    }
+    scene = Commander(
+        world, file, effort_noise="[0.02]", initial_position="[0.3, -0.2]", clock="true", real_time_factor=1.0, **plant
+    )
+    world.until(lambda: scene.told("brakes closed until the first effort command"), what="brakes")
+    assert np.array_equal(scene.position, [0.3, -0.2]), "nobody holds it but its brakes"
+    world.add(Identifier, *given(use_sim_time="true", config=config, folder=tmp_path / "results"))
+    world.add(
+        Controller, *given(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0)
+    )
+    world.until(lambda: scene.told("commands efforts by the URDF's inertia"), what="start without a model")
+    motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
+    watched = {
+        "timeout": 1.0,
+        "tracking_error": "[1.0]",
+        "effort_scale": 0.0,
+        "command_topic": "controller/joint_trajectory",
+    }
+    world.add(ExcitationPublisher, *given(use_sim_time="true", start="true", runs=RUNS, **motion, **watched))
+    world.until(lambda: len(reports) == 1, 240.0, "first identification")
+    assert scene.told("commands efforts by computed_torque"), "the model is used as soon as it is there"
+    world.until(lambda: len(reports) == RUNS, 240.0, "second identification")
+    states = [message.state for message in status]
+    assert ExcitationStatus.FAULT not in states, [message.reason for message in status]
+    ends = [k for k, state in enumerate(states) if state == ExcitationStatus.DONE and states[k - 1] != state]
+    assert len(ends) == RUNS
+    errors = []
+    for first, last in zip([0, *ends], ends, strict=False):
+        run = [message.tracking_error for message in status[first:last] if message.state == ExcitationStatus.RUNNING]
+        errors.append(np.median(np.abs(run)))
+    assert errors[1] < 0.5 * errors[0], errors
+    model = RobotModel.from_urdf(TILTED)
+    truth = Dynamics.of_bodies(model)
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2))
+    found, true = Dynamics.of(parameter_set(models[-1])).gravity(q), truth.gravity(q)
+    assert np.abs(found - true).max() < 0.02 * np.abs(true).max()

@@ -1,0 +1,121 @@
+"""Physical consistency: bodies that could exist, friction that brakes."""
+
+import re
+
+import numpy as np
+import pytest
+from support.simulated import ARM
+
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.consistency import (
+    is_consistent,
+    negative_terms,
+    parameters_of,
+    pseudo_inertia,
+    solid,
+    violation,
+)
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.model.robot import RobotModel
+
+BOX = np.array([2.0, 0.2, 0.0, 0.0, 0.1, 0.0, 0.2 + 0.02, 0.0, 0.0, 0.2 + 0.02])
+"""2 kg, its centre 0.1 m along x, moments of inertia 0.1, 0.2, 0.2 about the centre."""
+
+
+def test_the_pseudo_inertia_of_points_is_the_sum_of_their_squares():
+    rng = np.random.default_rng(0)
+    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
+    inertia = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points, strict=True))
+    xx, xy, xz, _, yy, yz, _, _, zz = inertia.ravel()
+    parameters = np.array([masses.sum(), *(masses @ points), xx, xy, yy, xz, yz, zz])
+    homogeneous = np.column_stack([points, np.ones(5)])
+    np.testing.assert_allclose(pseudo_inertia(parameters), (homogeneous.T * masses) @ homogeneous, atol=1e-14)
+    assert is_consistent(parameters)
+
+
+@pytest.mark.parametrize(
+    ("index", "value"), [(0, -2.0), (1, 2.0), (4, 0.5), (5, 0.3)], ids=["mass", "far centre", "triangle", "product"]
+)
+def test_what_no_body_has_is_told(index, value):
+    impossible = BOX.copy()
+    impossible[index] = value
+    assert is_consistent(BOX)
+    assert not is_consistent(np.concatenate([BOX, impossible]))
+
+
+def test_friction_that_drives_is_told_and_what_may_be_negative_is_not():
+    model = RobotModel.from_urdf(ARM)
+    terms = terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia()))
+    regressor = Regressor(model, terms)
+    base = base_parameters(regressor)
+    values, sigmas = np.full(len(base.names), -1.0), np.full(len(base.names), 0.2)
+    accidents = {"fv2", "Ir2"} & set(base.names)
+    for name in accidents:
+        sigmas[base.names.index(name)] = 0.5
+    sentences = negative_terms(regressor, base, values, sigmas)
+    told = set(re.findall(r"(f[vc]\d|Ir\d) is", " ".join(sentences)))
+    alone = {name for name, row in zip(base.names, base.mapping, strict=True) if np.count_nonzero(row) == 1}
+    assert told == {name for name in alone if name[:2] in ("fv", "fc", "Ir")} - accidents
+    assert {"fv1", "fc1", "fc2"} <= told
+    assert sentences[0].startswith(f"joint {model.joint_names[0]}: fv1 is -1 +- 0.2 and fc1 is -1 +- 0.2, ")
+    assert sentences[0].endswith("look for the sign of its effort")
+    elbow = next(sentence for sentence in sentences if "elbow" in sentence)  # fc2 alone
+    assert elbow.endswith("look for a late effort, a wrong smoothing width or too little motion")
+    assert negative_terms(regressor, base, -values, sigmas) == ()
+
+
+def test_pseudo_inertia_and_back():
+    parameters = np.random.default_rng(1).normal(size=(3, 5, 10))
+    np.testing.assert_allclose(parameters_of(pseudo_inertia(parameters)), parameters, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "words"),
+    [
+        (0, -2.0, "its mass is -2 kg"),
+        (1, 2.0, r"a principal moment of inertia is -1.78 kg m\^2"),
+        (4, 0.5, r"its principal moments 0.2, 0.2, 0.5 kg m\^2 break the triangle inequality"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said(index, value, words):
+    impossible = BOX.copy()
+    impossible[index] = value
+    assert violation(BOX) == ""
+    assert re.fullmatch(words, violation(impossible))
+
+
+def test_a_prior_of_real_bodies_is_left_alone():
+    bodies = RobotModel.from_urdf(ARM).inertial_parameters.reshape(-1, 10)
+    ours, told = solid(bodies, ("a", "b", "c"))
+    np.testing.assert_allclose(ours, bodies, rtol=1e-12, atol=1e-15)
+    assert told == ()
+
+
+def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_named():
+    flat, massless, plate = BOX.copy(), np.zeros(10), BOX.copy()
+    flat[4] = 0.5
+    plate[4:] = [0.2, 0.0, 0.12, 0.0, 0.0, 0.12]  # 0.2, 0.1, 0.1 about the centre: no thickness along x
+    for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of metres
+        size = scale ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        bodies = np.array([BOX, flat, massless, plate]) * size
+        ours, told = solid(bodies, ("box", "flat", "massless", "plate"))
+        assert all(is_consistent(body) for body in ours)
+        np.testing.assert_allclose(ours[0], bodies[0], rtol=1e-12, atol=1e-18)
+        assert [re.match(r"joint (\w+): ", sentence)[1] for sentence in told] == ["flat", "massless", "plate"]
+        assert "break the triangle inequality" in told[0]
+        assert "its mass is 0 kg" in told[1]
+        assert ours[2, 0] == pytest.approx(1e-3 * 2.0)
+        more = np.linalg.eigvalsh(pseudo_inertia(ours[3]) - pseudo_inertia(bodies[3]))
+        assert more[0] > -1e-12 * np.abs(bodies[3]).max() * scale**2  # a floor of the new prior is one of the old
+        np.testing.assert_allclose(ours[3], bodies[3], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "words"),
+    [(np.zeros((2, 10)), "no moving link a mass"), (np.eye(2, 10)[[0, 0]], "no moving link an inertia")],
+)
+def test_a_prior_without_size_is_refused(bodies, words):
+    with pytest.raises(InputError, match=words):
+        solid(bodies, ("a", "b"))

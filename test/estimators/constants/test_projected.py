@@ -1,0 +1,114 @@
+"""Polynomials through nodes, Gram matrices, and the cost over constants alone: against what they stand for."""
+
+import numpy as np
+import pytest
+from support.simulated import Simulated
+from test_everyday_estimators import arm_problem, noisy
+
+from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, Offset, Stribeck, Viscous
+from robot_dyn_id.estimators import Separable
+from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes, differentiation, interpolation
+from robot_dyn_id.estimators.constants.constants import Constants
+from robot_dyn_id.estimators.constants.grid import best_of_grid
+from robot_dyn_id.estimators.constants.projected import NODES, Projected
+from robot_dyn_id.estimators.factors import Factors, Grams
+from robot_dyn_id.estimators.fitting import inverse_rms
+
+ROBOTS = {
+    "one constant": Simulated(terms=(Viscous(), Coulomb(0.02), Offset())),
+    "two constants": Simulated(terms=(Viscous(), Stribeck(0.3, 0.05), Offset())),
+    "no other column": Simulated(terms=(Coulomb(0.02),)),
+    "a sharp sign": Simulated(terms=(ImprovedStribeck(0.2),)),
+}
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def projected(request):
+    return Projected.of(Constants.of(arm_problem(noisy(1), ROBOTS[request.param]), "separable"))
+
+
+def test_polynomials_are_followed_exactly():
+    nodes, at = chebyshev_nodes(-1.5, 4.0, 9), np.array([-1.5, 0.3, 2.0, 4.0])
+    polynomial = np.polynomial.Polynomial([1.0, -0.5, 0.3, 0.0, 0.2, -0.01, 0.0, 0.002, 0.001])
+    np.testing.assert_allclose(interpolation(nodes, at) @ polynomial(nodes), polynomial(at), rtol=1e-11)
+    np.testing.assert_allclose(interpolation(nodes, nodes), np.eye(9), atol=1e-14)
+    slopes = differentiation(nodes)
+    np.testing.assert_allclose(slopes @ polynomial(nodes), polynomial.deriv()(nodes), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(slopes @ slopes @ polynomial(nodes), polynomial.deriv(2)(nodes), rtol=1e-8, atol=1e-8)
+
+
+def test_grams_are_the_squares_of_factors():
+    task = arm_problem(noisy(1))
+    grams, factors = Grams.of(task), Factors.of(task)
+    weights = np.array([1.0, 2.0, 0.5])
+    stack = factors.stack(weights)
+    np.testing.assert_allclose(grams.total(weights), stack.T @ stack, rtol=1e-9, atol=1e-9 * (stack**2).sum())
+    np.testing.assert_array_equal(grams.counts, factors.counts)
+    values = factors.solve(weights).values
+    np.testing.assert_allclose(grams.squared_residuals(values), factors.squared_residuals(values), rtol=1e-8)
+
+
+def spots(constants, count, inner):
+    """Logarithms anywhere in the ranges, `inner` of a range away from their ends."""
+    shares = inner + (1.0 - 2.0 * inner) * np.random.default_rng(0).random((count, len(constants.lower)))
+    return constants.lower + shares * (constants.upper - constants.lower)
+
+
+def test_the_cost_is_that_of_the_data(projected):
+    """At the nodes; anywhere too where a constant has many."""
+    constants, rng = projected.constants, np.random.default_rng(1)
+    tried = [np.array([rng.choice(nodes) for nodes in projected.nodes]) for _ in range(3)]
+    if len(projected.nodes[0]) == NODES:
+        tried += list(spots(constants, 3, 0.0))
+    for at in tried:
+        factors = Factors.of(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))
+        exact = factors.solve(np.ones(3)).values
+        assert projected.cost(at) == pytest.approx(0.5 * factors.squared_residuals(exact).sum(), rel=1e-5)
+        weighted = projected.reweighted(at)
+        np.testing.assert_allclose(weighted.weights, inverse_rms(factors, exact), rtol=1e-5)
+        squares = factors.squared_residuals(factors.solve(weighted.weights).values) @ weighted.weights**2
+        assert weighted.cost(at) == pytest.approx(0.5 * squares, rel=1e-5)
+
+
+def test_its_derivatives_are_those_of_differences(projected):
+    step = 1e-4
+    for at in spots(projected.constants, 2, 0.1):
+        found = projected.curvature(at)
+        assert found.cost == pytest.approx(projected.cost(at), rel=1e-12)
+        for i, way in enumerate(step * np.eye(len(at))):
+            ahead, behind = projected.curvature(at + way), projected.curvature(at - way)
+            size = np.abs(found.gradient).max()
+            assert found.gradient[i] == pytest.approx((ahead.cost - behind.cost) / (2 * step), abs=1e-5 * size)
+            slope = (ahead.gradient - behind.gradient) / (2 * step)
+            np.testing.assert_allclose(found.hessian[i], slope, atol=1e-4 * np.abs(found.hessian).max())
+
+
+def test_a_grid_is_searched_as_by_trying_all(projected):
+    """Of one term at a time nothing on the grid is better than the choice."""
+    constants, grid = projected.constants, 6
+    found = best_of_grid(projected, grid)
+    assert projected.cost(projected.descended(found)) <= projected.cost(found)
+    if len(constants.numbers[next(iter(constants.numbers))]) > 1:
+        return
+    least = projected.cost(found)
+    for i in range(len(found)):
+        for value in np.linspace(constants.lower[i], constants.upper[i], grid):
+            trial = found.copy()
+            trial[i] = value
+            assert least <= projected.cost(trial) * (1.0 + 1e-9)
+
+
+def test_it_does_not_matter_how_fine_the_grid_is():
+    task = arm_problem(noisy(1))
+    coarse, fine = Separable(grid=5).fit(task), Separable(grid=30).fit(task)
+    assert np.all(np.abs(coarse.values - fine.values) < 1e-3 * fine.standard_deviations)
+
+
+def test_constants_of_columns_that_are_not_asked_for_are_named():
+    """Without Coulomb friction among the parameters its width moves nothing."""
+    origin = arm_problem(noisy(1)).origin
+    names = np.array(origin.regressor.names)[origin.columns]
+    others = origin.columns[[not name.startswith("fc") for name in names]]
+    estimate = Separable().fit(origin.problem_of(origin.regressor, others))
+    assert len(estimate.values) == len(others) < len(names)
+    assert any("these data do not tell smoothing_width of" in note for note in estimate.notes)

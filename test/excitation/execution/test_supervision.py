@@ -1,0 +1,661 @@
+"""The states of an execution: every transition, every fault, by both clocks."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from support.simulated import ARM
+
+from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.execution.clocks import ClockAgreement
+from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, Moment
+from robot_dyn_id.excitation.execution.guard import Thresholds
+from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
+from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint
+from robot_dyn_id.model.robot import RobotModel
+
+NAMES = ["shoulder", "elbow", "wrist"]
+LIMITS = MotionLimits.of(RobotModel.from_urdf(ARM), (4.0,), margin=0.02)
+EXCITATION = make_excitation("fourier", LIMITS, Demand(period=4.0, periods=1))
+TIMEOUT, TRACKING, STEP = 0.1, 0.2, 0.01
+SPEED, EFFORT, PATIENCE = 1.1 * LIMITS.velocity, np.array([20.0, 10.0, np.inf]), 0.045
+SAMPLES = 6  # of 10 ms each: the first and five after it
+THRESHOLDS = Thresholds(np.full(3, TRACKING), SPEED, EFFORT, PATIENCE, TIMEOUT)
+
+
+class Cell:
+    """A supervisor with a robot that follows, and two clocks, 10 ms at a time."""
+
+    def __init__(self, returns=True):
+        self.supervisor = Supervisor(EXCITATION, LIMITS, THRESHOLDS, returns)
+        self.t = self.steady = 100.0
+        self.q = LIMITS.around()[0] + 0.1
+        self.obstacle, self.speak, self.halted = "", True, False
+        self.offset, self.names, self.velocity, self.effort = np.zeros(3), NAMES, None, np.zeros(3)
+
+    @property
+    def now(self):
+        return Moment(self.steady, self.t)
+
+    def step(self, count=1):
+        for _ in range(count):
+            self.steady += STEP
+            self.t += 0.0 if self.halted else STEP
+            velocity = np.zeros(3)
+            if self.supervisor.command is not None:
+                self.q, velocity = self.supervisor.command.state(self.t)
+            if self.speak:
+                order = [NAMES.index(name) for name in self.names if name in NAMES]
+                q, dq = (self.q + self.offset)[order], (velocity if self.velocity is None else self.velocity)[order]
+                effort = self.effort[order].tolist()
+                self.supervisor.receive(self.now, self.t, self.names, q.tolist(), dq.tolist(), effort)
+            self.supervisor.tick(self.now, self.obstacle)
+        return self.supervisor.phase
+
+    def until(self, phase, limit=2000):
+        for _ in range(limit):
+            if self.step() == phase:
+                return self
+        raise AssertionError(f"{self.supervisor.phase!r}: {self.supervisor.reason}, not {phase!r}")
+
+    def start(self):
+        return self.supervisor.start(self.now, self.obstacle)
+
+    def brought_to(self, phase):
+        """The shortest way to every phase."""
+        if phase == Phase.WAITING:
+            return self
+        self.until(Phase.READY)
+        if phase == Phase.READY:
+            return self
+        assert self.start() == ""
+        if phase == Phase.APPROACHING:
+            self.step(10)
+            return self
+        self.until(Phase.RUNNING)
+        if phase == Phase.DONE:
+            return self.until(Phase.DONE)
+        self.step(70)
+        if phase in (Phase.STOPPING, Phase.PAUSED):
+            assert self.supervisor.pause(self.now) == ""
+            self.step()
+        if phase == Phase.PAUSED:
+            self.until(Phase.PAUSED)
+        if phase == Phase.FAULT:
+            self.offset = np.array([0.0, 0.3, 0.0])
+            self.step()
+            self.offset = np.zeros(3)
+        assert self.supervisor.phase == phase
+        return self
+
+
+def test_the_phases_are_those_of_the_message():
+    from robot_dyn_id.msg import ExcitationStatus
+
+    assert {phase.name: phase.value for phase in Phase} == {
+        name: getattr(ExcitationStatus, name) for name in Phase.__members__
+    }
+
+
+W, R, A, N, P, S, D, F = Phase
+TABLE = {
+    #          start, stop, pause, resume: the phase after it, and a word of the refusal
+    W: ((W, "no joint states yet"), (W, ""), (W, "nothing is under way"), (W, "not paused")),
+    R: ((A, ""), (R, ""), (R, "nothing is under way"), (R, "not paused")),
+    A: ((A, "still moving"), (S, ""), (S, ""), (A, "not paused")),
+    N: ((N, "still moving"), (S, ""), (S, ""), (N, "not paused")),
+    P: ((P, "paused: end the pause"), (R, ""), (P, ""), (A, "")),
+    S: ((S, "still moving"), (S, ""), (S, ""), (S, "not paused")),
+    D: ((A, ""), (D, ""), (D, "nothing is under way"), (D, "not paused")),
+    F: ((F, "still moving"), (F, ""), (F, "nothing is under way"), (F, "not paused")),
+}
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("asked", range(4), ids=["start", "stop", "pause", "resume"])
+def test_every_request_in_every_phase(phase, asked):
+    cell = Cell().brought_to(phase)
+    supervisor, before = cell.supervisor, cell.supervisor.command
+    answer = [
+        lambda: supervisor.start(cell.now, ""),
+        lambda: supervisor.stop(cell.now),
+        lambda: supervisor.pause(cell.now),
+        lambda: supervisor.resume(cell.now, ""),
+    ][asked]()
+    after, words = TABLE[phase][asked]
+    assert supervisor.phase == after
+    assert words in answer
+    assert (answer == "") == (words == "")
+    assert (supervisor.command is before) == (after in (phase, R))
+
+
+def test_it_never_moves_before_it_is_asked():
+    cell = Cell()
+    cell.step(300)
+    assert cell.supervisor.phase == Phase.READY
+    assert cell.supervisor.command is None
+
+
+def test_start_to_done_and_again():
+    cell = Cell().until(Phase.READY)
+    for _ in range(2):
+        assert cell.start() == ""
+        cell.until(Phase.RUNNING)
+        assert cell.supervisor.elapsed(cell.now) == pytest.approx(0.0, abs=0.011)
+        cell.step(100)
+        assert cell.supervisor.elapsed(cell.now) == pytest.approx(1.0, abs=0.021)
+        cell.until(Phase.DONE)
+        assert cell.supervisor.elapsed(cell.now) == EXCITATION.duration
+        assert cell.supervisor.reason == ""
+        assert cell.supervisor.at_rest(cell.now)
+
+
+@pytest.mark.parametrize("phase", [Phase.APPROACHING, Phase.RUNNING])
+def test_a_pause_goes_on_from_where_it_was(phase):
+    cell = Cell().brought_to(phase)
+    elapsed = cell.supervisor.elapsed(cell.now)
+    assert cell.supervisor.pause(cell.now) == ""
+    cell.until(Phase.PAUSED)
+    cell.step(50)
+    assert cell.supervisor.elapsed(cell.now) == pytest.approx(elapsed)
+    assert cell.supervisor.resume(cell.now, "") == ""
+    motion = cell.supervisor.command.trajectory
+    assert isinstance(motion, Entered)
+    assert motion.since == pytest.approx(elapsed)
+    assert np.array_equal(motion.lead.start, cell.q)
+    cell.until(Phase.DONE)
+
+
+def test_stop_ends_a_pause_also_while_it_brakes():
+    cell = Cell().brought_to(Phase.STOPPING)
+    cell.supervisor.stop(cell.now)
+    cell.until(Phase.READY)
+    assert cell.supervisor.reason == "stopped as asked"
+    assert cell.start() == ""
+
+
+def silent(cell):
+    cell.speak = False
+
+
+def halted(cell):
+    """The simulated clock stands still, and the stamps with it, while messages go on arriving."""
+    cell.halted = True
+
+
+def not_a_number(cell):
+    cell.offset = np.array([0.0, math.nan, 0.0])
+
+
+def missing(cell):
+    cell.names = ["shoulder", "wrist"]
+
+
+def far(cell):
+    cell.offset = np.array([0.0, 0.0, -3 * TRACKING])
+
+
+def outside(cell):
+    cell.supervisor._tracking = np.full(3, 100.0)  # so that only the position counts
+    cell.offset = np.array([0.0, 10.0, 0.0])
+
+
+def fast(cell):
+    cell.velocity = np.array([0.0, -1.2, 0.0]) * LIMITS.velocity
+
+
+def blocked(cell):
+    cell.effort = np.array([19.0, -12.5, 1000.0])  # the wrist has no limit
+
+
+def deserted(cell):
+    cell.obstacle = "no controller: nobody subscribes to commands"
+
+
+FAULTS = {
+    silent: r"no joint states for 0\.1\d s, more than 0.1 s",
+    halted: r"the stamps of the joint states stand still for 0\.1\d s, more than 0.1 s",
+    not_a_number: "joint elbow: its measured position is nan",
+    missing: "joint states lack elbow",
+    far: r"tracking error: joint wrist is 0\.6 rad away from its command, more than 0.2 rad",
+    outside: r"joint elbow is at .* rad, outside its limits -2 to 3 rad",
+    fast: rf"joint elbow: its measured velocity is {-1.2 * LIMITS.velocity[1]:.4g} rad/s, more than {SPEED[1]:.4g} rad/s",
+    blocked: r"joint elbow: its measured effort is -12.5 N m, more than 10 N m",
+    deserted: "no controller: nobody subscribes to commands",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("phase", [Phase.APPROACHING, Phase.RUNNING, Phase.STOPPING])
+def test_every_fault_brakes_within_200_ms_and_rests_within_v_over_a(fault, phase):
+    cell = Cell().brought_to(phase)
+    before, speed = cell.supervisor.command, LIMITS.velocity.max()
+    began = cell.steady
+    fault(cell)
+    cell.until(Phase.FAULT, 20)
+    assert cell.steady - began <= 0.15
+    assert re.match(FAULTS[fault], cell.supervisor.reason), cell.supervisor.reason
+    if phase == Phase.STOPPING:
+        assert cell.supervisor.command is before  # nothing brakes harder
+        return
+    braking = cell.supervisor.command.trajectory
+    assert isinstance(braking, Braking)
+    q, dq = before.state(cell.t)
+    assert np.array_equal(braking.position, q)
+    assert np.array_equal(braking.velocity, dq)
+    assert braking.duration <= speed / LIMITS.acceleration.min()
+
+
+def test_who_was_held_up_listens_before_it_judges_but_only_once():
+    cell = Cell().brought_to(Phase.RUNNING)
+
+    def held_up():
+        cell.steady += 0.4
+        cell.t += 0.4
+        cell.supervisor.tick(cell.now, "")
+        return cell.supervisor.phase
+
+    assert held_up() == Phase.RUNNING  # joint states wait to be read, and the tick comes first
+    assert cell.step(5) == Phase.RUNNING
+    cell.speak = False
+    assert held_up() == Phase.RUNNING
+    assert cell.step(2) == Phase.RUNNING
+    assert cell.step(2) == Phase.FAULT
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.speak = False
+    assert (held_up(), held_up()) == (Phase.RUNNING, Phase.FAULT)
+
+
+def test_who_was_just_made_is_not_ready_before_joint_states_are_there():
+    cell = Cell()
+    cell.speak = False
+    assert {cell.step() for _ in range(10)} == {Phase.WAITING}
+
+
+def test_a_tracking_error_names_what_it_may_come_from():
+    cell = Cell().brought_to(Phase.RUNNING)
+    assert np.abs(cell.supervisor.command.state(cell.t)[1])[1] > REST_SPEED
+    cell.offset, cell.velocity = np.array([0.0, 0.3, 0.0]), np.zeros(3)
+    assert cell.step() == Phase.FAULT
+    assert cell.supervisor.reason.endswith(
+        "more than 0.2 rad; it stands still: the controller does not follow the command, or got it late"
+    )
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.steady, cell.t = cell.steady + 0.4, cell.t + 0.4
+    cell.step(5)
+    cell.offset = np.array([0.0, 0.3, 0.0])
+    assert cell.step() == Phase.FAULT
+    assert cell.supervisor.reason.endswith("; this node was held up for 0.41 s just before: its commands came late")
+    cell = Cell().brought_to(Phase.FAULT)
+    assert cell.supervisor.reason.endswith("more than 0.2 rad")
+
+
+def test_what_has_begun_tells_its_steps_and_takes_as_long_as_it_says():
+    cell = Cell().brought_to(Phase.READY)
+    assert cell.supervisor.outlook() == ""
+    began = cell.t
+    assert cell.start() == ""
+    told = re.fullmatch(
+        r"approaches the excitation \((.*) s\), follows it \(4\.0 s\), returns \((.*) s\): (.*) s in all",
+        cell.supervisor.outlook(),
+    )
+    lead, back, whole = (float(number) for number in told.groups())
+    assert whole == pytest.approx(lead + 4.0 + back, abs=0.11)
+    cell.until(Phase.DONE)
+    assert cell.t - began == pytest.approx(whole, abs=0.1)
+    assert Cell(returns=False).supervisor.outlook() == ""
+    once = Cell(returns=False).brought_to(Phase.APPROACHING)
+    assert "returns" not in once.supervisor.outlook()
+
+
+def test_what_the_controller_gives_up_is_a_fault_without_a_new_motion():
+    for phase in (Phase.APPROACHING, Phase.RUNNING, Phase.STOPPING, Phase.DONE):
+        cell = Cell().brought_to(phase)
+        elapsed = cell.supervisor.elapsed(cell.now)
+        cell.supervisor.abandon(cell.now, "the controller aborted the motion")
+        assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.FAULT, "the controller aborted the motion")
+        assert (cell.supervisor.command, cell.supervisor.elapsed(cell.now)) == (None, elapsed)
+        cell.step(50)
+        assert cell.supervisor.command is None and cell.supervisor.at_rest(cell.now)
+        assert cell.start() == ""
+    cell = Cell().brought_to(Phase.FAULT)
+    cell.supervisor.abandon(cell.now, "the controller rejected the motion")
+    assert re.match(r"tracking error: .* rad; the controller rejected the motion$", cell.supervisor.reason)
+
+
+@pytest.mark.parametrize("fault", [silent, not_a_number, missing, deserted], ids=lambda fault: fault.__name__)
+def test_what_is_a_fault_under_way_is_a_reason_to_wait_at_rest(fault):
+    cell = Cell().brought_to(Phase.READY)
+    fault(cell)
+    cell.until(Phase.WAITING, 20)
+    assert cell.supervisor.reason == cell.start() != ""
+    cell.speak, cell.offset, cell.names, cell.obstacle = True, np.zeros(3), NAMES, ""
+    cell.until(Phase.READY, 5)
+    assert cell.supervisor.reason == ""
+
+
+def test_after_a_fault_only_a_new_request_moves_and_only_once_it_is_over():
+    cell = Cell().brought_to(Phase.FAULT)
+    command = cell.supervisor.command
+    cell.step(300)
+    assert (cell.supervisor.phase, cell.supervisor.command) == (Phase.FAULT, command)
+    cell.speak = False
+    cell.step(20)
+    assert "no joint states for" in cell.start()
+    cell.speak = True
+    cell.step()
+    assert cell.start() == ""
+    cell.until(Phase.DONE)
+
+
+def test_a_robot_outside_its_limits_or_in_motion_is_not_started():
+    cell = Cell().brought_to(Phase.READY)
+    cell.offset = np.array([3.0, 0.0, 0.0])
+    cell.step()
+    assert cell.start() == "joint shoulder: the robot is at 3.6 rad, outside its limits -2 to 3"
+    cell.offset, cell.velocity = np.zeros(3), np.array([0.0, 0.0, -0.2])
+    cell.step()
+    assert cell.start() == "joint wrist moves at -0.2 rad/s"
+    assert cell.supervisor.command is None
+
+
+@pytest.mark.parametrize("names", [["wrist", "elbow", "shoulder"], ["elbow", "gripper", "shoulder", "wrist"]])
+def test_joints_are_known_by_name_whatever_order_and_neighbours(names):
+    cell = Cell()
+    q = {"shoulder": 0.1, "elbow": 0.2, "wrist": 0.3, "gripper": math.nan}
+    feedback = cell.supervisor.feedback
+    for t in (1.0, 1.1):
+        feedback.receive(Moment(t, t), t, names, [q[name] for name in names], [])
+        assert np.array_equal(feedback.position, [0.1, 0.2, 0.3])
+        assert feedback.silence(t) == ""
+
+
+def test_joint_states_of_another_device_are_left_alone():
+    cell = Cell().brought_to(Phase.RUNNING)
+    for _ in range(5):
+        cell.step()
+        cell.supervisor.receive(cell.now, 0.0, ["finger"], [math.nan], [])
+    assert cell.supervisor.phase == Phase.RUNNING
+
+
+def test_wrong_lengths_are_told_and_velocities_that_are_no_numbers_are_done_without():
+    feedback = Cell().supervisor.feedback
+    feedback.receive(Moment(1.0, 1.0), 1.0, NAMES, [0.0, 0.0], [])
+    assert feedback.silence(1.0) == "joint states have 3 names but 2 positions"
+    feedback.receive(Moment(1.1, 1.1), 1.1, NAMES, [0.0] * 3, [math.nan] * 3)
+    assert feedback.silence(1.1) == ""
+    assert feedback.moving() == ""
+
+
+def test_joint_states_without_stamps_are_news_every_time():
+    feedback = Cell().supervisor.feedback
+    for t in np.arange(1.0, 2.0, 0.05):
+        feedback.receive(Moment(t, t), 0.0, NAMES, [0.0] * 3, [])
+        assert feedback.silence(t + 0.05) == ""
+
+
+def test_whole_turns_of_a_continuous_joint_are_no_error():
+    text = ARM.replace('name="wrist" type="revolute"', 'name="wrist" type="continuous"')
+    limits = MotionLimits.of(RobotModel.from_urdf(text), (4.0,))
+    assert not np.isfinite(limits.upper[2])
+    feedback = Feedback(limits, THRESHOLDS)
+    feedback.receive(Moment(0.0, 0.0), 0.0, NAMES, [0.0, 0.0, 3.1], [])
+    assert np.allclose(feedback.error(np.array([0.0, 0.0, -3.1])), [0.0, 0.0, 6.2 - 2 * np.pi])
+
+
+def test_who_ends_waits_for_the_measured_rest_but_not_for_ever():
+    cell = Cell().brought_to(Phase.RUNNING)
+    assert not cell.supervisor.at_rest(cell.now)
+    cell.supervisor.stop(cell.now)
+    assert not cell.supervisor.at_rest(cell.now)
+    cell.velocity = np.full(3, 0.3)  # the robot lags behind
+    cell.until(Phase.READY)
+    assert not cell.supervisor.at_rest(cell.now)
+    cell.velocity = None
+    cell.step()
+    assert cell.supervisor.at_rest(cell.now)
+    lost = Cell().brought_to(Phase.RUNNING)
+    lost.speak = False
+    lost.halted = True
+    lost.until(Phase.FAULT, 20)
+    lost.step(150)
+    assert lost.supervisor.at_rest(lost.now)
+
+
+# --- velocity and effort -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [fast, blocked], ids=lambda fault: fault.__name__)
+def test_noise_is_no_fault_but_some_joint_states_in_a_row_are(fault):
+    cell = Cell().brought_to(Phase.RUNNING)
+    for _ in range(20):
+        fault(cell)
+        assert cell.step(SAMPLES - 1) == Phase.RUNNING
+        cell.velocity, cell.effort = None, np.zeros(3)
+        assert cell.step() == Phase.RUNNING
+    fault(cell)
+    assert cell.step(SAMPLES) == Phase.FAULT
+
+
+def test_old_news_does_not_add_to_the_samples_in_a_row():
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.effort, cell.halted = np.full(3, 50.0), True
+    cell.step(5)
+    assert cell.supervisor.phase == Phase.RUNNING  # five messages with the stamp of one
+    cell.halted = False
+    cell.until(Phase.FAULT, SAMPLES)
+    assert "effort" in cell.supervisor.reason
+
+
+def test_a_robot_that_is_pressed_against_something_is_not_started():
+    cell = Cell().brought_to(Phase.READY)
+    cell.effort = np.array([21.0, 0.0, 0.0])
+    cell.step(SAMPLES)
+    assert cell.start() == "joint shoulder: its measured effort is 21 N m, more than 20 N m"
+    assert cell.supervisor.command is None
+
+
+def test_what_is_not_watched_is_told():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    feedback.receive(Moment(1.0, 1.0), 1.0, NAMES, [0.0] * 3, [0.0] * 3, [0.0] * 3)
+    assert feedback.blind() == "effort of wrist has no limit"
+    feedback.receive(Moment(2.0, 2.0), 2.0, NAMES, [0.0] * 3, [0.0, math.nan, 0.0], [])
+    assert feedback.blind() == (
+        "velocity of elbow is not in the joint states; "
+        "effort of wrist has no limit; effort of shoulder, elbow is not in the joint states"
+    )
+
+
+def test_one_joint_without_a_velocity_sensor_leaves_the_others_watched():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    for t in (1.0, 2.0, 3.0):
+        feedback.receive(Moment(t, t), t, NAMES, [0.0] * 3, [100.0, math.nan, 0.0], [math.nan] * 3)
+    assert feedback.exceeded().startswith("joint shoulder: its measured velocity is 100 rad/s")
+    assert feedback.moving() == "joint shoulder moves at 1e+02 rad/s"
+
+
+# --- the way back ------------------------------------------------------------------------------------------------
+
+
+def returning(cell):
+    """Let the excitation get to its end."""
+    cell.brought_to(Phase.RUNNING)
+    for _ in range(1000):
+        if cell.supervisor.reason:
+            break
+        cell.step()
+    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to where the robot stood")
+    return cell
+
+
+def test_the_robot_ends_where_it_stood():
+    cell = Cell()
+    home = LIMITS.hard_upper - 0.01  # in the margin that excitations keep
+    cell.q = home
+    returning(cell)
+    motion = cell.supervisor.command.trajectory
+    assert isinstance(motion, PointToPoint)
+    assert np.allclose(motion.start, EXCITATION.evaluate(np.array([EXCITATION.duration]))[0][:, 0])
+    assert cell.supervisor.elapsed(cell.now) == EXCITATION.duration
+    cell.until(Phase.DONE)
+    assert (cell.supervisor.reason, cell.supervisor.at_rest(cell.now)) == ("", True)
+    assert np.array_equal(cell.q, home)
+
+
+def test_the_way_back_keeps_the_limits():
+    cell = returning(Cell())
+    motion = cell.supervisor.command.trajectory
+    _, dq, ddq, dddq = motion.evaluate(np.linspace(0.0, motion.duration, 1000))
+    LIMITS.check_rates(dq, ddq, dddq)
+
+
+def test_without_a_return_the_robot_stays_where_the_excitation_ends():
+    cell = Cell(returns=False).brought_to(Phase.RUNNING)
+    cell.until(Phase.DONE)
+    assert np.allclose(cell.q, EXCITATION.evaluate(np.array([EXCITATION.duration]))[0][:, 0])
+    assert cell.supervisor.reason == ""
+
+
+def test_a_pause_does_not_forget_where_the_robot_stood():
+    cell = Cell()
+    home = cell.q
+    cell.brought_to(Phase.PAUSED)
+    assert cell.supervisor.resume(cell.now, "") == ""
+    cell.until(Phase.DONE)
+    assert np.array_equal(cell.q, home)
+
+
+def test_the_way_back_can_be_paused_and_stopped_and_faults_brake_it():
+    cell = Cell()
+    home = cell.q
+    returning(cell).step(20)
+    assert cell.supervisor.pause(cell.now) == ""
+    cell.until(Phase.PAUSED)
+    assert not np.allclose(cell.q, home)
+    assert cell.supervisor.resume(cell.now, "") == ""
+    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to where the robot stood")
+    cell.until(Phase.DONE)
+    assert np.array_equal(cell.q, home)
+
+    cell = returning(Cell())
+    cell.step(20)
+    assert cell.supervisor.stop(cell.now) == ""
+    cell.until(Phase.READY)
+    assert cell.supervisor.reason == "stopped as asked"
+
+    cell = returning(Cell())
+    cell.step(20)
+    blocked(cell)
+    cell.until(Phase.FAULT, SAMPLES)
+    assert isinstance(cell.supervisor.command.trajectory, Braking)
+    command = cell.supervisor.command
+    cell.step(300)
+    assert (cell.supervisor.phase, cell.supervisor.command) == (Phase.FAULT, command)
+
+
+def test_three_joint_states_are_needed_however_much_time_they_take():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    for t in (1.0, 1.1):
+        feedback.receive(Moment(t, t), t, NAMES, [0.0] * 3, [100.0] * 3)
+        assert feedback.exceeded() == ""
+    feedback.receive(Moment(1.2, 1.2), 1.2, NAMES, [0.0] * 3, [100.0] * 3)
+    assert feedback.exceeded()
+
+
+# --- a motion in pieces ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("event", ["tick", "receive", "stop", "pause"])
+def test_when_the_pieces_are_used_up_the_braking_that_has_begun_is_commanded(event):
+    """Whatever is called first after the process was held up, no other position is commanded than the robot's."""
+    cell = Cell().brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    reach = cell.t + 0.3
+    supervisor.extend(reach)
+    cell.step(20)
+    assert supervisor.phase == Phase.RUNNING
+    q, dq = supervisor.command.state(reach)
+    cell.t += 0.25
+    cell.steady += 0.25
+    if event == "tick":
+        supervisor.tick(cell.now, "")
+    elif event == "receive":
+        supervisor.receive(cell.now, cell.t, NAMES, cell.q.tolist())
+    else:
+        getattr(supervisor, event)(cell.now)
+    assert supervisor.phase == Phase.FAULT
+    assert "held up: the next piece of the motion was due 0.15 s ago" in supervisor.reason
+    motion = supervisor.command.trajectory
+    assert isinstance(motion, Braking)
+    assert supervisor.command.begin.motion == reach
+    assert np.array_equal(motion.position, q) and np.array_equal(motion.velocity, dq)
+    cell.step(300)
+    assert supervisor.command.over(cell.t)
+    assert cell.start() == ""
+
+
+def test_a_clock_that_goes_back_brakes_from_where_the_robot_is():
+    cell = Cell().brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    q, dq = supervisor.command.state(cell.t)
+    cell.t -= 30.0
+    supervisor.tick(cell.now, "")
+    assert supervisor.phase == Phase.FAULT
+    assert supervisor.reason == "the clock of the motion went back by 30 s"
+    now, speed = supervisor.command.state(cell.t)
+    assert np.allclose(now, q, atol=1e-9) and np.allclose(speed, dq, atol=1e-9)
+
+
+@pytest.mark.parametrize("phase", [Phase.READY, Phase.PAUSED, Phase.DONE, Phase.FAULT])
+def test_a_clock_that_goes_back_at_rest_does_not_refuse_the_next_start(phase):
+    cell = Cell()
+    if phase == Phase.READY:
+        cell.brought_to(Phase.RUNNING)
+        assert cell.supervisor.stop(cell.now) == ""
+        cell.until(Phase.READY)
+    else:
+        cell.brought_to(phase)
+    cell.step(100)
+    cell.t -= 80.0
+    cell.supervisor.tick(cell.now, "")
+    assert cell.supervisor.phase == phase
+    assert cell.supervisor.command is None, "a command that is sent again would move the robot"
+    begin = cell.supervisor.resume if phase == Phase.PAUSED else cell.supervisor.start
+    assert begin(cell.now, "") == ""
+    cell.until(Phase.DONE)
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_clock_that_goes_back_does_not_prolong_braking(over):
+    cell = Cell().brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    assert supervisor.stop(cell.now) == ""
+    if over:
+        cell.t += 5.0
+        assert supervisor.stop(cell.now) == "", "once more, when braking is over"
+    cell.t -= 80.0
+    supervisor.tick(cell.now, "")
+    cell.step(150)
+    assert supervisor.phase == Phase.READY
+
+
+def test_positions_that_no_joint_can_have_are_broken_joint_states():
+    feedback = Feedback(LIMITS, THRESHOLDS)
+    for value in (1e308, -1e300, math.inf, math.nan):
+        feedback.receive(Moment(1.0, 1.0), 0.0, NAMES, [0.0, value, 0.0], [1e308] * 3, [-1e308] * 3)
+        assert feedback.broken == f"joint elbow: its measured position is {value:g}"
+
+
+def test_clocks_that_disagree_are_found_and_one_late_message_is_not():
+    clocks = ClockAgreement(0.1)
+    assert clocks.problem(0.0) == ""
+    for k in range(100):
+        clocks.receive(0.01 * k, 3.0 if k == 50 else 0.02)
+        assert clocks.problem(0.01 * k) == ""
+    for age, words in ((5.0, "5 s behind"), (-5.0, "5 s ahead of")):
+        for k in range(60):
+            clocks.receive(1.0 + 0.01 * k, age)
+        assert f"joint states are {words} this node's clock: synchronize" in clocks.problem(1.6)
+        clocks.receive(1.7, 0.0)
+        assert clocks.problem(1.7) == ""

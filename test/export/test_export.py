@@ -1,0 +1,265 @@
+"""Identified models in the formats of other tools: the same torque there, and told what they cannot carry."""
+
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio
+import pytest
+from support.model_nodes import identified
+from support.robots import MIMICS, OBLIQUE, PLANAR3R, STANDARD_GRAVITY, URDFS, Truth, joint, link, ratio, urdf
+from support.simulated import ARM
+
+from robot_dyn_id.cli import main
+from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseudo_inertia
+from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.dynamics.stored_terms import stored_constants
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.export import FORMATS
+from robot_dyn_id.export import mjcf as to_mjcf
+from robot_dyn_id.export import urdf as to_urdf
+from robot_dyn_id.files.parameters import write_parameters
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import urdf_hash
+
+GRIPPED = urdf(
+    joint("a", "base", "l1", axis="0.3 -0.5 0.8"),
+    joint("plate", "l1", "l2", kind="fixed"),
+    joint("b", "l2", "l3", kind="prismatic", axis="1 0 0"),
+    joint("wrist", "l3", "l4", axis="0 1 0"),
+    joint("slide", "l4", "l5", kind="prismatic", axis="0 1 1"),
+    joint("glass", "l5", "l6", kind="fixed"),
+    links=6,
+)
+"""Two joints with fixed links behind them, then one that turns and one that slides, which may be held."""
+
+ROBOTS = {
+    "oblique": (OBLIQUE, None, {}),
+    "planar3r": (PLANAR3R.read_text(), None, {}),
+    "mimics": (MIMICS, None, {}),
+    "held tool": (GRIPPED, ("a", "b"), {"wrist": 0.7, "slide": -0.1}),
+    "held in between": (GRIPPED, ("a", "wrist"), {"b": 0.4, "slide": 0.2}),
+    "panda": (URDFS["panda"].read_text(), tuple(f"panda_joint{i}" for i in range(1, 8)), {"panda_finger_joint1": 0.03}),
+    "ur5": (URDFS["ur5_robot"].read_text(), None, {}),
+    "talos arm": (URDFS["talos_left_arm"].read_text(), None, {}),
+}
+
+
+def heavier(model, seed=0):
+    """Consistent bodies unlike the URDF's."""
+    rng = np.random.default_rng(seed)
+    bodies = []
+    for pseudo in pseudo_inertia(model.inertial_parameters.reshape(-1, 10)):
+        extra = rng.normal(size=(4, 6)) * np.array([[0.05], [0.05], [0.05], [0.5]])
+        bodies.append(parameters_of(1.3 * pseudo + extra @ extra.T))
+    return np.concatenate(bodies)
+
+
+def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=None, gravity=STANDARD_GRAVITY):
+    """A set with given parameters, all the rest as somebody once identified it."""
+    model = RobotModel.from_urdf(text, joints=joints, held=held, gravity=gravity)
+    regressor = Regressor(model, terms_on_joints(model, terms))
+    base = base_parameters(regressor)
+    inertial = heavier(model) if inertial is None else inertial
+    columns, n = regressor.term_columns, len(model.joint_names)
+    values = np.arange(1.0, 1.0 + len(columns)) if values is None else values
+    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
+    p = len(base.names)
+    return replace(
+        identified(), robot_name=model.name, urdf=model.urdf, urdf_sha256=urdf_hash(model.urdf),
+        joint_names=model.joint_names, held_joint_names=tuple(model.held), body_names=model.body_names,
+        held_joint_positions=np.array(list(model.held.values())), gravity=model.gravity, names=base.names,
+        expressions=base.expressions, units=base.units, values=base.mapping @ np.append(inertial, values),
+        standard_deviations=np.ones(p), status=("good",) * p, covariance=np.eye(p), column_names=base.column_names,
+        mapping=base.mapping, independent_columns=base.independent.astype(np.uint32), standard_parameters=inertial,
+        physically_consistent=is_consistent(inertial), term_names=tuple(c.term.name for c in columns),
+        term_joints=tuple(c.coordinate.name for c in columns), term_values=values,
+        term_standard_deviations=np.ones(len(columns)), term_constant_names=tuple(name for name, _, _ in constants),
+        term_constant_joints=tuple(at for _, at, _ in constants),
+        term_constant_values=np.array([value for _, _, value in constants]),
+        **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), np.zeros(n)),
+    )  # fmt: skip
+
+
+def rigid_torque(parameters, motion):
+    """Of the identified bodies alone, shape (N, n)."""
+    regressor = regressor_of(parameters)
+    return Regressor(regressor.model).torque(motion, parameters.standard_parameters).T
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_written_urdf_reloads_with_the_same_torque(name):
+    text, joints, held = ROBOTS[name]
+    parameters = parameter_set(text, joints, held)
+    assert parameters.physically_consistent
+    exported = to_urdf(parameters)
+    model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
+    motion = random_motion(model, 20)
+    assert ratio(Truth(model, model.held).torque(motion), rigid_torque(parameters, motion)) < 1e-9
+    assert is_consistent(model.inertial_parameters)
+
+
+def test_everything_else_in_a_urdf_is_kept():
+    text = ARM.replace('<link name="base"/>', '<!-- ours --><link name="base"/><material name="red"/><gazebo a="1"/>')
+    parameters = parameter_set(text, terms=(Viscous(), Coulomb()))
+    before, after = ElementTree.fromstring(text), ElementTree.fromstring(to_urdf(parameters).text)
+    assert "<!-- ours -->" in to_urdf(parameters).text
+    for root in (before, after):
+        for element in [*root.iter("link"), *root.iter("joint")]:
+            for part in [part for part in element if part.tag in ("inertial", "dynamics")]:
+                element.remove(part)
+    same = (ElementTree.canonicalize(ElementTree.tostring(root), strip_text=True) for root in (before, after))
+    assert next(same) == next(same)
+
+
+def test_held_joints_keep_their_own_links():
+    text, joints, held = ROBOTS["held tool"]
+    exported = to_urdf(parameter_set(text, joints, held))
+    ours, theirs = (RobotModel.from_urdf(source) for source in (exported.text, text))
+    for name in ("wrist", "slide"):
+        body = slice(10 * ours.body_names.index(name), 10 * ours.body_names.index(name) + 10)
+        np.testing.assert_array_equal(ours.inertial_parameters[body], theirs.inertial_parameters[body])
+    assert exported.warnings == ()
+
+
+def test_held_links_that_weigh_more_than_all_that_was_found_are_emptied_and_named():
+    text, joints, held = ROBOTS["held tool"]
+    light = 0.1 * RobotModel.from_urdf(text, joints=joints, held=held).inertial_parameters
+    parameters = parameter_set(text, joints, held, inertial=light)
+    exported = to_urdf(parameters)
+    assert any("held joints wrist, slide weigh more" in warning for warning in exported.warnings)
+    model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
+    motion = random_motion(model, 20)
+    assert ratio(Truth(model, model.held).torque(motion), rigid_torque(parameters, motion)) < 1e-9
+
+
+def test_friction_goes_into_dynamics_and_the_rest_is_named():
+    values = np.array([1.5, 0.1, 0.25, 2.0, 1.0 / 3.0, -0.5, *range(6)], dtype=float)
+    exported = to_urdf(parameter_set(ARM, terms=(Viscous(), Coulomb(), Offset(), RotorInertia()), values=values))
+    dynamics = {j.get("name"): j.find("dynamics").attrib for j in ElementTree.fromstring(exported.text).iter("joint")}
+    assert float(dynamics["elbow"]["damping"]) == 0.1
+    assert float(dynamics["elbow"]["friction"]) == 1.0 / 3.0
+    assert "friction" not in dynamics["wrist"]
+    text = " | ".join(exported.warnings)
+    assert "coulomb below zero would drive the joint: wrist; left out" in text
+    assert "offset has no place in it: shoulder, elbow, wrist" in text
+    assert "rotor_inertia has no place in it: shoulder, elbow, wrist" in text
+    assert "without its smoothing width" in text
+    reloaded = pinocchio.buildModelFromXML(exported.text)
+    np.testing.assert_array_equal(reloaded.damping, [1.5, 0.1, 0.25])
+
+
+class TestInconsistent:
+    """Sets of plain least squares: representatives with zeros in most columns."""
+
+    def parameters(self, change=0.0):
+        """The base parameters of a real robot, of which one standard deviation too many is taken away."""
+        sound = parameter_set(ARM)
+        full = np.zeros_like(sound.standard_parameters)
+        full[sound.independent_columns] = sound.values
+        full[9] -= change
+        return parameter_set(ARM, inertial=full)
+
+    def test_a_urdf_has_the_same_torque_with_masses_near_the_old_ones(self):
+        parameters = self.parameters(10.0)
+        assert not parameters.physically_consistent
+        exported = to_urdf(parameters)
+        assert "no real robot has these inertias" in exported.warnings[0]
+        assert "joint shoulder" in exported.warnings[0]
+        model = RobotModel.from_urdf(exported.text)
+        motion = random_motion(model, 20)
+        assert ratio(Truth(model).torque(motion), rigid_torque(parameters, motion)) < 1e-9
+
+    def test_mujoco_gets_none(self):
+        with pytest.raises(InputError, match=r"MuJoCo refuses .*joint shoulder.*estimator: consistent"):
+            to_mjcf(self.parameters(10.0))
+
+    def test_a_link_without_mass_is_named(self):
+        massless = ARM
+        for name in ("l1", "l2", "l3"):
+            massless = re.sub(rf'<link name="{name}">.*?</link>', f'<link name="{name}"/>', massless)
+        for form in FORMATS.values():
+            with pytest.raises(InputError, match=r"joint \w+: the parameters give its link no mass"):
+                form(parameter_set(massless, inertial=np.zeros(30)))
+
+
+class TestMujoco:
+    """What MuJoCo makes of our MJCF."""
+
+    @pytest.mark.parametrize("name", ["oblique", "planar3r", "mimics", "held tool", "panda", "ur5"])
+    def test_mass_matrix_and_bias_are_ours(self, name):
+        mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+        text, joints, held = ROBOTS[name]
+        terms = (Viscous(), Coulomb(), RotorInertia())
+        parameters = parameter_set(text, joints, held, terms, gravity=(1.0, -2.0, -9.0))
+        model = mujoco.MjModel.from_xml_string(to_mjcf(parameters).text)
+        data, regressor = mujoco.MjData(model), regressor_of(parameters)
+        coupling, offset = regressor.model.coupling, regressor.model.offset
+        order = [model.joint(name).dofadr[0] for name in parameters.body_names]
+        bodies = len(parameters.body_names)
+        np.testing.assert_array_equal(model.dof_damping[order], parameters.term_values[:bodies])
+        np.testing.assert_array_equal(model.dof_frictionloss[order], parameters.term_values[bodies : 2 * bodies])
+        rotors = parameters.term_values[2 * bodies :]
+        motion, theirs = random_motion(regressor.model, 10), []
+        for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
+            data.qpos[order], data.qvel[order] = coupling @ q + offset, coupling @ dq
+            mujoco.mj_forward(model, data)
+            accelerated, inertial = np.zeros(model.nv), np.zeros(model.nv)
+            accelerated[order] = coupling @ ddq
+            mujoco.mj_mulM(model, data, inertial, accelerated)
+            torque = inertial[order] + data.qfrc_bias[order]
+            theirs.append(coupling.T @ (torque - rotors * (coupling @ ddq)))
+        assert ratio(np.array(theirs), rigid_torque(parameters, motion)) < 1e-9
+
+    def test_ranges_and_followers(self):
+        mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+        model = mujoco.MjModel.from_xml_string(to_mjcf(parameter_set(MIMICS)).text)
+        assert model.joint("a").range.tolist() == [-2.0, 3.0]
+        assert not model.jnt_limited[model.joint("b").id]
+        assert model.neq == len(RobotModel.from_urdf(MIMICS).body_names) - len(RobotModel.from_urdf(MIMICS).joint_names)
+
+
+class TestCommand:
+    """`robot-dyn-id export`."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        (tmp_path / "arm.urdf").write_text(ARM)
+        write_parameters(tmp_path / "parameters.yaml", parameter_set(ARM, terms=(Viscous(), Offset())))
+        return tmp_path
+
+    def words(self, folder, **changed):
+        options = {
+            "robot": folder / "arm.urdf", "parameters": folder / "parameters.yaml", "format": "urdf",
+            "out": folder / "new" / "model",
+        } | changed  # fmt: skip
+        return ["export", *(str(word) for key, value in options.items() for word in (f"--{key}", value)), "--json"]
+
+    @pytest.mark.parametrize(("form", "root"), [("urdf", "robot"), ("mjcf", "mujoco")])
+    def test_a_file_is_written(self, folder, capfd, form, root):
+        assert main(self.words(folder, format=form)) == 0
+        answer = json.loads(capfd.readouterr().out)
+        assert answer["file"] == str(folder / "new" / "model")
+        assert any("offset has no place" in warning for warning in answer["warnings"])
+        assert ElementTree.parse(folder / "new" / "model").getroot().tag == root
+
+    def test_bad_inputs_are_one_line_and_write_nothing(self, folder, capfd):
+        (folder / "other.urdf").write_text(ARM.replace(link("l1", 0.8), link("l1", 0.9)))
+        (folder / "empty.yaml").write_text("")
+        for changed, code, words in (
+            ({"robot": folder / "other.urdf"}, 3, "another description of small"),
+            ({"parameters": folder / "none.yaml"}, 3, "cannot read the parameters"),
+            ({"parameters": folder / "empty.yaml"}, 3, "not a parameter file"),
+            ({"format": "sdf"}, 2, "invalid choice: 'sdf'"),
+            ({"out": folder / "arm.urdf" / "model"}, 3, "is a file; give a folder"),
+        ):
+            assert main(self.words(folder, **changed)) == code
+            said = capfd.readouterr()
+            assert json.loads(said.out)["error"]["exit_code"] == code
+            assert words in said.err
+            assert len(said.err.splitlines()) == 1
+        assert not (folder / "new").exists()

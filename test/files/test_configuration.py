@@ -1,0 +1,259 @@
+"""The configuration file: every key, and every way to get one wrong."""
+
+from dataclasses import fields
+
+import pytest
+
+from robot_dyn_id.dynamics.terms import Coulomb, Coupling, ImprovedStribeck, Offset, RotorInertia, Viscous
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.files.configuration import Configuration, JointConfiguration, parse_configuration, read_configuration
+from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
+from robot_dyn_id.flexible import FlexibleJoint
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.signals.cleaning import Drive
+
+EVERYTHING = """
+joints:
+  shoulder: {gain: 13.6, sign: -1}
+  wrist: {held: 0.5}
+  finger: {sign: -1}
+  lift: {gain: 1, reversal_speed: 0.02}
+identify: [shoulder, elbow]
+gravity: [0, 3.0, -9.0]
+topic: /arm/joint_states
+reference_topic: /arm/wanted
+cutoff: 4
+filter_order: 6
+velocity: derivative
+terms:
+  viscous:
+  coulomb: {smoothing_width: 0.05}
+  rotor_inertia: {}
+couplings:
+  wrist: {weights: {shoulder: 1, elbow: -0.5}, terms: [rotor_inertia, viscous]}
+  waist: {weights: {elbow: 2}, terms: {improved_stribeck: {stribeck_velocity: 0.1, signed_square: true}}}
+estimator: {name: generalized, autoregressive_order: 3, passes: 1, method: gram}
+pivots: qr
+reversal_speed: auto
+period: 5.0
+essential: 0.2
+bootstrap: 50
+thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
+             condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
+ignore: [sign, degrees]
+flexible:
+  joints: {elbow: {ratio: -101, torque_sensor: false, motor: m2, torque_constant: 0.1}, shoulder: {ratio: 50}}
+  smoothing_width: 0.002
+  limit: .inf
+  scaling: none
+  motor_topic: /motors
+  experiments: {poses.csv: {static: true}, both.npz: {periodic: true, moving: [elbow]}}
+"""
+
+
+def test_every_key_arrives(tmp_path):
+    file = tmp_path / "robot.yaml"
+    file.write_text(EVERYTHING)
+    configuration = read_configuration(file)
+    assert configuration == Configuration(
+        joints={
+            "shoulder": JointConfiguration(gain=13.6, sign=-1.0),
+            "wrist": JointConfiguration(held=0.5),
+            "finger": JointConfiguration(sign=-1.0),
+            "lift": JointConfiguration(gain=1.0, reversal_speed=0.02),
+        },
+        identify=("shoulder", "elbow"),
+        gravity=(0.0, 3.0, -9.0),
+        topic="/arm/joint_states",
+        reference_topic="/arm/wanted",
+        cutoff=4.0,
+        filter_order=6,
+        velocity="derivative",
+        terms=(Viscous(), Coulomb(0.05), RotorInertia()),
+        couplings=(
+            Coupling("wrist", (("shoulder", 1.0), ("elbow", -0.5)), (RotorInertia(), Viscous())),
+            Coupling("waist", (("elbow", 2.0),), (ImprovedStribeck(0.1, signed_square=True),)),
+        ),
+        estimator=GeneralizedLeastSquares(3, 1, "gram"),
+        pivots="qr",
+        reversal_speed="auto",
+        period=5.0,
+        essential=0.2,
+        bootstrap=50,
+        thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
+        ignore=("sign", "degrees"),
+        flexible=FlexibleSettings(
+            joints=(FlexibleJoint("elbow", -101.0, False), FlexibleJoint("shoulder", 50.0)),
+            motors={"elbow": "m2"},
+            torque_constants={"elbow": 0.1},
+            smoothing_width=0.002,
+            limit=float("inf"),
+            scaling="none",
+            motor_topic="/motors",
+            experiments={
+                "poses.csv": ExperimentSettings(static=True),
+                "both.npz": ExperimentSettings(periodic=True, moving=("elbow",)),
+            },
+        ),
+    )
+    default = Configuration()
+    shown = [f.name for f in fields(default) if f.name != "prior"]  # a file: see test_prior
+    left_out = [name for name in shown if getattr(configuration, name) == getattr(default, name)]
+    assert not left_out, "this test shows every key with a value that is not the default"
+    assert configuration.held == {"wrist": 0.5}
+    settings = configuration.settings
+    assert settings.drives["shoulder"] == Drive(13.6, -1.0)
+    assert settings.drives["finger"] == Drive(None, -1.0)
+    for name in (f.name for f in fields(Settings) if f.name != "drives"):
+        assert getattr(settings, name) == getattr(configuration, name), name
+
+
+def test_nothing_given_is_the_default(tmp_path):
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing\n")
+    assert read_configuration(None) == read_configuration(empty) == Configuration()
+    assert Configuration().settings == Settings()
+    assert Configuration().terms == (Viscous(), Coulomb(), Offset())
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"terms": ["viscous", "offset"]}, (Viscous(), Offset())),
+        ({"terms": []}, ()),
+        ({"terms": {"coulomb": {"smoothing_width": 0}}}, (Coulomb(0.0),)),
+    ],
+    ids=str,
+)
+def test_terms_as_list_or_with_constants(content, expected):
+    assert parse_configuration(content).terms == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("ols", OrdinaryLeastSquares()),
+        ({"autoregressive_order": 2}, WeightedLeastSquares(2)),
+        ({"name": "ols", "method": "gram"}, OrdinaryLeastSquares(method="gram")),
+    ],
+    ids=str,
+)
+def test_estimator_as_name_or_with_options(value, expected):
+    assert parse_configuration({"estimator": value}).estimator == expected
+
+
+WRONG = {
+    # unknown keys and values, with the nearest known one
+    "cutof: 4": "the configuration: unknown key 'cutof'; did you mean 'cutoff'?",
+    "xyz: 4": "unknown key 'xyz'; known are joints, identify,",
+    "7: 4": "unknown key 7",
+    "joints: {a: {gian: 1}}": "joints.a: unknown key 'gian'; did you mean 'gain'?",
+    "thresholds: {bad_nrms: 1}": "thresholds: unknown key 'bad_nrms'; did you mean 'bad_nrmse'?",
+    "terms: [viscose]": "terms: unknown value 'viscose'; did you mean 'viscous'?",
+    "terms: {coulomb: {width: 1}}": "terms.coulomb: unknown key 'width'; did you mean 'smoothing_width'?",
+    "estimator: weigthed": "estimator: unknown value 'weigthed'; did you mean 'weighted'?",
+    "estimator: {name: ols, passes: 1}": "estimator.ols: unknown key 'passes'",
+    "velocity: measured": "velocity: unknown value 'measured'",
+    "pivots: rre": "pivots: unknown value 'rre'; did you mean 'rref'?",
+    "ignore: [signs]": "ignore: unknown value 'signs'; did you mean 'sign'?",
+    "flexible: {joint: {a: {ratio: 1}}}": "flexible: unknown key 'joint'; did you mean 'joints'?",
+    "flexible: {joints: {a: {ration: 1}}}": "flexible.joints.a: unknown key 'ration'; did you mean 'ratio'?",
+    "flexible: {joints: {a: {torque_sensor: true}}}": "flexible.joints.a: ratio must be given",
+    "flexible: {joints: {a: {ratio: 0}}}": "flexible.joints: joint a: the gear ratio must be a number other than 0",
+    "flexible: {joints: {a: {ratio: 1, torque_constant: 0}}}": "flexible.joints.a: torque_constant must be",
+    "flexible: {joints: {a: {ratio: 1, motor: b}, b: {ratio: 1}}}": "flexible.joints: two motors are called b",
+    "flexible: {smoothing_width: 1}": "flexible: joints must be given",
+    "flexible: {joints: {a: {ratio: 1}}, smoothing_width: -1}": "flexible.smoothing_width must be 0 or positive",
+    "flexible: {joints: {a: {ratio: 1}}, limit: 0.5}": "flexible.limit must be 1 or more",
+    "flexible: {joints: {a: {ratio: 1}}, scaling: row}": "flexible.scaling: unknown value 'row'",
+    "flexible: {joints: {a: {ratio: 1}}, experiments: {b.npz: {static: 1}}}": "experiments.b.npz.static: must be true",
+    "flexible: {joints: {a: {ratio: 1}}, experiments: {b.npz: {static: true, periodic: true}}}": "experiments.b.npz: an",
+    # wrong types
+    "[1, 2]": "the configuration: must be keys and values, not [1, 2]",
+    "just text": "must be keys and values, not 'just text'",
+    "joints: [a]": "joints: must be keys and values, not ['a']",
+    "joints: {a: 5}": "joints.a: must be keys and values, not 5",
+    "joints: {a: {gain: big}}": "joints.a.gain: must be a number, not 'big'",
+    "joints: {a: {held: true}}": "joints.a.held: must be a number, not True",
+    "identify: elbow": "identify: must be a list, not 'elbow'",
+    "identify: [1]": "identify: must be a text, not 1",
+    "gravity: 9.81": "gravity: must be a list of 3 numbers, not 9.81",
+    "gravity: [0, -9.81]": "gravity: must be a list of 3 numbers",
+    "gravity: [0, 0, down]": "gravity: must be a number, not 'down'",
+    "topic: 5": "topic: must be a text, not 5",
+    "cutoff: 4 Hz": "cutoff: must be a number, not '4 Hz'",
+    "cutoff:": "cutoff: must be a number, not None",
+    "filter_order: 4.0": "filter_order: must be a whole number, not 4.0",
+    "velocity: [recorded]": "velocity: unknown value ['recorded']",
+    "terms: viscous": "terms: must be a list, not 'viscous'",
+    "terms: {coulomb: 0.1}": "terms.coulomb: must be keys and values, not 0.1",
+    "estimator: 3": "estimator: unknown value 3",
+    "estimator: {passes: [2]}": "estimator.weighted: unknown key 'passes'",
+    "estimator: {autoregressive_order: 2.5}": "estimator.weighted.autoregressive_order: must be a whole number",
+    "prior: 1": "prior: must be a text, not 1",
+    "thresholds: {explained: half}": "thresholds.explained: must be a number, not 'half'",
+    "ignore: sign": "ignore: must be a list, not 'sign'",
+    # values that no data could make right
+    "cutoff: -1": "cut-off frequency must be positive, not -1.0 Hz",
+    "cutoff: .nan": "cut-off frequency must be positive",
+    "filter_order: 13": "filter order must be 1 to 12, not 13",
+    "joints: {a: {gain: 0}}": "joints.a: gain must be a number other than 0",
+    "joints: {a: {gain: .inf}}": "joints.a: gain must be a number other than 0",
+    "joints: {a: {sign: 2}}": "joints.a: sign must be 1 or -1, not 2",
+    "terms: {coulomb: {smoothing_width: -1}}": "smoothing_width must be 0 or positive",
+    "estimator: {method: svd}": "'svd' is not known; use one of qr, gram",
+    "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
+    "estimator: {name: instrumental, controller: pd}": "estimator.instrumental.controller: must be keys and values",
+    "estimator: {name: instrumental, controller: {law: pid}}": "controller: law 'pid' is not known; use one of pd, comp",
+    "estimator: {name: output_error, controller: {law: pd}}": "controller: give both the law and the proportional gains",
+    "estimator: {name: output_error, controller: {proportional: {a: x}}}": "controller.proportional.a: must be a number",
+    # contradictions
+    "{joints: {a: {held: 1}}, identify: [a]}": "joint a is both held and to be identified",
+    "terms: [coulomb, stribeck]": "terms: coulomb and stribeck cannot be told apart (both hold coulomb): choose one",
+    "terms: [asymmetric, improved_stribeck]": "(both hold the columns of coulomb): choose one",
+    "terms: [asymmetric, offset]": "terms: asymmetric and offset cannot be told apart",
+    # constants of terms
+    "terms: {stribeck: {stribeck_velocity: 0}}": "stribeck: stribeck_velocity must be positive, not 0",
+    "terms: {improved_stribeck: {signed_square: 1}}": "improved_stribeck.signed_square: must be true or false, not 1",
+    "terms: {asymmetric: {smoothing_width: .nan}}": "asymmetric: smoothing_width must be 0 or positive, not nan",
+    "terms: {spring: {rest_position: .inf}}": "spring: rest_position must be a number, not inf",
+    "terms: {temperature_coulomb: {reference_temperature: -300}}": "must be in degrees Celsius, not -300",
+    # couplings
+    "couplings: [wrist]": "couplings: must be keys and values, not ['wrist']",
+    "couplings: {w: {weights: {a: 1}}}": "couplings.w: terms must be given",
+    "couplings: {w: {weight: {a: 1}, terms: [viscous]}}": "couplings.w: unknown key 'weight'; did you mean 'weights'?",
+    "couplings: {w: {weights: {a: 0}, terms: [viscous]}}": "coupling w: weight of a must be a number other than 0",
+    "couplings: {w: {weights: {a: b}, terms: [viscous]}}": "couplings.w.weights.a: must be a number, not 'b'",
+    "couplings: {w: {weights: {a: 1}, terms: [coulomb, asymmetric]}}": "coupling w: terms: coulomb and asymmetric",
+    # reversals
+    "reversal_speed: fast": "reversal_speed: must be a number, not 'fast'",
+    "reversal_speed: -0.1": "reversal_speed of all joints must be auto, 0 or a positive speed [rad/s or m/s], not -0.1",
+    "joints: {a: {reversal_speed: .inf}}": "reversal_speed of a must be",
+    # not YAML
+    "joints: {a: [}": "not a YAML file",
+    "a: b: c": "not a YAML file",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_every_mistake_is_named_with_the_file_in_one_line(text, tmp_path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_configuration(file)
+    line = str(error.value)
+    assert line.startswith(f"{file}: ")
+    assert WRONG[text] in line
+    assert "\n" not in line
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(UsageError, match=r"none\.yaml: cannot read the configuration \(No such file"):
+        read_configuration(tmp_path / "none.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(UsageError, match="not a text file"):
+        read_configuration(tmp_path / "binary.yaml")
+    with pytest.raises(UsageError, match="Is a directory"):
+        read_configuration(tmp_path)

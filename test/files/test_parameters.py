@@ -1,0 +1,214 @@
+"""`parameters.yaml`: equal to the last bit when read back, and every damage named."""
+
+import contextlib
+import resource
+import time
+from dataclasses import fields, replace
+from functools import cache
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+import yaml
+from support.awkward_set import assert_same, awkward_set
+from support.simulated import LIFT, Simulated
+
+from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.files.parameters import FORMAT, read_parameters, write_parameters
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.text.yaml import read_yaml
+
+
+@cache
+def identified():
+    robot = Simulated(LIFT)
+    training, held_out = split([robot.record(noise=0.1)], robot.joints)
+    return identify(training, held_out, robot.model, Settings(), "1.2.3").parameters
+
+
+@pytest.mark.parametrize("make", [identified, awkward_set], ids=["identified", "awkward"])
+def test_what_is_read_is_what_was_written(make, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    write_parameters(file, make())
+    assert_same(read_parameters(file), make())
+    again = tmp_path / "again.yaml"
+    write_parameters(again, read_parameters(file))
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_the_file_is_for_people_too(tmp_path):
+    file = tmp_path / "parameters.yaml"
+    write_parameters(file, identified())
+    lines = file.read_text().splitlines()
+    assert lines[0] == f"format: {FORMAT}"
+    assert "urdf: |" in "\n".join(lines) or any(line.startswith("urdf: <") for line in lines)
+    assert sum(line.startswith("- [") for line in lines) == 2 * len(identified().names)  # a row of a matrix a line
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    file = tmp_path_factory.mktemp("io") / "parameters.yaml"
+    write_parameters(file, identified())
+    return yaml.safe_load(file.read_text())
+
+
+def refusal(tmp_path, content):
+    file = tmp_path / "wrong.yaml"
+    file.write_text(yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
+    with pytest.raises(InputError) as error:
+        read_parameters(file)
+    line = str(error.value)
+    assert line.startswith(f"{file}: ")
+    assert "\n" not in line
+    return line
+
+
+every_field = pytest.mark.parametrize("name", [item.name for item in fields(ParameterSet)])
+
+
+@every_field
+def test_every_missing_field_is_named(name, content, tmp_path):
+    rest = {key: value for key, value in content.items() if key != name}
+    assert f"{name} is missing" in refusal(tmp_path, rest)
+
+
+@every_field
+@pytest.mark.parametrize("wrong", [{"a": 1}, ["x", [1]], None], ids=str)
+def test_every_field_of_a_wrong_kind_is_named(name, wrong, content, tmp_path):
+    assert name in refusal(tmp_path, {**content, name: wrong})
+
+
+FREE = ("reasons", "data_sources")
+HINTS = get_type_hints(ParameterSet)
+LISTS = [name for name, hint in HINTS.items() if hint not in (str, bool, int, float) and name not in FREE]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_of_another_length_is_named(name, content, tmp_path):
+    other = content[name][:-1] if content[name] else ["x" if str(HINTS[name]).startswith("tuple") else 1.0]
+    assert "has shape" in refusal(tmp_path, {**content, name: other})
+
+
+@pytest.mark.parametrize("wrong", [[-1], [1.5], [10**12], [True]], ids=str)
+def test_columns_that_are_no_numbers_of_columns(wrong, content, tmp_path):
+    columns = [*wrong, *content["independent_columns"][1:]]
+    assert "independent_columns" in refusal(tmp_path, {**content, "independent_columns": columns})
+
+
+def test_matrices_keep_their_shape(content, tmp_path):
+    flat = [number for row in content["covariance"] for number in row]
+    for wrong in (flat, content["covariance"][:-1], [row[:-1] for row in content["covariance"]]):
+        assert "covariance has shape" in refusal(tmp_path, {**content, "covariance": wrong})
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "format: something else\n", "robot_name: x\n"], ids=repr)
+def test_files_that_are_something_else(text, tmp_path):
+    file = tmp_path / "other.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match="not a parameter file of this tool"):
+        read_parameters(file)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match=r"none\.yaml: cannot read the parameters \(No such file"):
+        read_parameters(tmp_path / "none.yaml")
+    file = tmp_path / "cut.yaml"
+    write_parameters(file, identified())
+    text = file.read_text()
+    file.write_text(text[: text.index("covariance") + 200])
+    with pytest.raises(InputError, match=r"cut\.yaml: "):
+        read_parameters(file)
+    file.write_bytes(b"\xff\xfe\x81")
+    with pytest.raises(InputError, match=r"cannot read the parameters \(not a text file\)"):
+        read_parameters(file)
+
+
+def laughs(link):
+    """Ten lines that stand for 10^10 values."""
+    return "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {link(', '.join([f'*a{i - 1}'] * 10))}\n" for i in range(1, 11))
+
+
+HOSTILE = {
+    "nested lists": ("[" * 100_000, "nested deeper than 50"),
+    "nested mappings": ("{a: " * 100_000, "nested deeper than 50"),
+    "nested entries": ("- " * 100_000, "nested deeper than 50"),
+    "aliases of aliases": (laughs("[{}]".format), "more than 1000000 values"),
+    "merged aliases": (laughs("{{<<: [{}]}}".format), "more than 1000000 values"),
+    "alias of itself": ("&a [*a]", "within its own anchor"),
+    "many values": ("[" + "1," * 1_000_001 + "]", "more than 1000000 values"),
+    "long number": ("9" * 1_000_000, "a number of more than 1000 characters"),
+    "long number of base 60": ("1" + ":1" * 1_000_000, "a number of more than 1000 characters"),
+    "number in quotes": (f"!!int '{'1:' * 1_000_000}1'", "a number of more than 1000 characters"),
+    "no date": ("2001-99-99", "month must be in 1..12"),
+    "no truth value": ("!!bool x", "a value is not what its tag says"),
+    "empty number": ("!!int ''", "a value is not what its tag says"),
+    "no time": ("!!timestamp x", "a value is not what its tag says"),
+    "code": ("!!python/object/apply:os.system ['exit']", "could not determine a constructor"),
+    "null": ("a: \0", "not a YAML file"),
+    "size": (" " * (64 * 2**20 + 1), "larger than 64 MiB"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_yaml_is_refused_at_once(case, tmp_path):
+    text, words = HOSTILE[case]
+    file = tmp_path / "hostile.yaml"
+    file.write_text(text)
+    begin = time.monotonic()
+    with pytest.raises(InputError) as refused:
+        read_yaml(file, "parameters")
+    assert time.monotonic() - begin < 5.0
+    assert str(refused.value).startswith(f"{file}: ")
+    assert words in str(refused.value)
+
+
+def test_aliases_and_merges_within_reason_are_read(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]\n")
+    assert read_yaml(file, "parameters") == {"a": {"x": 1}, "b": {"x": 1, "y": 2}, "c": [{"x": 1}] * 2}
+
+
+def test_a_damaged_file_gives_declared_errors_only(tmp_path):
+    """Bytes changed, cut, repeated at random: parameters or a line, never another exception."""
+    file, rng = tmp_path / "damaged.yaml", np.random.default_rng(0)
+    write_parameters(file, identified())
+    whole = np.frombuffer(file.read_bytes(), dtype=np.uint8)
+    for _ in range(30):
+        damaged = whole.copy()
+        damaged[rng.integers(0, len(whole), rng.integers(1, 20))] = rng.choice(list(b"[]{}&*!:-#\n\t'\"09aN\xff\x00"))
+        start, end = sorted(rng.integers(0, len(whole), 2))
+        kind = rng.integers(3)
+        content = (damaged, damaged[:end], np.concatenate([damaged[:end], damaged[start:]]))[kind]
+        file.write_bytes(content.tobytes())
+        with contextlib.suppress(RobotDynIdError):
+            read_parameters(file)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    below_a_file = tmp_path / "file"
+    below_a_file.write_text("mine")
+    with pytest.raises(InputError, match=r"parameters\.yaml: cannot be written \(Not a directory\)"):
+        write_parameters(below_a_file / "parameters.yaml", identified())
+    taken = tmp_path / "taken"
+    (taken / "in").mkdir(parents=True)
+    with pytest.raises(InputError, match="cannot be written"):
+        write_atomically(taken, "text")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"file: cannot be written \(File too large\)"):
+            write_atomically(below_a_file, "more than ten bytes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert below_a_file.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken"], "no part of a file is left behind"
+
+
+def test_a_set_whose_urdf_was_edited_is_refused():
+    whole = identified()
+    with pytest.raises(InputError, match="its URDF is not the one it was identified with"):
+        replace(whole, urdf=whole.urdf.replace("LIFT", "lift") + " ")

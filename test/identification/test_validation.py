@@ -1,0 +1,203 @@
+"""Metrics against numpy's plain formulas, and every rule of the verdict."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.simulated import Simulated, changed
+
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, Ranges, compare
+from robot_dyn_id.identification.verdict import Thresholds, judge
+from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import walker
+
+ROBOT = Simulated()
+PLAN = SignalPlan.of(50.0, LowPass(5.0), False)
+
+
+@pytest.fixture(scope="module")
+def recording():
+    """Long enough for several windows."""
+    return ROBOT.record(duration=100.0, rate=50.0, noise=0.5)
+
+
+def walk_of(recording):
+    return walker([recording], recording.joint_names, {}, PLAN)
+
+
+def compared(recording, values=ROBOT.base_values, trained=None):
+    return compare(ROBOT.regressor, ROBOT.base.independent, values, walk_of(recording), PLAN, trained)
+
+
+def joined(recording):
+    """Measured torque, raw torque and motion of all samples that are compared."""
+    pieces = list(walk_of(recording)())
+    assert len(pieces) > 1
+    measured = np.concatenate([PLAN.low_pass.apply(p.tau, PLAN.rate)[:, p.own] for p in pieces], axis=1)
+    raw = np.concatenate([p.tau[:, p.own] for p in pieces], axis=1)
+    parts = [p.motion.take(p.own) for p in pieces]
+    motion = Motion(*(np.concatenate([getattr(m, n) for m in parts], axis=1) for n in ("q", "dq", "ddq")))
+    return measured, raw, motion
+
+
+def rms(values):
+    return np.sqrt((values**2).mean(axis=-1))
+
+
+def test_a_prediction_is_the_regressor_times_the_parameters(recording):
+    _, _, motion = joined(recording)
+    full = ROBOT.regressor.torque(motion, ROBOT.parameters)
+    ours = ROBOT.regressor.torque(motion, ROBOT.base_values, ROBOT.base.independent)
+    np.testing.assert_allclose(ours, full, atol=1e-9 * np.abs(full).max())
+
+
+def test_metrics_are_those_of_numpy(recording):
+    values = 1.1 * ROBOT.base_values  # a model that is wrong enough for every figure to differ
+    held_out = compared(recording, values)
+    measured, raw, motion = joined(recording)
+    predicted = ROBOT.regressor.torque(motion, values, ROBOT.base.independent)
+    inertial = np.zeros(len(ROBOT.parameters))
+    inertial[:30] = ROBOT.model.inertial_parameters
+    nominal = ROBOT.regressor.torque(motion, inertial)
+    error = predicted - measured
+    expected = {
+        "rms": rms(measured),
+        "rmse": rms(error),
+        "nrmse": rms(error) / rms(measured),
+        "correlation": [np.corrcoef(p, m)[0, 1] for p, m in zip(predicted, measured, strict=True)],
+        "max_error": np.abs(error).max(axis=1),
+        "raw_nrmse": rms(predicted - raw) / rms(raw),
+        "constant_nrmse": measured.std(axis=1) / rms(measured),
+        "nominal_nrmse": rms(nominal - measured) / rms(measured),
+        "explained": 1 - (rms(error) / measured.std(axis=1)) ** 2,
+    }
+    for name, figures in expected.items():
+        ours = [getattr(joint, name) for joint in held_out.joints]
+        np.testing.assert_allclose(ours, figures, rtol=1e-9, err_msg=name)
+    assert [(joint.name, joint.unit) for joint in held_out.joints] == [(name, "N m") for name in ROBOT.joints]
+    assert held_out.all_joints_nrmse == pytest.approx(np.linalg.norm(error) / np.linalg.norm(measured))
+    difference = np.linalg.norm(nominal - measured)
+    assert held_out.nominal_all_joints_nrmse == pytest.approx(difference / np.linalg.norm(measured))
+    assert held_out.samples == measured.shape[1]
+
+
+def test_trained_ranges_are_the_extremes_of_the_used_samples(recording):
+    ranges = Ranges.of(walk_of(recording)())
+    _, _, motion = joined(recording)
+    np.testing.assert_array_equal(ranges.q_min, motion.q.min(axis=1))
+    np.testing.assert_array_equal(ranges.q_max, motion.q.max(axis=1))
+    np.testing.assert_array_equal(ranges.dq_max, np.abs(motion.dq).max(axis=1))
+    np.testing.assert_array_equal(ranges.ddq_max, np.abs(motion.ddq).max(axis=1))
+    with pytest.raises(InputError, match="no sample is left"):
+        Ranges.of([])
+
+
+def test_the_share_outside_the_trained_ranges_is_counted(recording):
+    ranges = Ranges.of(walk_of(recording)())
+    assert compared(recording, trained=ranges).outside == 0.0
+    assert compared(recording).outside == 0.0
+    _, _, motion = joined(recording)
+    span = ranges.q_max - ranges.q_min
+    narrow = replace(ranges, q_max=ranges.q_max - np.array([0.7, 0.0, 0.0]) * span)
+    margin = 0.5 * (narrow.q_max - narrow.q_min)[0]
+    beyond = (motion.q[0] > narrow.q_max[0] + margin).mean() / 3  # of three joints' samples
+    assert compared(recording, trained=narrow).outside == pytest.approx(beyond)
+    for name in ("dq_max", "ddq_max"):
+        slower = replace(ranges, **{name: 0.3 * getattr(ranges, name)})
+        assert compared(recording, trained=slower).outside > 0.05, name
+
+
+def test_joints_that_are_slow_against_their_training_are_told(recording):
+    ranges = Ranges.of(walk_of(recording)())
+    assert compared(recording, trained=ranges).slow == ()
+    assert compared(recording).slow == ()
+    faster = replace(ranges, dq_max=ranges.dq_max * [4.9, 5.1, 1.0])
+    ((name, share),) = compared(recording, trained=faster).slow
+    assert (name, share) == (ROBOT.joints[1], pytest.approx(1 / 5.1))
+
+
+def test_no_torque_at_all_is_no_crash(recording):
+    held_out = compared(changed(recording, tau=lambda tau: 0.0 * tau))
+    assert all(np.isfinite(joint.nrmse) and joint.correlation == 0.0 for joint in held_out.joints)
+    assert held_out.all_joints_nrmse > 1e6
+
+
+GOOD = JointMetrics("a", "N m", 10.0, 0.5, 0.05, 0.99, 1.0, 0.06, 0.8, 0.3)
+SMALL = replace(GOOD, name="b", rms=0.1, rmse=0.005)
+HELD_OUT = HeldOut((GOOD, SMALL), 0.05, 0.3, 1000, 0.0)
+
+
+def verdict(held_out=HELD_OUT, **options):
+    given = {"thresholds": Thresholds(), "cross_check_passed": True, "condition_number": 50.0, "dropped_share": 0.0}
+    return judge(held_out, **{**given, "has_nominal": True, **options})
+
+
+def with_joints(*joints, **changes):
+    return replace(HELD_OUT, joints=joints, **changes)
+
+
+def test_nothing_wrong_is_good():
+    assert verdict() == judge(HELD_OUT, Thresholds(), True, 50.0, 0.0, True)
+    assert (verdict().word, verdict().reasons) == ("good", ())
+
+
+RULES = {
+    "cross-check": ("bad", {"cross_check_passed": False}, "cross-check with Pinocchio failed"),
+    "all joints": ("bad", {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.31, nominal_all_joints_nrmse=1.0)},
+                   "error of all joints is 31.0%, above 30%"),
+    "not a number": ("bad", {"held_out": with_joints(GOOD, all_joints_nrmse=float("nan"))}, "error of all joints is nan%"),
+    "constant": ("bad", {"held_out": with_joints(replace(GOOD, nrmse=0.8), SMALL)},
+                 "joint a: the prediction is not better than a constant"),
+    "nominal": ("bad", {"held_out": replace(HELD_OUT, all_joints_nrmse=0.12, nominal_all_joints_nrmse=0.1)},
+                "worse than the URDF's own parameters (12.0% against 10.0%)"),
+    "small joint, constant": ("suspect", {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.9))},
+                              "joint b is not identifiable from these data: apart from its mean, 0% of its torque is explained"),
+    "unidentifiable": ("suspect", {"held_out": with_joints(replace(GOOD, nrmse=0.6), SMALL)},
+                       "joint a is not identifiable from these data: apart from its mean, 44% of"),
+    "joint": ("suspect", {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.31))},
+              "joint b: held-out error is 31.0%, above 30%"),
+    "condition": ("suspect", {"condition_number": 1001.0}, "condition number 1e+03 (unit-norm columns) is above 1000"),
+    "unseen": ("suspect", {"condition_number": float("inf")}, "condition number inf"),
+    "dropped": ("suspect", {"dropped_share": 0.011}, "1.1% of the rows were dropped"),
+    "outside": ("suspect", {"held_out": replace(HELD_OUT, outside=0.06)}, "6% of the held-out samples lie far outside"),
+    "weak": ("suspect", {"held_out": replace(HELD_OUT, slow=(("b", 0.1),))}, "it reaches, joint b 10%; validate on a motion"),
+    "warning": ("suspect", {"warnings": ("the torso hums",)}, "the torso hums"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_alone_gives_its_verdict_and_its_reason(rule):
+    word, options, words = RULES[rule]
+    outcome = verdict(**options)
+    assert outcome.word == word
+    assert len(outcome.reasons) == 1
+    assert words in outcome.reasons[0]
+
+
+@pytest.mark.parametrize("options", [
+    {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.3)},
+    {"held_out": with_joints(replace(GOOD, nrmse=0.3), SMALL)},
+    {"held_out": replace(HELD_OUT, all_joints_nrmse=0.109, nominal_all_joints_nrmse=0.1)},
+    {"held_out": replace(HELD_OUT, all_joints_nrmse=0.2, nominal_all_joints_nrmse=0.1), "has_nominal": False},
+    {"held_out": replace(HELD_OUT, outside=0.05)},
+    {"condition_number": 1000.0},
+    {"dropped_share": 0.01},
+], ids=str)  # fmt: skip
+def test_what_just_holds_is_good(options):
+    assert verdict(**options).word == "good"
+
+
+def test_thresholds_can_be_moved():
+    strict = Thresholds(bad_nrmse=0.04)
+    assert verdict(thresholds=strict).word == "bad"
+    assert verdict(condition_number=1e5, thresholds=Thresholds(condition_number=1e6)).word == "good"
+
+
+def test_bad_comes_before_suspect_and_both_are_told():
+    outcome = verdict(cross_check_passed=False, dropped_share=0.5)
+    assert outcome.word == "bad"
+    assert len(outcome.reasons) == 2
+    assert "cross-check" in outcome.reasons[0]

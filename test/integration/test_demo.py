@@ -1,0 +1,44 @@
+"""The demo, as its user runs it: all nodes over DDS in one process, and what it must show."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from robot_dyn_id.cli import demo
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.recordings import open_recording
+
+pytestmark = pytest.mark.real_time
+
+
+def test_a_twin_that_does_not_follow_is_told_and_ends_nothing(world, monkeypatch):
+    monkeypatch.setattr(demo, "PATIENCE", 0.3)
+    told = demo._follow_with_twin(world, lambda trial, topics: None)
+    assert told == "the twin did not follow the robot: joint states: not within 0.3 s"
+
+
+@pytest.mark.slow
+def test_the_demo_shows_what_it_promises(tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "robot_dyn_id", "demo", "--out", str(folder), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer = json.loads(done.stdout)
+    assert answer["verdict"] == "good"
+    assert answer["noise_free_nrmse"] <= 0.01
+    assert min(answer["twin"]["acceleration"]) >= 0.99
+    assert min(answer["twin"]["effort"]) >= 0.9
+    assert abs(answer["twin"]["lag"]) < 0.05
+    assert answer["cross_check"]["passed"]
+    assert answer["cross_check"]["rank_ours"] == answer["cross_check"]["rank_pinocchio"] == 43
+    assert answer["run_folder"] == str(folder)
+    assert answer == json.loads((folder / "report.json").read_text())
+    assert "recording" in done.stderr  # progress while it works
+    assert read_parameters(folder / "parameters.yaml").verdict == "good"
+    assert {path.name for path in folder.iterdir()} == set(demo.OUTPUTS), "all that is written is claimed"
+    assert len(open_recording(folder / "training").joint_names) == 7
+    assert open_recording(folder / "twin", f"{answer['namespace']}/twin/joint_states").topic
+    assert all(joint.startswith(demo.JOINT_PREFIX) for joint in open_recording(folder / "training").joint_names)
+    assert (folder / "report.html").stat().st_size > 100_000

@@ -1,0 +1,277 @@
+"""What launch files and robots' configurations name exists; genuine `ros2 launch` where launch_ros is installed."""
+
+import ast
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.excitation import MotionLimits
+from robot_dyn_id.files.design import read_design_settings
+from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
+from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file
+from robot_dyn_id.nodes.runtime.ros_parameters import table
+from robot_dyn_id.nodes.tables import NODES
+
+ROOT = Path(__file__).parents[2]
+LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
+CONFIGURATIONS = sorted((ROOT / "config").glob("*.yaml"))
+BY_NAME = {node.NAME: node for node in NODES}
+
+
+def name(path):
+    return path.name
+
+
+def calls(path, function):
+    tree = ast.parse(path.read_text())
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == function]
+
+
+def parts(path):
+    """The file and those that it includes."""
+    return [path, *(path.parent / f"{call.args[0].value}.launch.py" for call in calls(path, "included"))]
+
+
+def everywhere(path, function):
+    return [call for part in parts(path) for call in calls(part, function)]
+
+
+def declared_arguments(item=2):
+    """ARGUMENTS of launching.py, read without importing it: that needs launch_ros; 1: how a text is read, 2: description."""
+    tree = ast.parse((ROOT / "robot_dyn_id" / "launching.py").read_text())
+    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "ARGUMENTS")
+    values = {key.value: value.elts[item] for key, value in zip(table.keys, table.values, strict=True)}
+    return {key: getattr(value, "value", value) if item == 2 else ast.unparse(value) for key, value in values.items()}
+
+
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
+    known = declared_arguments()
+    given = {argument.value for call in everywhere(path, "arguments") for argument in call.args}
+    given |= {keyword.arg for call in everywhere(path, "arguments") for keyword in call.keywords}
+    assert given <= set(known)
+    assert all(known[argument] for argument in given)
+    assert {"robot", "config", "namespace", "use_sim_time"} <= given  # what `node` reads
+    for call in everywhere(path, "node"):
+        parameters = {row.name for row in table(BY_NAME[call.args[0].value].SETTINGS)}
+        passed = {item.value for item in call.args[1].elts} if len(call.args) > 1 else set()
+        assert passed <= given & parameters
+        own = {keyword.arg for keyword in call.keywords} - {"inside", "remappings"}
+        assert own <= parameters
+
+
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_every_argument_of_a_launch_file_does_something(path):
+    given = {argument.value for call in everywhere(path, "arguments") for argument in call.args}
+    given |= {keyword.arg for call in everywhere(path, "arguments") for keyword in call.keywords}
+    used = {"robot", "config", "namespace", "use_sim_time"}  # by `node` itself
+    for call in everywhere(path, "node"):
+        for constant in (n.value for n in ast.walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
+            used |= {argument for argument in given if argument == constant or f"{{{argument}}}" in constant}
+    assert given == used
+
+
+def test_arguments_of_yes_and_no_are_read_as_such():
+    rows = [row for node in NODES for row in table(node.SETTINGS)]
+    yes_or_no = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time"}
+    read = declared_arguments(1)
+    assert {name for name, how in read.items() if how == "_boolean"} == yes_or_no & set(read)
+
+
+def test_every_scenario_has_a_launch_file():
+    assert [path.name.split(".")[0] for path in LAUNCH] == [
+        "control",
+        "excite",
+        "logistic2r",
+        "offline",
+        "planar3r",
+        "record",
+        "robot",
+        "simulation",
+        "twin",
+    ]
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=name)
+def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
+    for key, content in yaml.safe_load(path.read_text()).items():
+        node = BY_NAME[key.removeprefix("/**/")]
+        rows = {row.name: row for row in table(node.SETTINGS)}
+        for parameter, value in content["ros__parameters"].items():
+            assert parameter in rows, f"{key}: {parameter}"
+            values = tuple(value) if isinstance(value, list) else value
+            assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
+
+
+@pytest.mark.parametrize("name", ["iiwa", "panda", "planar3r", "ur"])
+def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs_it(name):
+    node = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())["/**/excitation_publisher"]["ros__parameters"]
+    joints = node.get("joints") or RobotModel.from_file(ROOT / "urdf" / f"{name}.urdf").joint_names
+    run, designed = ExcitationSettings(**node), read_design_settings(ROOT / "config" / "design" / f"{name}.yaml")
+    most = run.acceleration if len(run.acceleration) > 1 else [*run.acceleration] * len(joints)
+    wanted = designed.acceleration
+    assert {*wanted, *designed.posture, *designed.noise} <= {*joints, "all"}
+    assert all(wanted.get(joint, wanted.get("all")) <= limit for joint, limit in zip(joints, most, strict=True))
+    assert designed.velocity_scale <= run.velocity_scale
+    assert designed.margin >= run.position_margin
+
+
+def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
+    with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
+    assert with_default == ["control.launch.py", "simulation.launch.py"]
+    needy = [path.name for path in LAUNCH if "needs_configuration()" in path.read_text()]
+    assert needy == ["excite.launch.py", "robot.launch.py"], "those that move a real arm"
+
+
+def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
+    for path in LAUNCH:
+        for call in calls(path, "shared"):
+            names = [part.value for part in call.args]
+            assert ROOT.joinpath(*names).exists()
+    given = yaml.safe_load((ROOT / "config" / "planar3r.yaml").read_text())["/**/excitation_publisher"]
+    model = RobotModel.from_file(ROOT / "urdf" / "planar3r.urdf")
+    limits = MotionLimits.of(model, given["ros__parameters"]["acceleration"])
+    for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
+        assert read_trajectory(file).matched(model, limits) == ""
+
+
+genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
+
+
+def launch(path, *arguments):
+    """`ros2 launch` of a file in a process of its own."""
+    code = (
+        "import sys; from ros2launch.api import launch_a_launch_file as launch\n"
+        "sys.exit(launch(launch_file_path=sys.argv[1], launch_file_arguments=sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", code, str(path), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@genuine
+def test_the_exit_code_of_a_launch_tells_of_a_node_that_failed():
+    with launch(ROOT / "launch" / "record.launch.py", "bag:=/proc/none") as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert "recorder: /proc/none: cannot be created" in said
+    assert "recorder-1 has failed with exit code 3" in said
+
+
+@genuine
+def test_a_launch_that_is_interrupted_has_not_failed(tmp_path):
+    with launch(ROOT / "launch" / "record.launch.py", f"bag:={tmp_path / 'bag'}") as process:
+        said = [next(line for line in process.stdout if "recording joint_states" in line)]
+        process.send_signal(signal.SIGINT)
+        said += process.communicate(timeout=60)[0].splitlines()
+    assert process.returncode == 0, said
+
+
+def readable(path, words):
+    """Whether a file can be read and holds the words."""
+    try:
+        return words in path.read_text(errors="replace")
+    except OSError:
+        return False
+
+
+@genuine
+@pytest.mark.parametrize("given", ["use_sim_time:=yes_please", "start:=[", "start:=1"])
+def test_a_truth_value_that_is_none_ends_the_launch_before_any_node(given, monkeypatch):
+    monkeypatch.setenv("LAUNCHED_BY", name := f"test_{os.getpid()}_{given}")
+    with launch(ROOT / "launch" / "simulation.launch.py", given) as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert f"{given}: " in said
+    assert not [path for path in Path("/proc").glob("[0-9]*/environ") if readable(path, f"LAUNCHED_BY={name}")]
+
+
+def visit(path, **given):
+    """The nodes that the genuine launch would start with these arguments."""
+    from launch import LaunchContext
+    from launch.launch_description_sources import get_launch_description_from_python_launch_file
+    from launch_ros.actions import Node
+
+    description = get_launch_description_from_python_launch_file(str(path))
+    assert all(argument.description for argument in description.get_launch_arguments())
+    context, waiting, started = LaunchContext(), list(description.entities), []
+    context.launch_configurations.update(given)
+    while waiting:
+        entity = waiting.pop(0)
+        if isinstance(entity, Node):
+            entity._perform_substitutions(context)  # what it would be started with
+            started.append(entity)
+        else:
+            waiting = [*(entity.visit(context) or []), *waiting]
+    return started
+
+
+@genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
+    started = visit(path, robot="planar3r", parameters="some.yaml")
+    assert sorted(node.node_executable for node in started) == sorted(n.args[0].value for n in everywhere(path, "node"))
+
+
+@genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path, tmp_path):
+    with pytest.raises(InputError, match=r"config:=/none.yaml: there is no such file"):
+        visit(path, config="/none.yaml")
+    with pytest.raises(InputError, match=r"robot:=nobody: there is no .*nobody.yaml; give config:=FILE, or one of"):
+        visit(path, robot="nobody")
+    if path.name in ("excite.launch.py", "robot.launch.py"):
+        with pytest.raises(InputError, match=r"name the configuration of your robot: config:=FILE"):
+            visit(path)
+    else:
+        assert visit(path)
+
+
+@genuine
+@pytest.mark.parametrize(("text", "words"), [
+    ("a: [b", "not a YAML file"),
+    ("[1, 2]", "it must map node names to ros__parameters"),
+    ("", "it must map node names to ros__parameters"),
+    ("cutoff: 4.0", "cutoff is not the name of a node with ros__parameters; is this the configuration of an"),
+], ids=["broken", "a list", "empty", "of an identification"])  # fmt: skip
+def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, words, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        visit(ROOT / "launch" / "simulation.launch.py", config=str(file))
+    assert str(file) in str(error.value) and words in str(error.value) and "\n" not in str(error.value)
+
+
+@genuine
+def test_an_argument_that_is_broken_is_named():
+    with pytest.raises(UsageError, match=r"topics:=\['a: not valid YAML \(topics to record"):
+        visit(ROOT / "launch" / "record.launch.py", topics="['a")
+
+
+def test_every_configuration_of_the_package_passes_the_check_of_the_launch():
+    for path in CONFIGURATIONS:
+        check_parameter_file(path)
+    with pytest.raises(InputError, match="is not the name of a node"):
+        check_parameter_file(ROOT / "config" / "identification" / "consistent.yaml")
+
+
+@genuine
+def test_a_twin_lives_in_its_namespace_beside_the_nodes_of_the_robot():
+    path = ROOT / "launch" / "twin.launch.py"
+    assert [node.node_executable for node in visit(path)] == ["simulator", "monitor"]
+    for node in visit(path, namespace="left", parameters="some.yaml"):
+        assert node.expanded_node_namespace == "/left/twin"
+        to = dict(node.expanded_remapping_rules or [])
+        assert "identified_parameters" not in to, "the file's model is the twin's alone"
+        if node.node_executable == "monitor":
+            assert to == {"joint_states": "/left/joint_states"}
+        if node.node_executable == "simulator":
+            assert list(to.values()) == ["/left/joint_trajectory_controller/joint_trajectory"]

@@ -1,0 +1,134 @@
+"""Two real robots, from the file to the verdict, judged by our own report and by an independent protocol.
+
+The recordings are public: the Franka arm's from unisa-acg/inverse-dynamics-solver (commit 41e196de5ca3, BSD-3-Clause),
+the TIAGo's from thanhndv212/figaroh-examples (commit c0b5c7f0fda1, Apache-2.0).
+"""
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from scipy.signal import butter, filtfilt
+
+from robot_dyn_id.cli import main
+from robot_dyn_id.files.parameters import read_parameters
+
+DATA = os.environ.get("ROBOT_DYN_ID_DATA")
+pytestmark = pytest.mark.skipif(DATA is None, reason="ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
+
+FER_LIMITS = np.array([45.4, 2.2, 2.9, 1.6, 14.8, 7.1, 21.0]) / 100
+TIAGO_LIMITS = np.array([39.1, 25.0, 9.8, 11.3, 15.3]) / 100
+
+GAINS = {"torso_lift_joint": (1.0, 1)}
+GAINS |= {f"arm_{i}_joint": (100 * 0.136, 1) for i in (1, 2)}
+GAINS |= {f"arm_{i}_joint": (100 * 0.087, -1) for i in (3, 4)}
+GAINS |= {f"arm_{i}_joint": (336 * 0.0613, -1) for i in (5, 6, 7)}
+"""Gear ratio times motor constant [N m/A], and sign, as the TIAGo's source gives them."""
+
+
+@cache
+def measured(name):
+    path = Path(str(DATA)) / name
+    assert path.exists(), f"ROBOT_DYN_ID_DATA is set, and {name} is not there"
+    return str(path)
+
+
+def command(capfd, *words):
+    """What a verb answers with --json."""
+    code = main([*map(str, words), "--json"])
+    out = capfd.readouterr().out
+    return code, json.loads(out)
+
+
+def independent_nrmse(predicted, measured_file, cutoff, edge):
+    """Prediction at its own stamps against the measured torque, resampled to 100 Hz and low-passed, edges cut.
+
+    Returns:
+        NRMSE of each joint and of all.
+    """
+    ours, theirs = np.load(predicted), np.load(measured_file)
+    assert ours["t"].tobytes() == theirs["t"].tobytes()
+    columns = [list(theirs["joint_names"]).index(name) for name in ours["joint_names"]]
+    t = np.arange(theirs["t"][0], theirs["t"][-1], 0.01)
+    hat = CubicSpline(ours["t"], ours["tau"])(t)
+    numerator, denominator = butter(4, cutoff, fs=100.0)
+    tau = filtfilt(numerator, denominator, CubicSpline(theirs["t"], theirs["tau"][:, columns])(t), axis=0)
+    keep = slice(round(100 * edge), -round(100 * edge))
+    error = np.linalg.norm((hat - tau)[keep], axis=0)
+    size = np.linalg.norm(tau[keep], axis=0)
+    return error / size, np.linalg.norm(error) / np.linalg.norm(size)
+
+
+def reported(answer):
+    return np.array([joint["nrmse"] for joint in answer["held_out"]["joints"]]), answer["held_out"]["all_joints_nrmse"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("measured")
+
+
+def test_franka_from_the_bag_itself(folder, capfd):
+    robot = measured("fer_unisa_bag/model.urdf")
+    bag, held_out = (measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz"))
+    code, answer = command(capfd, "identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
+    assert code == 0
+    assert answer["verdict"] in ("good", "suspect")
+    assert answer["mass_matrix_indefinite"] > 0.5  # 16 s of slow motion do not tell all inertias
+    assert any("none for forward dynamics" in warning for warning in answer["warnings"])
+    joints, together = reported(answer)
+    assert [joint["name"] for joint in answer["held_out"]["joints"]] == [f"fer_joint{i}" for i in range(1, 8)]
+    assert {joint["unit"] for joint in answer["held_out"]["joints"]} == {"N m"}
+    assert np.all(joints <= FER_LIMITS), joints
+    assert together <= 0.025
+    assert answer["cross_check"]["max_difference"] <= 1e-10
+
+    predicted = folder / "fer.npz"
+    parameters = ("--parameters", folder / "fer" / "parameters.yaml")
+    code, _ = command(capfd, "predict", held_out, "--robot", robot, *parameters, "--out", predicted)
+    assert code == 0
+    joints, together = independent_nrmse(predicted, held_out, 5.0, 0.5)
+    print("independent", joints, together)
+    assert np.all(joints <= FER_LIMITS), joints
+    assert together <= 0.025
+
+
+def test_tiago_from_motor_currents(folder, capfd):
+    robot, train, held_out = (
+        measured(f"tiago_figaroh/{name}") for name in ("model.urdf", "train_7_48s.npz", "val_48_68s.npz")
+    )
+    config = folder / "tiago.yaml"
+    lines = [f"  {name}: {{gain: {gain}, sign: {sign}}}" for name, (gain, sign) in GAINS.items()]
+    config.write_text("\n".join(["joints:", *lines, ""]))
+    code, answer = command(
+        capfd, "identify", train, "--robot", robot, "--out", folder / "tiago", "--config", config,
+        "--validate", held_out,
+    )  # fmt: skip
+    assert code == 0
+    assert answer["verdict"] == "suspect"
+    joints, together = reported(answer)
+    units = {joint["name"]: joint["unit"] for joint in answer["held_out"]["joints"]}
+    assert units.pop("torso_lift_joint") == "N"
+    assert set(units.values()) == {"N m"}
+    assert np.all(joints[:5] <= TIAGO_LIMITS), joints
+    for name in ("arm_5_joint", "arm_6_joint", "arm_7_joint"):
+        assert any(name in warning and "not identifiable" in warning for warning in answer["warnings"]), name
+    for name in ("arm_1_joint", "arm_2_joint", "arm_3_joint", "arm_4_joint"):
+        assert not any(name in warning and "not identifiable" in warning for warning in answer["warnings"]), name
+    parameters = read_parameters(folder / "tiago" / "parameters.yaml")
+    torso = parameters.joint_names.index("torso_lift_joint") + 1
+    units = dict(zip(parameters.names, parameters.units, strict=True))
+    assert (units[f"fc{torso}"], units[f"fv{torso}"]) == ("N", "N s/m")
+
+    predicted = folder / "tiago.npz"
+    where = ("--parameters", folder / "tiago" / "parameters.yaml")
+    code, _ = command(capfd, "predict", held_out, "--robot", robot, *where, "--out", predicted)
+    assert code == 0
+    joints, together = independent_nrmse(predicted, held_out, 4.0, 0.4)
+    print("independent", joints, together)
+    assert np.all(joints[:5] <= TIAGO_LIMITS), joints
+    assert together <= 0.112

@@ -1,0 +1,184 @@
+"""The package as others meet it: installed, built by colcon, found by CMake, on the right distribution."""
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import robot_dyn_id
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+DISTRIBUTIONS = ("jazzy", "kilted")
+
+TOOLS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+CMAKE = shutil.which("cmake", path=TOOLS)
+COLCON = shutil.which("colcon", path=TOOLS)
+
+
+def environment(*prefixes):
+    """Return the environment of a shell that has sourced the prefixes, and the ROS 2 wheels if any."""
+    if (Path(sys.prefix) / "share/rosidl_default_generators").exists():
+        prefixes = (*prefixes, sys.prefix)
+    changed = {"PATH": TOOLS}
+    folders = {"AMENT_PREFIX_PATH": "", "CMAKE_PREFIX_PATH": "", "LD_LIBRARY_PATH": "lib"}
+    for variable, folder in folders.items():
+        paths = [str(Path(prefix) / folder) for prefix in prefixes] + [os.environ.get(variable, "")]
+        changed[variable] = os.pathsep.join(filter(None, paths))
+    return {**os.environ, **changed}
+
+
+def run(*command, **options):
+    """Run a command and return its standard output; its whole output explains a failure."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+# --- Messages -----------------------------------------------------------------------------------------------
+
+
+def test_the_message_has_every_field_of_its_definition():
+    from robot_dyn_id.msg import ParameterSet
+
+    definition = (ROOT / "msg/ParameterSet.msg").read_text(encoding="utf-8")
+    defined = re.findall(r"^[a-zA-Z]\S* +(\w+)", definition, flags=re.MULTILINE)
+    assert list(ParameterSet.get_fields_and_field_types()) == defined
+
+
+def prefix():
+    """Where the package is installed: <prefix>/lib/python3.x/site-packages/robot_dyn_id/msg/__init__.py."""
+    return Path(importlib.import_module("robot_dyn_id.msg").__file__).parents[5]
+
+
+def test_a_cpp_package_finds_and_uses_the_message(tmp_path):
+    if CMAKE is None:
+        pytest.skip("cmake is not installed")
+    shell = environment(prefix())
+    run(CMAKE, "-S", ROOT / "test/consumer", "-B", tmp_path, env=shell)
+    run(CMAKE, "--build", tmp_path, env=shell)
+    assert run(tmp_path / "consumer", env=shell) == "ok\n"
+
+
+def test_the_executable_may_be_imported_by_the_processes_that_it_starts():
+    """As multiprocessing does with the script of its parent: the demo would begin a second time."""
+    script = prefix() / "lib/robot_dyn_id/robot-dyn-id"
+    code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__mp_main__'); print('imported')"
+    assert run(sys.executable, "-c", code) == "imported\n"
+
+
+# --- colcon -------------------------------------------------------------------------------------------------
+
+# Stands in for test/ in the workspace: what colcon has built must be what its tests import.
+PROBE = """
+import robot_dyn_id, robot_dyn_id.errors, robot_dyn_id.msg
+
+def test_the_workspace_is_imported():
+    for module in (robot_dyn_id, robot_dyn_id.errors, robot_dyn_id.msg):
+        assert module.__file__.startswith({installed!r})
+"""
+
+
+def test_colcon_builds_and_tests_the_same_tree(tmp_path):
+    if COLCON is None:
+        pytest.skip("colcon is not installed")
+    source = tmp_path / "robot_dyn_id"
+    hidden = shutil.ignore_patterns(".*", "__pycache__", "build", "install", "log", "test")
+    shutil.copytree(ROOT, source, ignore=hidden)
+    (source / "test").mkdir()
+    installed = tmp_path / "install/robot_dyn_id"
+    (source / "test/test_probe.py").write_text(PROBE.format(installed=str(installed)))
+    shell = environment()
+
+    run(COLCON, "build", "--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", cwd=tmp_path, env=shell)
+    run(COLCON, "test", "--return-code-on-test-failure", cwd=tmp_path, env=shell)
+
+    assert "1 test, 0 errors, 0 failures" in run(COLCON, "test-result", "--all", cwd=tmp_path, env=shell)
+    assert os.access(installed / "lib/robot_dyn_id/robot-dyn-id", os.X_OK)
+    assert (installed / "share/robot_dyn_id/package.xml").exists()
+
+
+# --- Distributions ------------------------------------------------------------------------------------------
+
+
+def first_import(folder, built_for, **variables):
+    """Return what a first import of a package with an altered record says on standard error."""
+    package = folder / "robot_dyn_id"
+    package.mkdir()
+    shutil.copy(ROOT / "robot_dyn_id/__init__.py", package)
+    (package / "_built_for.py").write_text(f'DISTRIBUTION = "{built_for}"\n')
+    shell = {name: value for name, value in os.environ.items() if name not in ("ROS_VERSION", "ROS_DISTRO")}
+    command = [sys.executable, "-c", "import robot_dyn_id"]
+    shell.update(variables)
+    return subprocess.run(command, cwd=folder, env=shell, capture_output=True, text=True, check=True).stderr
+
+
+def test_a_package_of_the_sourced_distribution_is_silent(tmp_path):
+    assert first_import(tmp_path, "jazzy", ROS_VERSION="2", ROS_DISTRO="jazzy") == ""
+
+
+def test_a_package_of_another_than_the_sourced_distribution_says_so_in_one_line(tmp_path):
+    said = first_import(tmp_path, "jazzy", ROS_VERSION="2", ROS_DISTRO="kilted")
+    assert said.count("\n") == 1
+    assert "built for ROS 2 jazzy, but ROS 2 kilted is running" in said
+
+
+@pytest.mark.parametrize("built_for", DISTRIBUTIONS)
+def test_a_package_of_other_wheels_than_the_installed_ones_says_so_in_one_line(tmp_path, built_for):
+    try:
+        pin = f"ros-rclpy[fastrtps]=={metadata.version('ros-rclpy')}"
+    except metadata.PackageNotFoundError:
+        pytest.skip("no ROS 2 wheels are installed")
+    (running,) = (name for name in DISTRIBUTIONS if pin in EXTRAS[name])
+    said = first_import(tmp_path, built_for)
+    if built_for == running:
+        assert said == ""
+    else:
+        assert said.count("\n") == 1
+        assert f"built for ROS 2 {built_for}, but ROS 2 {running} is running" in said
+
+
+# --- One place for each number ------------------------------------------------------------------------------
+
+
+def test_the_versions_agree():
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot()
+    assert manifest.findtext("version") == robot_dyn_id.__version__
+
+
+def test_every_ros_wheel_is_pinned():
+    for name in DISTRIBUTIONS:
+        for requirement in EXTRAS[name] + EXTRAS[f"build-{name}"]:
+            assert re.fullmatch(r"ros-[a-z-]+(\[fastrtps\])?==\d+\.\d+\.\d+", requirement), requirement
+
+
+def test_ros_wheels_come_with_the_extra_of_a_distribution_only():
+    free = PROJECT["dependencies"] + EXTRAS["build"] + EXTRAS["test"] + EXTRAS["lint"]
+    assert [requirement for requirement in free if requirement.startswith("ros-")] == []
+
+
+def test_both_distributions_run_the_same_packages():
+    jazzy, kilted = ([pin.partition("==")[0] for pin in EXTRAS[name]] for name in DISTRIBUTIONS)
+    assert jazzy == kilted
+
+
+def test_pip_refuses_an_unknown_distribution_in_one_line():
+    command = [sys.executable, "setup.py", "--version"]
+    shell = {**os.environ, "ROS_DISTRO": "atlantis"}
+    done = subprocess.run(command, cwd=ROOT, env=shell, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert re.fullmatch(r"ROS_DISTRO=atlantis: .*jazzy, kilted.*\n", done.stderr)

@@ -1,0 +1,186 @@
+"""Payloads on identified arms, tools behind force sensors, gains of drives: simulated with known truth."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from support.robots import URDFS, panda_arm
+from support.simulated import Simulated, changed
+
+from robot_dyn_id.data.wrench import WrenchRecording
+from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators import GeneralizedLeastSquares
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.loads.identification import identify_gains, identify_payload, identify_tool, with_payload
+from robot_dyn_id.loads.payload import Payload, central_slopes, moved, realised
+from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import placement_of
+
+LINK = "panda_hand"
+NOISE = 0.2
+SETTINGS = Settings(estimator=GeneralizedLeastSquares())
+
+
+def brick(mass, centre, sides):
+    """The ten parameters of a brick along the axes of a frame."""
+    spread = np.diag(np.square(sides)) / 12.0 + np.outer(centre, centre)
+    pseudo = mass * np.block([[spread, np.reshape(centre, (3, 1))], [np.reshape(centre, (1, 3)), np.ones((1, 1))]])
+    return parameters_of(pseudo)
+
+
+BRICK = brick(2.0, (0.03, -0.02, 0.12), (0.1, 0.15, 0.2))
+
+
+@cache
+def panda():
+    return Simulated(URDFS["panda"].read_text(), joints=panda_arm().joint_names)
+
+
+@cache
+def loaded_panda(mass=2.0):
+    """The same arm with the brick on its hand."""
+    robot = Simulated(URDFS["panda"].read_text(), joints=panda_arm().joint_names)
+    at = placement_of(robot.model, LINK)
+    robot.parameters[10 * at.body : 10 * at.body + 10] += moved(at) @ (BRICK * mass / 2.0)
+    return robot
+
+
+@cache
+def bare_arm(seed=1, correlation_time=0.0):
+    robot = panda()
+    recording = robot.record(seed=seed, duration=30.0, noise=NOISE, correlation_time=correlation_time)
+    training, _ = split([recording], robot.joints, [recording])
+    return identify(training, [recording], robot.model, SETTINGS, "test").parameters
+
+
+def found(seed, correlation_time=0.0):
+    recording = loaded_panda().record(seed=100 + seed, duration=20.0, noise=NOISE, correlation_time=correlation_time)
+    return identify_payload([recording], bare_arm(seed, correlation_time), LINK, SETTINGS)[0]
+
+
+def test_payload_with_its_uncertainty():
+    """White and coloured noise: the truth lies within the reported errors, of which the arm's own are a part."""
+    scores = []
+    for seed in range(2):
+        payload = found(seed, 0.1 * seed)
+        assert payload.not_seen == ()
+        error = payload.unconstrained - BRICK
+        scores.append(error @ np.linalg.solve(payload.covariance, error))
+        assert abs(payload.mass - 2.0) < 4.0 * payload.central_standard_deviations[0]
+        assert is_consistent(payload.parameters)
+    assert 1.5 < np.mean(scores) < 30.0  # chi-square of 10, mean of 2: 99.99 % lie within
+
+
+def test_arm_with_payload_predicts_the_loaded_arm():
+    arm, payload = bare_arm(0), found(0)
+    both, truth = with_payload(arm, payload), loaded_panda()
+    q, dq, ddq, _ = random_fourier(truth.model, 77).evaluate(np.linspace(0, 10, 300))
+    expected = truth.regressor.torque(Motion(q, dq, ddq), truth.parameters).T
+    errors = [
+        np.linalg.norm(Dynamics.of(p).inverse_dynamics(q.T, dq.T, ddq.T) - expected) / np.linalg.norm(expected)
+        for p in (arm, both)
+    ]
+    assert errors[1] < 0.01 < errors[0]
+    wrong = both.values - truth.base.mapping @ truth.parameters
+    score = wrong @ np.linalg.solve(both.covariance, wrong)
+    assert 30.0 < score < 110.0  # chi-square of 64
+    np.testing.assert_allclose(
+        both.mapping @ np.append(both.standard_parameters, both.term_values), both.values, rtol=0, atol=1e-9
+    )
+
+
+def test_what_a_link_near_the_base_does_not_show_is_named():
+    robot = panda()
+    recording = robot.record(seed=5, duration=20.0, noise=NOISE)
+    with pytest.raises(InputError, match="does not tell the mass"):
+        identify_payload([recording], bare_arm(), "panda_link1", SETTINGS)
+    with pytest.raises(InputError, match="does not move"):
+        identify_payload([recording], bare_arm(), "panda_link0", SETTINGS)
+
+
+def test_no_payload_is_said():
+    recording = panda().record(seed=9, duration=20.0, noise=NOISE)
+    try:
+        payload = identify_payload([recording], bare_arm(), LINK, SETTINGS)[0]
+    except InputError as error:
+        assert "kg" in str(error)
+    else:
+        assert payload.mass < 4.0 * payload.standard_deviations[0]
+
+
+def test_impossible_estimates_become_the_nearest_body():
+    sigma = np.array([0.01, *(0.005,) * 3, *(0.01,) * 6])
+    thin = BRICK.copy()
+    thin[9] = -0.002
+    payload = realised(LINK, thin, np.diag(sigma**2), np.zeros(10, dtype=bool))
+    assert is_consistent(payload.parameters)
+    assert "nearest" in payload.notes[0]
+    assert np.linalg.norm((payload.parameters - thin) / sigma) < np.linalg.norm((BRICK - thin) / sigma)
+    with pytest.raises(InputError, match="wrong"):
+        realised(LINK, -BRICK, np.diag(sigma**2), np.zeros(10, dtype=bool))
+
+
+def test_slopes_of_the_central_parameters():
+    def told(parameters):
+        mass, centre, inertia = central(parameters)
+        return np.array([mass, *centre, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
+
+    step = 1e-6
+    numeric = [(told(BRICK + step * unit) - told(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)]
+    np.testing.assert_allclose(central_slopes(BRICK), np.transpose(numeric), atol=1e-8)
+
+
+def shown_wrench(recording, motion, offsets, noise, seed):
+    """What a sensor at the hand shows of the brick, by samples of the true motion."""
+    model = panda().model
+    t = recording.samples.t
+    body = wrench_regressor(frame_motion(model, motion, placement_of(model, LINK)))
+    wrench = -np.einsum("icn,c->in", body, BRICK) + offsets[:, None]
+    return WrenchRecording("wrench", t, wrench + noise * np.random.default_rng(seed).normal(size=wrench.shape))
+
+
+def test_tool_behind_a_force_sensor():
+    robot, offsets = panda(), np.array([0.3, -0.2, 0.1, 4.0, -3.0, 5.0])
+    series = random_fourier(robot.model, 3)
+    recording = robot.record(seed=3, duration=20.0)
+    motion = Motion(*series.evaluate(recording.samples.t)[:3])
+    scores = []
+    for seed in range(3):
+        sensed = shown_wrench(recording, motion, offsets, 0.2, seed)
+        tool, bias, sigma = identify_tool(recording, sensed, robot.model, LINK, Settings())
+        error = tool.unconstrained - BRICK
+        scores.append(error @ np.linalg.solve(tool.covariance, error))
+        assert (np.abs(bias - offsets) < 4.5 * sigma).all()
+        assert tool.mass == pytest.approx(2.0, rel=0.01)
+    assert 2.0 < np.mean(scores) < 27.0
+    turned = replace(sensed, wrench=-sensed.wrench)
+    with pytest.raises(InputError, match="sign of the wrench"):
+        identify_tool(recording, turned, robot.model, LINK, Settings())
+    again, _, _ = identify_tool(recording, turned, robot.model, LINK, Settings(), reaction=True)
+    np.testing.assert_allclose(again.parameters, tool.parameters)
+    late = replace(sensed, t=sensed.t + 1e4)
+    with pytest.raises(InputError, match="one clock"):
+        identify_tool(recording, late, robot.model, LINK, Settings())
+
+
+def test_gains_from_a_known_payload():
+    gains = np.array([12.0, -9.0, 11.0, 8.0, 6.0, 5.0, 4.0])
+    known = Payload(LINK, 2.0 * BRICK, np.zeros((10, 10)), 2.0 * BRICK)
+    runs = [
+        changed(robot.record(seed=seed, duration=30.0, noise=0.1), tau=lambda tau: tau / gains)
+        for robot, seed in ((panda(), 1), (loaded_panda(4.0), 2))
+    ]
+    runs = [replace(run, effort_is_torque=False) for run in runs]
+    found = identify_gains([runs[0]], [runs[1]], panda().model, known, Settings())
+    values, sigmas = (np.array([getattr(gain, name) for gain in found]) for name in ("value", "standard_deviation"))
+    told = np.isfinite(values)
+    assert told[1:6].all()
+    assert (np.abs(values - gains)[told] < 4.0 * sigmas[told]).all()
+    assert (sigmas / np.abs(gains))[[1, 3]].max() < 0.02

@@ -1,0 +1,63 @@
+"""The ParameterSet message, over real DDS with transient local durability."""
+
+import time
+from dataclasses import fields
+
+import pytest
+from support.awkward_set import assert_same, awkward_set
+
+pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
+from robot_dyn_id.parameters import ParameterSet
+
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def test_every_field_of_the_message_is_a_field_of_the_value():
+    in_message = set(ParameterSetMsg.get_fields_and_field_types()) - {"header"}
+    assert in_message == {item.name for item in fields(ParameterSet)}
+
+
+def test_a_late_subscriber_gets_the_set_to_the_last_bit():
+    """Publisher first, subscriber afterwards, in two contexts: only a latched topic over DDS can deliver it."""
+    sent, received = awkward_set(), []
+    contexts = [rclpy.Context(), rclpy.Context()]
+    for context in contexts:
+        rclpy.init(context=context)
+    try:
+        publisher_node = rclpy.create_node("source", context=contexts[0])
+        publisher = publisher_node.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+        publisher.publish(parameter_set_message(sent))
+        subscriber_node = rclpy.create_node("sink", context=contexts[1])
+        subscriber_node.create_subscription(ParameterSetMsg, "identified_parameters", received.append, LATCHED)
+        executor = SingleThreadedExecutor(context=contexts[1])
+        executor.add_node(subscriber_node)
+        deadline = time.monotonic() + 20
+        while not received and time.monotonic() < deadline:
+            executor.spin_once(timeout_sec=0.1)
+        assert received, "nothing arrived within 20 s"
+        assert_same(parameter_set(received[0]), sent)
+        executor.shutdown()
+    finally:
+        for context in contexts:
+            rclpy.shutdown(context=context)
+
+
+def test_yaml_and_message_carry_the_same(tmp_path):
+    write_parameters(tmp_path / "p.yaml", awkward_set())
+    assert_same(parameter_set(parameter_set_message(read_parameters(tmp_path / "p.yaml"))), awkward_set())
+
+
+@pytest.mark.parametrize("field", ["covariance", "mapping", "values", "standard_parameters"])
+def test_a_message_whose_fields_do_not_fit_together_is_refused(field):
+    message = parameter_set_message(awkward_set())
+    setattr(message, field, getattr(message, field)[:-1])
+    with pytest.raises(InputError, match=field):
+        parameter_set(message)

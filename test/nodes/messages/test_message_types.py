@@ -1,0 +1,79 @@
+"""Definitions written into bags are those of the types: their hash is the one that the middleware announces."""
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.msg import ParameterDescriptor
+from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, ParameterSet, RecordingStatus, TorqueResidual
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from sensor_msgs.msg import BatteryState, Imu, JointState, PointCloud2
+from std_msgs.msg import ByteMultiArray, Char, Empty, Float64MultiArray, Header, String
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition, message_class
+
+STANDARD = (
+    *(DiagnosticArray, WrenchStamped, ParameterDescriptor, BatteryState, Imu, JointState, PointCloud2),
+    *(ByteMultiArray, Char, Float64MultiArray, Header, String, JointTrajectory),
+)
+OWN = ExcitationStatus, IdentificationReport, ParameterSet, RecordingStatus, TorqueResidual
+
+
+def name(kind):
+    return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
+
+
+def test_the_hash_is_that_of_the_middleware(world):
+    for number, kind in enumerate((*STANDARD, *OWN)):
+        world.probe.create_publisher(kind, f"topic_{number}", 1)
+        (info,) = world.probe.get_publishers_info_by_topic(f"topic_{number}")
+        types = get_typestore(Stores.EMPTY)
+        types.register(get_types_from_msg(definition(kind), name(kind)))
+        assert types.hash_rihs01(name(kind)) == str(info.topic_type_hash), definition(kind)
+        assert message_class(info.topic_type) is kind
+
+
+def test_the_text_is_that_of_a_msg_file():
+    separator = "=" * 80
+    assert definition(Header).splitlines() == [
+        *("builtin_interfaces/Time stamp", "string frame_id", ""),
+        *(separator, "MSG: builtin_interfaces/Time", "int32 sec", "uint32 nanosec"),
+    ]
+    assert definition(Imu).count(separator) == definition(Imu).count("MSG: ") == 4
+    assert "float64[9] angular_velocity_covariance\n" in definition(Imu)
+    assert "rcl_interfaces/IntegerRange[<=1] integer_range\n" in definition(ParameterDescriptor)
+    assert "byte[] data\n" in definition(ByteMultiArray)
+
+
+def test_bounded_texts():
+    class Own:
+        __module__ = "own_msgs.msg._own"
+
+        @classmethod
+        def get_fields_and_field_types(cls):
+            return {"a": "string<10>", "b": "sequence<string<10>, 3>", "c": "wstring<4>", "d": "string[2]"}
+
+    assert definition(Own).splitlines() == ["string<=10 a", "string<=10[<=3] b", "wstring<=4 c", "string[2] d"]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(JointState, True), (JointTrajectory, True), (Header, False), (Empty, False)])  # fmt: skip
+def test_which_types_are_stamped(kind, expected):
+    assert begins_with_header(kind) is expected
+
+
+@pytest.mark.parametrize("absent", ["no_msgs/msg/Such", "sensor_msgs/msg/Such"])
+def test_a_type_that_is_absent(absent):
+    package = absent.split("/")[0]
+    with pytest.raises(InputError, match=f"message type {absent} is not known here; install {package}, or source"):
+        message_class(absent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["HelloWorld", "", "os.path/msg/Join", "../evil/msg/Foo", "Evil/msg/Foo", "a/msg/b", "a/msg/B\n", "a/msg/B/msg/C"],
+)
+def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatch):
+    monkeypatch.setattr("robot_dyn_id.nodes.message_types.import_module", lambda name: pytest.fail(f"imports {name}"))
+    with pytest.raises(InputError, match="is no message type of ROS 2"):
+        message_class(text)

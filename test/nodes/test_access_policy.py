@@ -1,0 +1,102 @@
+"""The SROS2 policy of `config/` is that of the declared interfaces, and running nodes need nothing else."""
+
+import importlib.util
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from sensor_msgs.msg import JointState
+
+from robot_dyn_id.nodes.access_policy import ENCLAVES, policy
+from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
+from robot_dyn_id.nodes.tables import NODES
+
+ROOT = Path(__file__).resolve().parents[2]
+ARM = ROOT / "urdf" / "arm7.urdf"
+NAMESPACE = "/secured"
+
+
+def test_the_policy_is_the_generated_one():
+    assert (ROOT / "config" / "sros2_policy.xml").read_text() == policy()
+
+
+def test_each_rule_gives_one_permission_and_no_name_is_a_pattern():
+    root = ElementTree.fromstring(policy())
+    assert (root.tag, root.get("version")) == ("policy", "0.2.0")
+    assert [enclave.get("path") for enclave in root.iter("enclave")] == [f"{ENCLAVES}/{node.NAME}" for node in NODES]
+    for profile in root.iter("profile"):
+        for rules in profile:
+            assert len(rules.attrib) == 1
+            assert set(rules.attrib.values()) == {"ALLOW"}
+            assert not any("*" in name.text for name in rules)
+
+
+def allowed(name):
+    """Full names by permission, as SROS2 resolves those of the profile."""
+    (profile,) = (p for p in ElementTree.fromstring(policy(NAMESPACE)).iter("profile") if p.get("node") == name)
+    prefix = profile.get("ns")
+    found = {}
+    for rules in profile:
+        (permission,) = rules.attrib
+        for text in (rule.text for rule in rules):
+            full = text if text.startswith("/") else f"{prefix}/{text.replace('~', name, 1)}"
+            found.setdefault(permission, set()).add(full)
+    return found
+
+
+def needs(world, name):
+    """What a running node has set up, by permission; parts of actions stand for the action."""
+    graph = world.probe
+    names = {
+        "publish": graph.get_publisher_names_and_types_by_node(name, NAMESPACE),
+        "subscribe": graph.get_subscriber_names_and_types_by_node(name, NAMESPACE),
+        "reply": graph.get_service_names_and_types_by_node(name, NAMESPACE),
+        "request": graph.get_client_names_and_types_by_node(name, NAMESPACE),
+    }
+    found = {}
+    for permission, entries in names.items():
+        for full, _ in entries:
+            action = full.partition("/_action/")
+            found.setdefault("call" if action[1] else permission, set()).add(action[0])
+    return found
+
+
+ACTIONS = importlib.util.find_spec("control_msgs") is not None
+
+# what a node sets up depends on its parameters: with files and without, by topics and by actions
+VARIANTS = {
+    "excitation_publisher": (
+        {"urdf": str(ARM), "start": True, "runs": 2},
+        {"urdf": str(ARM), "dry_run": True},
+        {"mode": "action"} if ACTIONS else {},
+    ),
+    "simulator": ({"urdf": str(ARM)}, {}, {"model": "parameters"}, {"urdf": str(ARM), "clock": True}),
+    "recorder": ({"start": True, "folder": "bag"},),
+    "identifier": ({"urdf": str(ARM)}, {}),
+    "controller": ({"urdf": str(ARM)}, {}),
+    "monitor": ({},),
+}
+
+
+@pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.NAME)
+def test_running_nodes_need_no_more_than_the_policy_allows(world, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    world.probe.create_publisher(JointState, f"{NAMESPACE}/joint_states", RELIABLE)
+    used = {}
+    for parameters in VARIANTS[kind.NAME]:
+        node = world.add(kind, parameters=parameters, namespace=NAMESPACE)
+        world.until(lambda: len(needs(world, kind.NAME).get("publish", ())) > 2)
+        world.wait(0.3)
+        for permission, names in needs(world, kind.NAME).items():
+            used.setdefault(permission, set()).update(names)
+        world.remove(node)
+        world.until(lambda: (kind.NAME, NAMESPACE) not in world.probe.get_node_names_and_namespaces())
+    permitted = allowed(kind.NAME)
+    for permission, names in used.items():
+        assert names <= permitted.get(permission, set()), permission
+    # and least: what is allowed is used, but for what only some distributions or simulated time bring
+    seldom = {"/clock", f"{NAMESPACE}/{kind.NAME}/get_type_description"}
+    for permission, names in permitted.items():
+        if permission == "call" and not ACTIONS:
+            continue
+        assert names - seldom <= used.get(permission, set()), permission

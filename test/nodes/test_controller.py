@@ -1,0 +1,452 @@
+"""The controller and the monitor beside the simulator, over real DDS, with the parameters identified from that plant."""
+
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import Log
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.msg import TorqueResidual
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from support.model_nodes import ARM, COULOMB, RATED, VISCOUS, identified, message
+from test_controllers import impossible
+from test_simulator import DEEP, RELIABLE, Commander, given, trajectory
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.monitor import Monitor
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
+from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.parameters import urdf_hash
+
+pytestmark = pytest.mark.real_time
+
+FRICTION = {"viscous": f"[{VISCOUS}]", "coulomb": f"[{COULOMB}]", "smoothing_width": "0.02"}
+
+
+DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Scene(Commander):
+    """A simulated arm, a publisher of parameter sets, and what is said."""
+
+    def __init__(self, world, tmp_path, **parameters):
+        urdf = tmp_path / "arm.urdf"
+        urdf.write_text(ARM)
+        super().__init__(world, urdf, **{**FRICTION, **parameters})
+        self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+        self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
+
+    def level(self, node):
+        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"]
+        return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
+
+    def values(self, node):
+        (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]
+        return {pair.key: pair.value for pair in status.values}
+
+
+def other_robot():
+    urdf = ARM.replace('name="small"', 'name="other"')
+    return message(replace(identified(), urdf=urdf, urdf_sha256=urdf_hash(urdf), robot_name="other"))
+
+
+def test_gravity_compensation_floats_the_arm(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort")
+    scene.parameters.publish(message())
+    world.add(Controller)
+    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+
+    def floats():
+        begin = scene.position
+        scene.passes(0.5)
+        return np.abs(scene.position - begin).max() < 2e-3
+
+    # a busy computer may hold the loop up, and the arm moves on with the effort that it had
+    assert any(floats() for _ in range(6))
+    expected = Dynamics.of(identified()).gravity(scene.position)
+    assert np.allclose(scene.efforts_heard[-1].data, expected, atol=0.02 * np.abs(expected).max())
+
+
+def test_computed_torque_follows_a_trajectory(world, tmp_path):
+    """With long timeouts: a pause of a busy machine ends the trajectory otherwise, as it should."""
+    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
+    world.add(Controller, *given(law="computed_torque", timeout="1.0"))
+    scene.parameters.publish(message())
+    world.until(lambda: scene.told("commands efforts by computed_torque"), what="controller")
+    publisher = world.probe.create_publisher(JointTrajectory, "controller/joint_trajectory", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
+    scene.passes(0.3)
+    target = scene.position + np.array([0.4, -0.3, 0.5])
+    publisher.publish(trajectory(["x", "y", "z"], target))
+    world.until(lambda: scene.told("refused: joint trajectory: joint x is not one of"), what="refusal")
+    publisher.publish(trajectory(scene.names, target))
+    world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
+    scene.passes(0.5)
+    assert np.abs(scene.position - target).max() < 0.02
+
+
+def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort")
+    world.add(Controller)
+    world.until(lambda: scene.told("waiting for identified_parameters"), what="waiting")
+    scene.parameters.publish(other_robot())
+    world.until(lambda: scene.told("parameters refused: the parameters are those of another URDF (other"), what="URDF")
+    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
+    scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
+    world.until(lambda: scene.told("the verdict on the parameters is bad (nonsense)"), what="verdict")
+    broken = message()
+    broken.covariance = broken.covariance[:-1]
+    scene.parameters.publish(broken)
+    world.until(lambda: scene.told("covariance has"), what="broken set")
+    assert not scene.efforts_heard
+    scene.parameters.publish(message())
+    world.until(lambda: scene.efforts_heard, what="efforts")
+
+
+def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort", brakes="true")
+    scene.parameters.publish(other_robot())
+    world.add(Controller, *given(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
+    told = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
+    world.until(lambda: scene.told(told), what="a set of another robot that was there before")
+    world.until(lambda: scene.level("controller")[1].startswith("commands efforts by the URDF's inertia"), what="start")
+    scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
+    world.until(lambda: scene.told("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
+    assert scene.level("controller")[0] == DiagnosticStatus.OK
+    scene.parameters.publish(message())
+    world.until(lambda: scene.told("commands efforts by computed_torque"), what="model")
+
+
+@pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
+def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
+    scene = Scene(world, tmp_path, control="effort")
+    world.add(Controller, *given(law=law, timeout="1.0"))
+    scene.parameters.publish(message())
+    world.until(lambda: scene.told(f"commands efforts by {law}"), what="controller")
+    broken = message()
+    broken.covariance = broken.covariance[:-1]
+    offers = [
+        (other_robot(), "the parameters are those of another URDF"),
+        (message(replace(identified(), verdict="bad", reasons=("nonsense",))), "the verdict on the parameters is bad"),
+        (broken, ""),
+    ]
+    if law == "computed_torque":
+        offers.append((message(impossible()), "the identified mass matrix is not positive definite"))
+    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.OK, what="diagnosis")
+    for count, (offer, words) in enumerate(offers, start=1):
+        scene.parameters.publish(offer)
+        told = f"refused: identified_parameters, the model in use stays: {words}"
+        world.until(lambda told=told: scene.told(told), what=told)
+        world.until(lambda count=count: scene.values("controller").get("refused inputs") == str(count), what="count")
+        assert scene.level("controller") == (DiagnosticStatus.OK, f"commands efforts by {law}")
+    heard = len(scene.efforts_heard)
+    scene.passes(0.3)
+    assert len(scene.efforts_heard) > heard + 50
+    assert all(np.any(command.data) for command in scene.efforts_heard[heard:])
+
+
+def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path):
+    log = world.heard(Log, "/rosout", DEEP)
+    efforts = world.heard(Float64MultiArray, "effort_command", SENSOR)
+    states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    for topic, kind, content in (
+        ("robot_description", String, String(data=ARM)),
+        ("identified_parameters", ParameterSetMsg, message()),
+    ):
+        world.probe.create_publisher(kind, topic, LATCHED).publish(content)
+    world.add(Controller)
+    names = list(identified().joint_names)
+    good = JointState(name=names, position=[0.1] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
+    bad = JointState(name=names, position=[np.nan] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
+
+    def told(words):
+        return any(words in line.msg for line in log)
+
+    timer = world.probe.create_timer(0.005, lambda: states.publish(good))
+    world.until(lambda: len(efforts) > 3 and np.any(efforts[-1].data), what="efforts")
+    timer.cancel()
+    world.until(lambda: not np.any(efforts[-1].data), 2.0, "zero effort")
+    world.until(
+        lambda: told("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
+    )
+    heard = len(efforts)
+    states.publish(bad)
+    world.until(lambda: told("position of joint shoulder is not finite"), what="NaN")
+    assert len(efforts) == heard
+    timer.reset()
+    world.until(lambda: np.any(efforts[-1].data), what="efforts again")
+
+
+def test_the_simulator_simulates_identified_parameters(world, tmp_path):
+    log, states = world.heard(Log, "/rosout", DEEP), world.heard(JointState, "joint_states", DEEP)
+    publisher = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(ARM)
+    node = world.add(Simulator, *given(model="parameters", urdf=urdf))
+    world.until(lambda: any("waiting for identified_parameters" in line.msg for line in log))
+    publisher.publish(other_robot())
+    world.until(lambda: any("refused: identified_parameters: the parameters are those of" in line.msg for line in log))
+    publisher.publish(message(impossible()))
+    world.until(lambda: any("the identified mass matrix is not positive definite" in line.msg for line in log))
+    assert not states and node.end is None
+    publisher.publish(message())
+    world.until(lambda: states, what="joint states")
+    assert tuple(states[0].name) == identified().joint_names
+    descriptions = world.heard(String, "robot_description", LATCHED)
+    world.until(lambda: descriptions, what="description")
+    assert descriptions[0].data == ARM
+    world.remove(node)
+
+
+def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_reason(world):
+    node = world.add(Simulator, *given(model="parameters", effort_noise="[0.1, 0.1]"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: node.end is not None, what="end")
+    assert str(node.end) == "effort_noise has 2 values, expected one, or one for each of the 3 joints"
+
+
+def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
+    scene = Scene(world, tmp_path, effort_noise="[0.05]")
+    residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
+    world.add(Monitor)
+    world.until(lambda: scene.level("monitor")[1] == "waiting for identified_parameters", what="waiting")
+    assert scene.level("monitor")[0] == DiagnosticStatus.STALE
+    scene.parameters.publish(message())
+    world.until(lambda: "too little motion" in scene.level("monitor")[1], what="at rest")
+    motion = random_fourier(RobotModel.from_urdf(ARM), 5, period=4.0)
+    t = np.arange(0.0, 4.0, 0.05)
+    q, dq, ddq, _ = motion.evaluate(t)
+    points = trajectory(scene.names, q[:, 0], 1.0)
+    for k, time in enumerate(t + 1.5):
+        points.points += trajectory(scene.names, q[:, k], time, velocities=dq[:, k], accelerations=ddq[:, k]).points
+    scene.trajectories.publish(points)
+    world.until(lambda: scene.level("monitor")[1].startswith("the model fits"), 30.0, "verdict")
+    assert scene.level("monitor")[0] == DiagnosticStatus.OK
+    ratios = [value for key, value in scene.values("monitor").items() if "NRMSE" in key]
+    assert len(ratios) == 3
+    assert all(float(ratio.split("%")[0]) < 5.0 for ratio in ratios), ratios
+    quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
+    assert np.all(quiet < 0.1), "the noise is 0.05 N m"
+    assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
+    wrong = with_values(identified(), 0.5 * identified().values)
+    scene.parameters.publish(message(wrong))
+    scene.trajectories.publish(points)
+    world.until(lambda: "does not fit any more" in scene.level("monitor")[1], 30.0, "warning")
+    scene.parameters.publish(message())
+    world.remove(scene.node)
+    world.until(lambda: scene.level("monitor")[0] == DiagnosticStatus.STALE, what="stale")
+    assert "joint states are older than 0.5 s; joint_states has 0 publishers" in scene.level("monitor")[1]
+
+
+def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
+    log = world.heard(Log, "/rosout", DEEP)
+    node = world.add(Monitor)
+
+    def levels():
+        return [line.level for line in log if line.msg == "waiting for identified_parameters"]
+
+    world.until(lambda: levels() == [20], 3.0, "information")
+    world.until(lambda: levels() == [20, 30], 8.0, "warning")
+    world.remove(node)
+
+
+def test_control_c_ends_both_with_0():
+    for module in ("controller", "monitor"):
+        code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"
+        with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+            assert "waiting for" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (0, "")
+
+
+class Still:
+    """An arm that stands, by joint states that the test publishes, with its description and a set of parameters."""
+
+    def __init__(self, world, parameters=None, period=0.005, **fields):
+        self.world, self.stamp = world, 100.0
+        self.efforts = world.heard(Float64MultiArray, "effort_command", DEEP_SENSOR)
+        self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
+        self.log = world.heard(Log, "/rosout", DEEP)
+        self.states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+        description = world.probe.create_publisher(String, "robot_description", LATCHED)
+        description.publish(String(data=ARM))
+        self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+        if parameters is not None:
+            self.parameters.publish(message(parameters))
+        self.position, self.fields, self.period = [0.1, 0.4, 0.2], fields, period
+        self.timer = world.probe.create_timer(period, lambda: self.publish())  # rclpy looks at the signature
+
+    def publish(self, **fields):
+        self.stamp += self.period
+        state = JointState(name=list(identified().joint_names), position=self.position, velocity=[0.0] * 3)
+        for name, value in {**self.fields, **fields}.items():
+            setattr(state, name, value)
+        state.header.stamp.sec, state.header.stamp.nanosec = int(self.stamp), int(self.stamp % 1 * 1e9)
+        self.states.publish(state)
+
+    def told(self, words):
+        return any(words in line.msg for line in self.log)
+
+    def status(self):
+        found = [s for m in self.diagnostics for s in m.status if s.name == "/controller"]
+        return (found[-1].level, found[-1].message) if found else (None, "")
+
+    def settled(self, parameters):
+        expected = Dynamics.of(parameters).gravity(np.array(self.position))
+        return len(self.efforts) and np.allclose(self.efforts[-1].data, expected, rtol=1e-9)
+
+
+def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
+    arm, first = Still(world, identified()), identified()
+    world.add(Controller, *given(timeout="0.5", start_time="0.2", blend_time="0.3"))
+    world.until(lambda: arm.settled(first), what="first model")
+    second = with_values(first, 1.5 * first.values)
+    begin = len(arm.efforts)
+    arm.parameters.publish(message(second))
+    world.until(lambda: arm.settled(second), what="second model")
+    efforts = np.array([one.data for one in arm.efforts])
+    assert not efforts[0].any(), "the first effort is that of no model"
+    gravity = np.abs(efforts[begin]).max()
+    assert gravity > 1.0, "an arm without weight shows no jump"
+    for part, jump, time in ((efforts[:begin], gravity, 0.2), (efforts[begin:], 0.5 * gravity, 0.3)):
+        steps = np.abs(np.diff(part, axis=0)).max(axis=1)
+        assert np.count_nonzero(steps) >= 0.8 * time / arm.period  # a busy computer merges some
+        assert steps.max() < 0.25 * jump
+
+
+def test_a_law_beyond_the_rating_is_limited_and_reported(world):
+    """Computed torque far from its setpoint: a driver that resets the positions moves them by 1 rad at once."""
+    arm = Still(world, identified())
+    world.add(Controller, *given(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"))
+    world.until(lambda: len(arm.efforts) > 10, what="efforts")
+    arm.position = [0.1, 0.9, 0.2]
+    world.until(lambda: "is limited to its rating, 40 N m" in arm.status()[1], what="said")
+    assert arm.status()[0] == DiagnosticStatus.ERROR
+    efforts = np.array([one.data for one in arm.efforts])
+    assert np.abs(efforts).max() == RATED
+
+
+HOSTILE_STATES = {
+    "NaN": {"position": [0.1, float("nan"), 0.2]},
+    "infinite": {"velocity": [0.0, float("inf"), 0.0]},
+    "huge": {"velocity": [1e308, -1e308, 1e308]},
+    "short": {"position": [0.1]},
+    "long": {"position": [0.1] * 1000},
+    "no velocity": {"velocity": []},
+    "names twice": {"name": ["shoulder", "elbow", "elbow"]},
+    "many strangers": {"name": [f"shoulder{i}" for i in range(10_000)] + ["elbow"], "position": [0.0] * 10_001},
+}
+
+
+def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
+    arm = Still(world, identified())
+    node = world.add(Controller, *given(timeout="1.0"))
+    world.until(lambda: arm.settled(identified()), what="efforts")
+    for name, fields in HOSTILE_STATES.items():
+        before = node._condition._refused
+        arm.publish(**fields)
+        world.until(lambda before=before: node._condition._refused > before, what=name)
+    heard = len(arm.efforts)
+    world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
+    expected = Dynamics.of(identified()).gravity(np.array(arm.position))
+    assert all(np.allclose(one.data, expected) for one in arm.efforts[heard:])
+    assert node.end is None and node.internal_errors == 0
+
+
+def hostile_trajectories(names):
+    """Trajectories that no robot can follow, with the reason of the refusal."""
+    start = [0.1, 0.4, 0.2]
+    wild = trajectory(names, start, 0.0, accelerations=[1e308] * 3)
+    fast = trajectory(names, start, 0.0, accelerations=[0.0, 1e5, 0.0])
+    fast.points += trajectory(names, start, 1.0).points
+    unordered = trajectory(names, start, 2.0)
+    unordered.points += trajectory(names, start, 1.0).points
+    many = trajectory(names, start, 0.0)
+    many.points *= 120_000
+    return (
+        (wild, "accelerations of joint shoulder is above"),
+        (trajectory(names, start, 1.0, velocities=[float("nan")] * 3), "velocities of joint shoulder is not finite"),
+        (trajectory(names, [0.1, 40.0, 0.2]), "is beyond its limits"),
+        (fast, "between points 0 and 1 joint elbow passes"),
+        (unordered, "point 1 is not later"),
+        (many, "is larger than the"),
+    )
+
+
+def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM)
+    scene = Commander(world, tmp_path / "arm.urdf", "simulated")
+    arm = Still(world, identified())
+    node = world.add(Controller, *given(law="computed_torque", timeout="2.0"))
+    publisher = world.probe.create_publisher(JointTrajectory, "controller/joint_trajectory", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count() and node._tracker is not None, what="controller")
+    for one, words in hostile_trajectories(scene.names):
+        for target, end in ((publisher, node), (scene.trajectories, scene.node)):
+            before = end._condition._refused
+            target.publish(one)
+            world.until(lambda before=before, end=end: end._condition._refused > before, what=words)
+            assert words in end._condition._refusal
+    efforts = np.array([command.data for command in arm.efforts])
+    assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
+    assert np.abs(scene.position).max() < 1e-3
+    assert all(one.end is None and one.internal_errors == 0 for one in (node, scene.node))
+
+
+def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(world):
+    arm = Still(world)
+    unrated = ARM.replace(f'effort="{RATED}"', 'effort="0"')
+    parameters = replace(identified(), urdf=unrated, urdf_sha256=urdf_hash(unrated))
+    world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
+    arm.parameters.publish(message(parameters))
+    node = world.add(Controller, *given(timeout="1.0"))
+    world.until(lambda: arm.told("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
+    assert not arm.efforts
+    world.remove(node)
+    world.add(Controller, *given(timeout="1.0", effort_limit="[30.0]"))
+    world.until(lambda: arm.settled(parameters), what="efforts")
+
+
+ENDS = {"SIGINT": (signal.SIGINT, 0), "SIGTERM": (signal.SIGTERM, 0), "exception": (None, 4)}
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
+    number, code = ENDS[way]
+    arm = Still(world, identified())
+    broken = """
+import sys
+from robot_dyn_id.nodes.controller import Controller, main
+right = Controller._effort
+count = 0
+def wrong(self, *state):
+    global count
+    count += 1
+    if count > 100:
+        raise ZeroDivisionError("injected")
+    return right(self, *state)
+if sys.argv[1] == "exception":
+    Controller._effort = wrong
+sys.exit(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            world.until(lambda: arm.settled(identified()), 30.0, "efforts")
+            if number is not None:
+                process.send_signal(number)
+            world.until(lambda: process.poll() is not None, what="end")
+        finally:
+            process.kill()
+    assert process.returncode == code
+    world.until(lambda: not np.any(arm.efforts[-1].data), 2.0, what="last effort")

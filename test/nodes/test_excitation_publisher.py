@@ -1,0 +1,1041 @@
+"""The node, with a robot behind a trajectory controller, over real DDS: moves when asked, and stops when in doubt."""
+
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rcl_interfaces.msg import Log
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from robot_dyn_id.msg import ExcitationStatus as Status
+from robot_dyn_id.msg import ParameterSet
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+from support import model_nodes
+from support.follower import Follower
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.execution.feedback import REST_SPEED
+from robot_dyn_id.excitation.execution.sampling import Points
+from robot_dyn_id.excitation.execution.supervision import Phase
+from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, plan_of
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.messages.conversions import MOST_BYTES, most_points
+from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
+from robot_dyn_id.parameters import urdf_hash
+
+pytestmark = pytest.mark.real_time
+
+ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
+NAMES = [f"joint{i}" for i in range(1, 8)]
+START = np.full(7, 0.1)
+ACCELERATION = 10.0
+QUICK = {
+    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
+    "return_to_start": "false",
+    "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
+}
+VELOCITY = RobotModel.from_file(ARM).limits.velocity
+HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
+
+
+def ros_arguments(parameters):
+    return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
+
+
+class Cell:
+    """A follower and the node, and what the node tells."""
+
+    def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
+        self.world, self.prefix = world, f"{namespace}/" if namespace else ""
+        self.follower = None
+        if follower:
+            self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
+        arguments = ros_arguments({"urdf": urdf, **QUICK, **parameters})
+        self.node = world.add(ExcitationPublisher, *arguments, namespace=namespace)
+        self.told = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
+
+    @property
+    def state(self):
+        return self.told[-1].state if self.told else None
+
+    @property
+    def reason(self):
+        return self.told[-1].reason if self.told else ""
+
+    def until(self, state, timeout=20.0):
+        try:
+            self.world.until(lambda: self.state == state, timeout)
+        except DeadlineError as error:
+            raise AssertionError(f"{error}: state {self.state}, not {state}: {self.reason}") from None
+        return self
+
+    def call(self, name, request=None):
+        kind = Trigger if request is None else SetBool
+        return self.world.call(kind, f"{self.prefix}excitation_publisher/{name}", request)
+
+    def running(self, progress=0.3):
+        self.world.until(lambda: self.state in (Status.READY, Status.DONE))
+        answer = self.call("start")
+        assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
+        self.world.until(lambda: self.state == Status.RUNNING and self.told[-1].elapsed > progress)
+        return self
+
+
+def vanish(world, node):
+    """End a node without warning."""
+    world.executor.remove_node(node)
+    world._nodes.remove(node)
+    node.destroy_node()
+
+
+def ready(world, **options):
+    return Cell(world, **options).until(Status.READY)
+
+
+# --- what it is there for ----------------------------------------------------------------------------------------
+
+
+@HORIZONS
+def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, horizon):
+    cell = ready(world, horizon=horizon, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
+    begin = time.monotonic()
+    world.until(lambda: time.monotonic() > begin + 0.5)
+    assert cell.follower.received == []
+    cell.running().until(Status.DONE)
+    world.until(cell.follower.at_rest)
+    told = [status.state for status in cell.told]
+    assert told == sorted(told, key=[0, 1, 2, 3, 6].index)
+    assert (cell.told[-1].elapsed, cell.told[-1].duration, list(cell.told[-1].joint_names)) == (2.0, 2.0, NAMES)
+    moved = np.ptp([q for _, q, _ in cell.follower.history], axis=0)
+    assert np.all(moved > 0.05)
+    speed = np.abs([dq for _, _, dq in cell.follower.history]).max(axis=0)
+    assert np.all(speed <= VELOCITY * 1.001)
+    assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
+
+
+@HORIZONS
+def test_it_returns_to_where_it_stood(world, horizon):
+    cell = ready(world, horizon=horizon, return_to_start="true").running()
+    world.until(lambda: cell.reason == "returning to where the robot stood")
+    assert (cell.state, cell.told[-1].elapsed) == (Status.RUNNING, 2.0)
+    assert np.abs(cell.follower.q - START).max() > 0.05
+    cell.until(Status.DONE)
+    assert cell.reason == ""
+    world.until(cell.follower.at_rest)
+    assert np.allclose(cell.follower.q, START, atol=1e-6)
+
+
+def test_without_a_horizon_the_whole_motion_is_one_message_for_a_trajectory_controller(world):
+    cell = ready(world, horizon=0.0).running()
+    ((_, message),) = cell.follower.received
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
+    times = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points]
+    assert times[0] > 0.0
+    assert np.diff(times).max() < 0.0101
+    for point in message.points:
+        assert len(point.positions) == len(point.velocities) == len(point.accelerations) == 7
+    last = message.points[-1]
+    assert not any(last.velocities) and not any(last.accelerations)
+
+
+def test_pieces_leave_a_robot_at_rest_when_the_node_dies(world):
+    cell = ready(world, horizon=0.3).running()
+    vanish(world, cell.node)
+    world.until(cell.follower.at_rest, 0.3 + VELOCITY.max() / ACCELERATION + 0.5)
+    _, message = cell.follower.received[-1]
+    assert message.header.stamp.sec > 0
+    assert list(message.points[0].accelerations) and not list(message.points[-1].accelerations)
+
+
+def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
+    """At the times of the joint states, against the motion itself."""
+    cell = ready(world)
+    cell.running().until(Status.DONE)
+    world.until(cell.follower.at_rest)
+    assert 5 <= len(cell.follower.received) <= 12  # 2.5 s of motion, a piece every 0.33 s
+    command = cell.node._supervisor.command
+    steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
+    history = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history]
+    moved = [(t, q, dq) for t, q, dq in history if 0.05 < t < command.trajectory.duration]
+    t = np.array([t for t, _, _ in moved])
+    assert len(t) > 200
+    q, dq, _, _ = command.trajectory.evaluate(t)
+    # the time of a joint state is that of the test, some milliseconds later than the follower's own
+    late = np.abs(np.array([q for _, q, _ in moved]) - q.T) / (np.abs(dq.T) + 0.02)
+    assert np.median(late) < 1e-3
+    speed = np.array([dq for _, _, dq in moved])
+    jerky = np.abs(np.diff(speed, axis=0)).max() / np.diff(t).min()
+    assert np.abs(np.diff(speed, axis=0)).max() < ACCELERATION * np.diff(t).max() * 1.05 + 1e-3, jerky
+
+
+def test_sequential_sines_move_one_joint_after_the_other(world):
+    cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2, horizon=0.0)
+    cell.running(progress=0.0).until(Status.DONE)
+    approach = len([None for status in cell.told if status.state == Status.APPROACHING])
+    assert approach
+    _, command = cell.follower.received[0]  # what was commanded; a busy computer may not have sampled all of it
+    columns = [command.joint_names.index(name) for name in NAMES]
+    moving = [np.abs(np.array(point.velocities)[columns]) > 1e-6 for point in command.points]
+    together = [number for number, row in enumerate(moving) if np.count_nonzero(row) > 1]
+    moving = moving[together[-1] + 1 :]  # the approach moved several
+    order = [int(np.flatnonzero(row)[0]) for row in moving if row.any()]
+    assert sorted(set(order)) == list(range(7))
+    assert order == sorted(order, reverse=True)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A trajectory file of the arm."""
+    model = RobotModel.from_file(ARM)
+    limits = MotionLimits.of(model, (ACCELERATION,), margin=0.05)
+    motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
+    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
+    return tmp_path / "trajectory.yaml"
+
+
+def test_a_trajectory_file_is_executed_slower_and_smaller_if_asked(world, file):
+    cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5, horizon=0.0)
+    cell.running().until(Status.DONE)
+    assert cell.told[-1].duration == pytest.approx(4.0)
+    motion = read_trajectory(file).excitation
+    _, command = cell.follower.received[0]
+    times = np.array([point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in command.points])
+    own = (times - times[-1] + 4.0) * 0.75
+    running = own >= 0.0
+    assert np.count_nonzero(running) >= 400
+    centre = motion.centre[:, None]
+    q, dq, _, _ = motion.evaluate(own[running])
+    sent = [
+        np.array([getattr(point, name) for point in command.points])[running].T for name in ("positions", "velocities")
+    ]
+    assert np.allclose(sent[0], centre + 0.5 * (q - centre), atol=1e-6)
+    assert np.allclose(sent[1], 0.375 * dq, atol=1e-5)
+
+
+def test_a_trajectory_file_of_another_robot_is_refused_by_name(world, file):
+    with pytest.raises(
+        InputError, match=r"trajectory.yaml: the trajectory is for the robot arm7 with the joints joint1, "
+    ):
+        Cell(world, follower=False, trajectory=file, joints="[joint1, joint2]")
+    with pytest.raises(MotionError, match=r"trajectory.yaml: joint joint\d: the velocity of the motion reaches"):
+        Cell(world, follower=False, trajectory=file, velocity_scale=0.1)
+
+
+def test_a_dry_run_shows_the_motion_and_commands_nothing(world, file):
+    cell = Cell(world, trajectory=file, dry_run="true", start="true")
+    seen = world.heard(JointTrajectory, "excitation_publisher/preview", LATCHED)  # it came before
+    world.until(lambda: seen and cell.reason)
+    assert (cell.state, cell.reason) == (
+        Status.WAITING,
+        "dry run: the motion fits the robot; set dry_run to false to move",
+    )
+    answer = cell.call("start")
+    assert (answer.success, answer.message) == (False, cell.reason)
+    (message,) = seen
+    assert list(message.joint_names) == NAMES
+    motion = read_trajectory(file).excitation
+    last = message.points[-1].time_from_start
+    assert last.sec + last.nanosec * 1e-9 == pytest.approx(motion.duration)
+    for k in (0, 77, len(message.points) - 1):
+        t = message.points[k].time_from_start.sec + message.points[k].time_from_start.nanosec * 1e-9
+        for ours, name in zip(
+            motion.evaluate(np.array([t])), ("positions", "velocities", "accelerations"), strict=False
+        ):
+            assert np.allclose(getattr(message.points[k], name), ours[:, 0], atol=1e-5)
+    assert cell.follower.received == []
+    assert world.probe.count_publishers("joint_trajectory_controller/joint_trajectory") == 0
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "sequential_sine"])  # see above
+def test_every_form_is_executed(world, form):
+    cell = ready(world, form=form, period=1.0, periods=1, blend=0.4, amplitude_share=0.2, rate=200.0)
+    cell.running(progress=0.0).until(Status.DONE)
+    assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
+
+
+def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
+    cell = Cell(world, follower=False, start="true", periods=1, horizon=0.0)
+    cell.until(Status.WAITING)
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    cell.until(Status.DONE)
+    count, again = len(cell.follower.received), time.monotonic()
+    world.until(lambda: time.monotonic() > again + 0.3)
+    assert (count, len(cell.follower.received)) == (1, 1)
+
+
+def test_a_person_who_starts_takes_the_start_by_parameter_over(world):
+    """Within the second that the node lets the robot settle; it would move once more behind the end otherwise."""
+    cell = Cell(world, start="true", runs=3, periods=1, horizon=0.0).until(Status.READY)
+    assert cell.call("start").success
+    cell.until(Status.DONE)
+    world.wait(1.5)  # longer than the robot is let settle
+    assert cell.state == Status.DONE
+    assert len(cell.follower.received) == 1
+
+
+def test_a_refused_start_by_parameter_is_not_tried_again_at_every_tick(world):
+    cell = Cell(world, start="true")
+    world.until(lambda: cell.node._supervisor is not None)
+    checks = []
+    cell.node._supervisor.obstruction = lambda motion: checks.append(motion) or "link1 and table"
+    world.until(lambda: checks)
+    world.wait(1.5)
+    assert 1 <= len(checks) <= 3
+    assert cell.follower.received == []
+    cell.node._supervisor.obstruction = lambda motion: ""
+    cell.until(Status.RUNNING)
+
+
+def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
+    (tmp_path / "arm.urdf").write_text(model_nodes.ARM)
+    names = list(model_nodes.identified().joint_names)
+    follower = world.add(lambda **o: Follower(names, np.full(len(names), 0.1), **o))
+    log = world.heard(Log, "/rosout", RELIABLE)
+    options = {"start": "true", "runs": 2, "periods": 1, "horizon": 0.0, "allow_unchecked_collisions": "true"}
+    cell = Cell(world, urdf=tmp_path / "arm.urdf", follower=False, **options)
+    models = world.probe.create_publisher(ParameterSet, "identified_parameters", LATCHED)
+    cell.until(Status.DONE)
+    other = model_nodes.ARM.replace('name="small"', 'name="other"')
+    good = model_nodes.identified()
+    wrong = {
+        "they are not from it": (good, 0),
+        "are those of another URDF": (replace(good, urdf=other, urdf_sha256=urdf_hash(other)), 1),
+        "the verdict on the parameters is bad": (replace(good, verdict="bad", reasons=("a test",)), 1),
+    }
+    for words, (parameters, fresh) in wrong.items():
+        message = model_nodes.message(parameters)
+        if fresh:
+            message.header.stamp = cell.node.get_clock().now().to_msg()
+        models.publish(message)
+        world.until(lambda words=words: any(re.search(words, one.msg) for one in log), 5.0, words)
+    models.publish(ParameterSet())
+    world.wait(1.5)  # longer than the robot is let settle
+    assert len(follower.received) == 1 and cell.state == Status.DONE
+    message = model_nodes.message(good)
+    message.header.stamp = cell.node.get_clock().now().to_msg()
+    models.publish(message)
+    world.until(lambda: len(follower.received) == 2)
+
+
+def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
+    cell = Cell(world, follower=False, start="true")
+    cell.until(Status.WAITING).call("stop")
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    cell.until(Status.READY)
+    again = time.monotonic()
+    world.until(lambda: time.monotonic() > again + 0.3)
+    assert cell.state == Status.READY
+
+
+@HORIZONS
+def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
+    cell = ready(world, horizon=horizon).running()
+    assert cell.call("stop").success
+    cell.until(Status.READY)
+    assert cell.reason == "stopped as asked"
+    world.until(cell.follower.at_rest, 1.0)
+    cell.running(progress=0.0).until(Status.DONE)
+
+
+def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_believes(world):
+    """Braking from the first instants lasts microseconds: its piece must arrive all the same, and not outdated."""
+    cell = ready(world, horizon=0.3)
+    supervisor, clock, commands = cell.node._supervisor, cell.node._motion_clock, cell.node._commands
+    for delay in (0.0, 0.002, 0.005, 0.02, 0.05):
+        count = len(cell.follower.received)
+        assert supervisor.start(clock.now(), "") == ""
+        commands.follow(supervisor)
+        time.sleep(delay)
+        assert supervisor.stop(clock.now()) == ""
+        commands.follow(supervisor)
+        time.sleep(0.05)  # the messages are on their way for so long
+        world.until(lambda count=count: len(cell.follower.received) == count + 2, 2.0, "approach and braking")
+        end = supervisor.command.state(math.inf)[0]
+        begin = time.monotonic()
+        world.until(lambda begin=begin: time.monotonic() > begin + 0.4)
+        assert cell.follower.at_rest()
+        assert np.allclose(cell.follower.q, end, atol=1e-6), delay
+        world.until(lambda: supervisor.phase == Phase.READY, 2.0)
+
+
+@HORIZONS
+def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
+    cell = ready(world, horizon=horizon).running()
+    assert not cell.call("start").success
+    assert cell.call("pause", SetBool.Request(data=True)).success
+    cell.until(Status.PAUSED)
+    elapsed = cell.told[-1].elapsed
+    assert 0.3 < elapsed < 1.5
+    world.until(cell.follower.at_rest, 1.0)
+    refused = cell.call("start")
+    assert not refused.success and "paused" in refused.message
+    assert cell.call("pause", SetBool.Request(data=False)).success
+    cell.until(Status.RUNNING)
+    assert cell.told[-1].elapsed >= elapsed
+    cell.until(Status.DONE)
+    assert not cell.call("pause", SetBool.Request(data=False)).success
+
+
+# --- when in doubt -----------------------------------------------------------------------------------------------
+
+
+def silent(cell):
+    cell.follower.speak = False
+
+
+def fast(message):
+    message.velocity[1] = -1.3 * VELOCITY[1]
+
+
+def blocked(message):
+    message.effort[5] = 18.5
+
+
+def disturbed(change):
+    def fault(cell):
+        def disturb(message):
+            change(message)
+            return message
+
+        cell.follower.disturb = disturb
+
+    return fault
+
+
+def not_a_number(message):
+    message.position[2] = math.nan
+
+
+def far(message):
+    message.position[4] += 0.6
+
+
+def lacking(message):
+    message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
+    message.effort = message.effort[1:]
+
+
+def shorter(message):
+    message.position = message.position[1:]
+
+
+def frozen(message):
+    message.header.stamp.sec, message.header.stamp.nanosec = 5, 0
+
+
+FAULTS = {
+    "silence": (silent, "no joint states for 0.1"),
+    "frozen stamps": (disturbed(frozen), "stamps of the joint states stand still"),
+    "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
+    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),
+    "velocity": (disturbed(fast), "joint joint2: its measured velocity is -2.6 rad/s, more than 2.2 rad/s"),
+    "effort": (disturbed(blocked), "joint joint6: its measured effort is 18.5 N m, more than 18 N m"),
+    "a joint is missing": (disturbed(lacking), "joint states lack joint1"),
+    "lengths": (disturbed(shorter), "joint states have 7 names but 6 positions"),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "horizon"),
+    [
+        ("silence", 0.3),
+        ("silence", 0.0),
+        ("frozen stamps", 0.0),
+        ("NaN", 0.3),
+        ("tracking error x 3", 0.3),
+        ("tracking error x 3", 0.0),
+        ("velocity", 0.3),
+        ("effort", 0.0),
+        ("a joint is missing", 0.3),
+        ("lengths", 0.0),
+    ],
+)
+def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, horizon, fault):
+    cell = ready(world, horizon=horizon, timeout=0.1 if fault in ("silence", "frozen stamps") else 0.5)
+    inject, words = FAULTS[fault]
+    cell.running()
+    began, before = time.monotonic(), len(cell.follower.received)
+    inject(cell)
+    cell.until(Status.FAULT, 5.0)
+    assert words in cell.reason
+    world.until(cell.follower.at_rest, 1.0)
+    first = next(
+        k
+        for k, (_, message) in enumerate(cell.follower.received)
+        if k >= before and not message.points[0].accelerations
+    )
+    assert cell.follower.received[first][0] - began <= 0.2
+    # one point of the trajectory, and what the commands have changed while they were on their way
+    assert cell.follower.ends[first] <= cell.follower.speeds[first].max() / ACCELERATION + 0.03
+    count, again = len(cell.follower.received), time.monotonic()
+    cell.follower.speak, cell.follower.disturb = True, lambda message: message
+    world.until(lambda: time.monotonic() > again + 0.3)
+    assert (cell.state, len(cell.follower.received)) == (Status.FAULT, count)  # nothing moves by itself
+    answer = cell.call("start")
+    assert answer.success, answer.message
+
+
+def test_the_loss_of_the_controller_is_told_and_without_one_nothing_starts(world):
+    cell = ready(world).running()
+    cell.follower.leave()  # its joint states go on
+    gone = time.monotonic()
+    cell.until(Status.FAULT, 5.0)
+    assert time.monotonic() - gone < 0.3  # 0.1 s of it pass between two looks of the test
+    assert cell.reason.startswith("no controller: nobody subscribes to /joint_trajectory_controller")
+    world.until(lambda: cell.follower.at_rest())
+    refused = cell.call("start")
+    assert not refused.success and "no controller" in refused.message
+    cell.follower.come()
+    world.until(lambda: cell.call("start").success)
+
+
+def test_a_second_commander_is_refused(world):
+    cell = ready(world)
+    other = world.probe.create_publisher(JointTrajectory, "joint_trajectory_controller/joint_trajectory", RELIABLE)
+    cell.until(Status.WAITING)
+    assert "another node publishes to /joint_trajectory_controller/joint_trajectory" in cell.reason
+    assert not cell.call("start").success
+    world.probe.destroy_publisher(other)
+    cell.until(Status.READY)
+
+
+def test_without_joint_states_it_waits_and_says_so(world):
+    cell = ready(world)
+    cell.follower.speak = False
+    cell.until(Status.WAITING)
+    assert "no joint states for" in cell.reason
+    assert not cell.call("start").success
+    cell.follower.speak = True
+    cell.until(Status.READY)
+
+
+def test_without_efforts_it_does_not_move_and_says_so_before(world):
+    def without(message):
+        message.effort = [math.nan if name in ("joint2", "joint5") else 0.0 for name in message.name]
+        return message
+
+    cell = ready(world)
+    cell.follower.disturb = without
+    cell.until(Status.WAITING)
+    assert cell.reason.startswith("joint states carry no effort for joint2, joint5, which an identification needs")
+    answer = cell.call("start")
+    assert not answer.success and "set require_effort to false" in answer.message
+    assert cell.follower.received == []
+    cell.follower.disturb = lambda message: message
+    cell.until(Status.READY).running()
+    cell.follower.disturb = without  # one that is lost on the way does not stop the robot
+    cell.until(Status.DONE)
+
+
+def test_a_motion_alone_needs_no_efforts(world):
+    def without(message):
+        message.effort = []
+        return message
+
+    cell = ready(world, require_effort="false")
+    cell.follower.disturb = without
+    cell.running().until(Status.DONE)
+
+
+def test_the_status_names_its_node_and_what_the_motion_was_good_for(world):
+    cell = ready(world, return_to_start="true").running()
+    assert (cell.told[-1].node, cell.told[-1].dry_run, cell.told[-1].complete) == (
+        "/excitation_publisher",
+        False,
+        False,
+    )
+    world.until(lambda: cell.reason == "returning to where the robot stood")
+    assert cell.told[-1].complete
+    disturbed(not_a_number)(cell)
+    cell.until(Status.FAULT)
+    assert cell.told[-1].complete, "the fault came on the way back"
+    cell.follower.disturb = lambda message: message
+    world.until(lambda: cell.call("start").success, what="another start")
+    world.until(lambda: not cell.told[-1].complete)
+
+
+def test_a_robot_outside_its_limits_is_not_moved(world):
+    cell = ready(world)
+    cell.follower.q = np.array([0.1, 2.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+    world.until(lambda: cell.node._supervisor.feedback.position[1] == 2.5)
+    answer = cell.call("start")
+    assert answer.message == "joint joint2: the robot is at 2.5 rad, outside its limits -1.9 to 1.9"
+    assert cell.follower.received == []
+
+
+# --- time --------------------------------------------------------------------------------------------------------
+
+
+class SimulatedClock(Node):
+    """`/clock` at twice the speed of the wall, until it is halted."""
+
+    def __init__(self, **options):
+        super().__init__("clock", **options)
+        self.topic, self.message, self.time = self.create_publisher(Clock, "/clock", 10), Clock(), 10.0
+        self.halted = False
+        self.create_timer(0.005, self.tick)
+
+    def tick(self):
+        if not self.halted:
+            self.time += 0.01
+            self.message.clock.sec, self.message.clock.nanosec = divmod(round(self.time * 1e9), 1_000_000_000)
+            self.topic.publish(self.message)
+
+
+@HORIZONS
+def test_simulated_time_is_followed_and_its_halt_is_silence(world, horizon):
+    cell = Cell(world, follower=False, horizon=horizon, use_sim_time="true")
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), "-p", "use_sim_time:=true")
+    world.until(lambda: "nobody publishes /clock" in cell.reason or "no joint states" in cell.reason)
+    assert not cell.call("start").success
+    clock = world.add(SimulatedClock)
+    begin = time.monotonic()
+    cell.running(progress=0.5).until(Status.DONE)
+    assert cell.told[-1].header.stamp.sec < 100
+    assert time.monotonic() - begin < 2.5  # 0.5 s of approach and 2 s of motion take half as long, or little more
+    cell.running(progress=0.5)
+    clock.halted = True
+    halted = time.monotonic()
+    cell.until(Status.FAULT, 2.0)
+    assert time.monotonic() - halted < 1.0
+    clock.halted = False
+    world.until(cell.follower.at_rest, 2.0)
+
+
+def test_what_the_robot_stamps_by_another_clock_is_refused(world):
+    """Only for commands that carry times: a whole motion begins when it arrives."""
+    cell = ready(world)
+
+    def shift(message):
+        message.header.stamp.sec -= 5
+        return message
+
+    cell.follower.disturb = shift
+    cell.until(Status.WAITING)
+    assert re.match(r"the stamps of the joint states are 5(\.0\d)? s behind this node's clock: synchron", cell.reason)
+    assert not cell.call("start").success
+    world.remove(cell.node)
+    Cell(world, follower=False, horizon=0.0).until(Status.READY)
+
+
+def test_a_node_that_was_halted_commands_no_jump(world):
+    """Longer than the pieces reach: the robot brakes, and what comes after that is where it stands."""
+    follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    told = world.heard(Status, "excitation_status", LATCHED)
+    arguments = ros_arguments(QUICK | {"urdf": str(ARM), "periods": 20})
+    process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], stderr=subprocess.DEVNULL)
+    try:
+        world.until(lambda: told and told[-1].state == Status.READY)
+        world.until(lambda: world.call(Trigger, "excitation_publisher/start").success)
+        world.until(lambda: told[-1].state == Status.RUNNING and told[-1].elapsed > 0.5)
+        process.send_signal(signal.SIGSTOP)
+        world.until(follower.at_rest, 3.0)
+        world.wait(0.3)
+        stood = follower.q
+        process.send_signal(signal.SIGCONT)
+        world.until(lambda: told[-1].state == Status.FAULT)
+        world.wait(0.3)
+    finally:
+        process.kill()
+        process.wait()
+    assert "held up: the next piece of the motion was due" in told[-1].reason
+    assert np.allclose(follower.q, stood, atol=1e-9)
+    jumps = np.abs(np.diff([q for _, q, _ in follower.history], axis=0))
+    waited = np.diff([t for t, _, _ in follower.history])
+    assert np.all(jumps.max(axis=1) <= VELOCITY.max() * np.maximum(waited, 0.005) * 1.5 + 1e-3)
+
+
+# --- messages that make no sense ----------------------------------------------------------------------------------
+
+
+def test_waiting_is_logged_once_and_told_at_a_steady_rate(world, capfd):
+    """For silence and for stamps that stand still; the reason holds a figure that grows."""
+    cell = ready(world)
+    for inject in (silent, disturbed(frozen)):
+        inject(cell)
+        cell.until(Status.WAITING)
+        capfd.readouterr()
+        cell.told.clear()
+        world.wait(3.0)
+        assert 10 <= len(cell.told) <= 20
+        assert capfd.readouterr().err.count("waiting: ") == 0
+        cell.follower.speak, cell.follower.disturb = True, lambda message: message
+        cell.until(Status.READY)
+
+
+def hostile():
+    """Joint states as no robot sends them."""
+    zeros = [0.0] * 7
+    yield JointState()
+    yield JointState(name=NAMES)
+    yield JointState(name=NAMES * 3000, position=zeros * 3000)
+    yield JointState(name=["joint1"] * 7, position=zeros)
+    yield JointState(name=["", "\0", "joint1\n", "ü" * 1000], position=zeros[:4])
+    for value in (math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324):
+        values = [value] * 7
+        yield JointState(name=NAMES, position=values)
+        yield JointState(name=NAMES, position=START.tolist(), velocity=values, effort=values)
+    yield JointState(name=NAMES, position=START.tolist(), velocity=[0.0], effort=[0.0] * 9)
+    yield JointState(name=NAMES, position=[0.0] * 100_000)
+    for sec, nanosec in ((-(2**31), 0), (2**31 - 1, 2**32 - 1), (0, 1), (-1, 5)):
+        message = JointState(name=NAMES, position=START.tolist())
+        message.header.stamp.sec, message.header.stamp.nanosec = sec, nanosec
+        yield message
+
+
+@pytest.mark.parametrize("moving", [False, True], ids=["at rest", "in motion"])
+def test_hostile_joint_states_end_no_node_and_move_nothing_by_themselves(world, moving):
+    cell = ready(world, periods=20)
+    publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count() > 0)
+    if moving:
+        cell.running()
+    before = len(cell.follower.received)
+    for message in hostile():
+        publisher.publish(message)
+        world.wait(0.03)
+        publisher.publish(serialize_message(message)[:40])
+    if moving:
+        cell.until(Status.FAULT)
+        world.until(cell.follower.at_rest, 2.0)
+    else:
+        assert len(cell.follower.received) == before
+    assert (cell.node.internal_errors, cell.node.end) == (0, None)
+    world.until(lambda: cell.call("start").success)
+
+
+def test_an_internal_error_brakes_and_ends_with_exit_code_4(world):
+    world.faults_expected = True
+    cell = ready(world).running()
+    cell.node._reports.tick = lambda steady: 1 / 0
+    cell.until(Status.FAULT)
+    assert "internal error: ZeroDivisionError" in cell.reason
+    world.until(cell.follower.at_rest, 1.0)
+    assert cell.node.end == 4
+
+
+# --- robots ------------------------------------------------------------------------------------------------------
+
+
+def test_the_robot_description_may_come_late_broken_and_again(world):
+    cell = Cell(world, urdf="", joints="[joint1, joint2, joint3, joint4, joint5, joint6, joint7]")
+    world.until(lambda: "waiting for /robot_description" in cell.reason)
+    refused = cell.call("start")
+    assert not refused.success and "waiting for /robot_description" in refused.message
+    topic = world.probe.create_publisher(String, "robot_description", LATCHED)
+    for broken, words in (
+        ("no URDF", "broken XML"),
+        ("<robot", "broken XML"),
+        (ARM.read_text().replace("joint7", "wrist"), "joint joint7 is not a moving joint of the robot"),
+        (ARM.read_text().replace('velocity="2.0"', 'velocity="0"'), "velocity 0 rad/s of joint1"),
+    ):
+        topic.publish(String(data=broken))
+        world.until(lambda words=words: words in cell.reason, 10.0, words)
+        assert cell.state == Status.WAITING
+    topic.publish(String(data=ARM.read_text()))
+    cell.until(Status.READY).running().until(Status.DONE)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"joints": "[joint1, elbow]"}, ModelError, "joint elbow is not a moving joint of the robot; its joints are"),
+        ({"urdf": "/nowhere.urdf"}, ModelError, "/nowhere.urdf: cannot read the robot description"),
+        ({"form": "zigzag"}, UsageError, "form must be one of fourier, fourier_blend, bspline"),
+        ({"acceleration": "[1.0, 2.0]"}, UsageError, "acceleration has 2 values, expected 1 or one for each of joint1"),
+        ({"acceleration": "[-1.0]"}, UsageError, "acceleration must be at least 0.001"),
+        (
+            {"posture": "[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]"},
+            MotionError,
+            "joint joint2: the posture asked for is at 3",
+        ),
+        (
+            {"period": 0.4},
+            UsageError,
+            "gives 8 points per period of the fastest wave in the motion, fewer than 10: make it at least",
+        ),
+        (
+            {"periods": 2000, "horizon": 0.0},
+            UsageError,
+            r"a trajectory of 2000 s has 200000 points at 100 Hz, more than 36\d{3}: lower",
+        ),
+        ({"horizon": 0.01}, UsageError, "parameter horizon is 0.01 s: make it 0 or at least 0.05 s"),
+        ({"recording": "maybe"}, UsageError, "recording must be one of auto, required, ignore"),
+        ({"jerk": "[0.0]"}, UsageError, "jerk must be at least 0.001"),
+        ({"effort_limit": "[1.0, 2.0]"}, UsageError, "effort_limit has 2 values, expected 1 or one for each of joint1"),
+        ({"effort_limit": "[0.0]"}, UsageError, "effort_limit must be at least 0.001"),
+        ({"guard_time": -0.1}, UsageError, r"guard_time must be within 0 and 1 \[s\], not -0.1"),
+        ({"jerk": "[1.0, 2.0]"}, UsageError, "jerk has 2 values, expected 1 or one for each of joint1"),
+        ({"speed_scale": 0.0}, UsageError, "speed_scale must be within 0.001 and 1, not 0.0"),
+        ({"amplitude_scale": 1.1}, UsageError, "amplitude_scale must be within 0.001 and 1, not 1.1"),
+        ({"form": "polynomial", "degree": 7}, UsageError, "a polynomial of degree 7 is fixed by its 8 conditions"),
+        ({"trajectory": "/nowhere.yaml"}, InputError, "/nowhere.yaml: cannot read the trajectory"),
+        ({"rate": 5.0}, UsageError, r"rate must be within 20 and 1000 \[Hz\], not 5.0"),
+    ],
+)
+def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, words):
+    with pytest.raises(error, match=words):
+        Cell(world, follower=False, **parameters)
+
+
+# --- collisions, and limits that are none ------------------------------------------------------------------------
+
+
+def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_path, file):
+    text = file.read_text()
+    unchecked = tmp_path / "unchecked.yaml"
+    for words in ("collision_check: not_checked", ""):  # an older file says nothing: it was not checked
+        unchecked.write_text(text.replace("collision_check: shapes", words))
+        with pytest.raises(
+            MotionError, match=r"unchecked.yaml: NOT CHECKED FOR COLLISIONS .*allow_unchecked_collisions"
+        ):
+            Cell(world, follower=False, trajectory=unchecked)
+    Cell(world, follower=False, trajectory=unchecked, allow_unchecked_collisions="true")
+
+
+def test_a_file_that_was_edited_is_checked_although_it_says_that_it_was(tmp_path, file):
+    arm = RobotModel.from_file(ARM)
+    stored = read_trajectory(file)
+    settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,)}
+    plan_of(arm, ExcitationSettings(trajectory=str(file), **settings))
+    low = replace(stored.cycle, centre=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
+    write_trajectory(tmp_path / "edited.yaml", replace(stored, cycle=low))
+    with pytest.raises(
+        MotionError, match=r"edited.yaml .*the motion collides: link\d and ground are .*design it again"
+    ):
+        plan_of(arm, ExcitationSettings(trajectory=str(tmp_path / "edited.yaml"), **settings))
+
+
+def test_other_surroundings_than_those_of_a_file_are_refused(tmp_path, file):
+    arm = RobotModel.from_file(ARM)
+    (tmp_path / "same.yaml").write_text("ground: true\nobstacles: []\n")
+    (tmp_path / "table.yaml").write_text("obstacles: [{name: table, box: [1, 1, 1], position: [2, 0, 0]}]\n")
+    settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,), "trajectory": str(file)}
+    plan_of(arm, ExcitationSettings(**settings, design=str(tmp_path / "same.yaml")))
+    for name, other in (
+        ("ground", {"ground": False}),
+        ("ground", {"ground_height": 0.0}),
+        ("ground", {"ground_height": 1.0}),
+        ("obstacles", {"design": str(tmp_path / "table.yaml")}),
+    ):
+        with pytest.raises(UsageError, match=f"trajectory.yaml was designed with another {name}"):
+            plan_of(arm, ExcitationSettings(**settings, **other))
+
+
+def test_a_ground_height_of_zero_is_a_height_and_not_automatic():
+    """The arm on a pedestal, which reaches 0.5 m below the base: a ground at 0 is given on purpose."""
+    pedestal = (
+        '<link name="pedestal"><collision><origin xyz="0 0 -0.25"/><geometry><box size="0.1 0.1 0.5"/></geometry>'
+        '</collision></link><joint name="foot" type="fixed"><parent link="link0"/><child link="pedestal"/></joint></robot>'
+    )
+    arm = RobotModel.from_urdf(ARM.read_text().replace("</robot>", pedestal))
+    low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
+    plan_of(arm, ExcitationSettings(**low))
+    with pytest.raises(MotionError, match="and ground"):
+        plan_of(arm, ExcitationSettings(**low, ground_height=0.0))
+
+
+def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
+    with pytest.raises(MotionError, match=r"fourier: the motion collides: link\d and ground are [\d.]+ m deep"):
+        Cell(world, follower=False, posture="[0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]")
+    arm = RobotModel.from_file(ARM)
+    low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
+    with pytest.raises(MotionError, match="and ground"):
+        plan_of(arm, ExcitationSettings(**low))
+    for way_out in ({"ground": False}, {"ground_height": -2.0}, {"allow_unchecked_collisions": True}):
+        assert plan_of(arm, ExcitationSettings(**low, **way_out)).excitation is not None
+
+
+def test_stand_ins_check_a_robot_without_shapes_and_without_them_it_needs_permission(tmp_path):
+    bare = RobotModel.from_urdf(ARM.read_text().replace("collision>", "ignored>").replace("visual>", "unseen>"))
+    upright = {"period": 1.0, "amplitude_share": 0.1, "urdf": ""}
+    plan = plan_of(bare, ExcitationSettings(**upright))
+    assert plan.remark.startswith("collisions are checked with stand-ins for link0, link1")
+    (tmp_path / "none.yaml").write_text("stand_ins: none\n")
+    without = {**upright, "design": str(tmp_path / "none.yaml")}
+    with pytest.raises(MotionError, match=r"NOT CHECKED FOR COLLISIONS: no shapes of link0, link1.*have it checked"):
+        plan_of(bare, ExcitationSettings(**without))
+    allowed = plan_of(bare, ExcitationSettings(**without, allow_unchecked_collisions=True))
+    assert allowed.remark == "nothing is checked for collisions, as allowed"
+
+
+def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
+    """Stretched out above the ground on one side; the way to the other side is through the ground."""
+    cell = Cell(world, posture="[0.0, 1.6, 1.5, -1.5, 0.0, 0.0, 0.0]", amplitude_share=0.02, return_to_start="true")
+    cell.until(Status.READY)
+    cell.follower.q = np.array([0.0, 1.6, -1.5, -1.5, 0.0, 0.0, 0.0])
+    world.wait(0.3)
+    cell.follower.received.clear()
+    began = time.monotonic()
+    answer = cell.call("start")
+    assert time.monotonic() - began < 1.0
+    assert not answer.success
+    assert re.search(r"approach from where the robot stands collides: link\d and ground are", answer.message)
+    assert cell.follower.received == []
+
+
+def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
+    """Free with the arm upright, and in the ground with a joint that is not commanded bent by far."""
+    names, start = ["joint4"], np.full(1, -1.3)
+    follower = world.add(lambda **options: Follower(names, start, **options))
+    bent = {"joint2": 0.0}
+
+    def with_held(message):
+        message.name = [*message.name, *bent]
+        message.position = [*message.position, *bent.values()]
+        message.velocity = [*message.velocity, *[0.0] * len(bent)]
+        message.effort = [*message.effort, *[0.0] * len(bent)]
+        return message
+
+    follower.disturb = with_held
+    cell = Cell(world, follower=False, joints="[joint4]", posture="[-1.3]").until(Status.READY)
+    bent["joint2"] = 1.5
+    world.wait(0.3)
+    answer = cell.call("start")
+    assert not answer.success
+    assert re.search(r"\(joint2 is at 1.5, not at 0\): .*collides: .*ground.*move these joints", answer.message)
+    assert follower.received == []
+    bent["joint2"] = 0.3
+    world.wait(0.3)
+    assert cell.call("start").success
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('velocity="2.6"', 'velocity="10"', "velocity 10 rad/s of joint5"),
+        ('velocity="2.6"', 'velocity="0"', "velocity 0 rad/s of joint5"),
+        ('effort="40"', 'effort="0"', "effort 0 N m of joint5"),
+        ('effort="40"', 'effort="1000"', "effort 1000 N m of joint5"),
+    ],
+)
+def test_placeholders_are_no_limits(tmp_path, old, new, words):
+    model = RobotModel.from_urdf(ARM.read_text().replace(old, new))
+    assert new in model.urdf
+    with pytest.raises(ModelError, match=f"placeholders instead of limits: {words}; give the parameter joint_limits"):
+        plan_of(model, ExcitationSettings())
+    kind, value = ("velocity", 2.0) if "velocity" in new else ("effort", 30.0)
+    file = tmp_path / "joint_limits.yaml"
+    file.write_text(f"joint_limits: {{joint5: {{has_{kind}_limits: true, max_{kind}: {value}}}}}\n")
+    plan = plan_of(model, ExcitationSettings(joint_limits=str(file), amplitude_share=0.2))
+    found = plan.limits.velocity[4] if kind == "velocity" else plan.thresholds.effort[4] / 0.9
+    assert found == pytest.approx(value)
+    if kind == "effort":
+        assert np.isinf(
+            plan_of(model, ExcitationSettings(effort_scale=0.0, amplitude_share=0.2)).thresholds.effort
+        ).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(count):
+    names = [f"joint{number}" * (1 + number % 3) for number in range(count)]
+    most = most_points(names)
+    zeros = np.zeros((most, count))
+    points = Points(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
+    data = serialize_message(TrajectoryMessage(names).fill(points))
+    assert 0.7 * MOST_BYTES[JointTrajectory] < len(data) <= MOST_BYTES[JointTrajectory]
+
+
+def test_a_motion_that_is_too_long_for_one_message_is_refused():
+    arm = RobotModel.from_file(ARM)
+    long = {"period": 10.0, "amplitude_share": 0.3, "horizon": 0.0}
+    plan_of(arm, ExcitationSettings(**long, periods=36))
+    with pytest.raises(UsageError, match=r"trajectory of 380 s has 38000 points at 100 Hz, more than 36\d{3}"):
+        plan_of(arm, ExcitationSettings(**long, periods=38))
+
+
+def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
+    settings = ExcitationSettings(joints=("joint3", "joint1"), acceleration=(3.0, 1.0), effort_limit=(30.0, 10.0))
+    plan = plan_of(RobotModel.from_file(ARM, settings.joints), settings)
+    assert plan.limits.joint_names == ("joint1", "joint3")
+    assert list(plan.limits.acceleration) == [1.0, 3.0]
+    assert list(plan.thresholds.effort) == [10.0, 30.0]
+
+
+def test_thresholds_of_velocity_and_effort():
+    model = RobotModel.from_file(ARM)
+    thresholds = plan_of(model, ExcitationSettings(velocity_scale=0.5, velocity_tolerance=0.2)).thresholds
+    assert np.allclose(thresholds.velocity, 0.6 * VELOCITY)
+    assert np.allclose(thresholds.effort, [108, 108, 72, 72, 36, 18, 18])
+    assert np.all(np.isinf(plan_of(model, ExcitationSettings(effort_scale=0.0)).thresholds.effort))
+    assert np.all(plan_of(model, ExcitationSettings(effort_limit=(7.0,))).thresholds.effort == 7.0)
+    slow = plan_of(model, ExcitationSettings(velocity_scale=0.001)).thresholds.velocity
+    assert np.all(slow == REST_SPEED)  # a robot that stands may look as fast as that
+
+
+def test_two_robots_in_two_namespaces_do_not_meet(world):
+    left, right = (Cell(world, namespace=name) for name in ("left", "right"))
+    right.until(Status.READY)
+    left.running().until(Status.DONE)
+    assert right.follower.received == []
+    assert {status.state for status in right.told} <= {Status.WAITING, Status.READY}
+    right.running()
+    right.follower.speak = False
+    right.until(Status.FAULT)
+    assert left.state == Status.DONE
+
+
+# --- Ctrl-C ------------------------------------------------------------------------------------------------------
+
+MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("phase", ["no robot", "ready", "approaching", "running", "paused", "fault"])
+def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
+    parameters = QUICK | {"period": 4.0, "posture": "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]", "amplitude_share": 0.8}
+    parameters["allow_unchecked_collisions"] = "true"
+    if phase != "no robot":
+        parameters["urdf"] = str(ARM)
+    arguments = ros_arguments(parameters)
+    follower = world.add(lambda **o: Follower(NAMES, START, **o))
+    told = world.heard(Status, "excitation_status", LATCHED)
+
+    def state():
+        return told[-1].state if told else None
+
+    def until(condition, timeout=30.0):
+        try:
+            world.until(condition, timeout)
+        except DeadlineError as error:
+            raise AssertionError(f"{error}: {told[-3:]}") from None
+
+    process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ),
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    try:
+        until(lambda: state() == (Status.WAITING if phase == "no robot" else Status.READY))
+        if phase not in ("no robot", "ready"):
+            assert world.call(Trigger, "excitation_publisher/start").success
+            until(lambda: np.abs(follower.dq).max() > 0.3)
+        if phase not in ("no robot", "ready", "approaching"):
+            until(lambda: state() == Status.RUNNING and told[-1].elapsed > 0.5)
+        if phase == "paused":
+            assert world.call(SetBool, "excitation_publisher/pause", SetBool.Request(data=True)).success
+            until(lambda: state() == Status.PAUSED)
+        if phase == "fault":
+            follower.speak = False
+            until(lambda: state() == Status.FAULT)
+        process.send_signal(signal.SIGINT)
+        until(lambda: process.poll() is not None, 5.0)
+        assert process.returncode == 0, process.stderr.read()
+        assert follower.at_rest()
+        if phase in ("approaching", "running"):
+            assert "stopped: the node is ending" in [status.reason for status in told]
+    finally:
+        process.kill()
+        process.communicate()

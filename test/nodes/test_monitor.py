@@ -1,0 +1,137 @@
+"""The node `monitor` over real DDS, told joint states whose stamps run faster than the clock."""
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.msg import TorqueResidual
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from support.model_nodes import COULOMB, NOISE, VISCOUS, identified, message
+from test_simulator import DEEP, given
+
+from robot_dyn_id.dynamics.regressor import Motion, regressor_of
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.nodes.messages.conversions import parameter_set
+from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.nodes.monitor import Monitor
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, STREAM
+from robot_dyn_id.simulation.sensors import coloured_noise
+
+RATE, STEP, BATCH = 100.0, 34.0, 50
+
+
+class Told:
+    """An arm that repeats a motion and takes up a load at `STEP`; `tell(end)` publishes its states until then."""
+
+    def __init__(self, world, velocity=None):
+        self.world, self.velocity = world, velocity
+        self.states = world.probe.create_publisher(JointState, "joint_states", DEEP)
+        self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
+        self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
+        self.sets = world.heard(ParameterSetMsg, "monitor/tracked_parameters", LATCHED)
+        self.regressor = regressor_of(identified())
+        model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
+        motion, n = random_fourier(model, 5), len(model.joint_names)
+        q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
+        states, late = Motion(q, dq, ddq), self.t >= STEP
+        friction = np.full(n, VISCOUS), np.full(n, COULOMB), np.zeros(n)
+        self.truth = np.concatenate([model.inertial_parameters, *friction])
+        load = np.zeros_like(self.truth)
+        load[[self.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032
+        tau = self.regressor.torque(states, self.truth)
+        tau += coloured_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
+        tau[:, late] += self.regressor.torque(states.take(late), load)
+        self.rows = np.array((q, dq, tau)).transpose(2, 0, 1).tolist()
+
+    def tell(self, end):
+        while self.next < round(end * RATE):
+            for number in range(self.next, self.next + BATCH):
+                position, velocity, effort = self.rows[number]
+                names = list(identified().joint_names)
+                velocity = velocity if self.velocity is None else self.velocity
+                state = JointState(name=names, position=position, velocity=velocity, effort=effort)
+                state.header.stamp.sec, hundredth = divmod(number, round(RATE))
+                state.header.stamp.nanosec = 10_000_000 * hundredth
+                self.states.publish(state)
+            self.next += BATCH
+            if self.next > RATE:  # the filter has settled
+                self.world.until(self.answered, what=f"residual at {self.t[self.next - 1]:g} s")
+
+    def answered(self):
+        return self.residuals and seconds(self.residuals[-1].header.stamp) > self.t[self.next - 1] - 0.5 / RATE
+
+    @property
+    def status(self):
+        return next(
+            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/monitor"), DiagnosticStatus()
+        )
+
+    @property
+    def changes(self):
+        return {pair.key: pair.value for pair in self.status.values}.get("changes")
+
+
+def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
+    told = Told(world)
+    world.add(Monitor, *given(quiet="30.0", timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in told.status.message, what="parameters")
+    told.tell(STEP)
+    world.until(lambda: told.changes == "none", what="thresholds")
+    world.until(lambda: told.status.message.startswith("the model fits; far outside the trained motion: wrist speed"))
+    assert "not looked for" not in told.status.message and told.status.level == DiagnosticStatus.OK
+    told.sets.clear()
+    world.until(lambda: told.sets, what="tracked parameters")
+    tracked, model = parameter_set(told.sets[-1]), identified()
+    assert (tracked.estimator, tracked.verdict) == (f"{model.estimator}, tracked", "suspect")
+    assert tracked.reasons[0].startswith("tracked while the robot works")
+    assert np.all(np.abs(tracked.values - model.mapping @ told.truth) < 4.0 * tracked.standard_deviations)
+    assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
+    told.tell(STEP + 5.0)
+    world.until(lambda: "any more: payload" in told.status.message, what="payload")
+    assert told.status.level == DiagnosticStatus.WARN
+    name, mass, _, sigma, unit = told.changes.split(";")[0].split()
+    assert (name, unit) == ("payload", "kg")
+    assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
+    answer = world.call(Trigger, "monitor/reset")
+    assert answer.success and answer.message == "learning anew from 30 s of motion"
+    world.until(lambda: told.changes == "thresholds need 30 s of motion", what="learning")
+    assert told.status.level == DiagnosticStatus.OK
+
+
+@pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
+def test_joint_states_without_velocities_are_differentiated(world, velocity):
+    told = Told(world, velocity)
+    node = world.add(Monitor, *given(timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in told.status.message, what="parameters")
+    told.tell(4.0)
+    assert node._condition._refused == 0
+    world.until(lambda: {p.key: p.value for p in told.status.values}.get("velocities") == "differentiated positions")
+    world.until(lambda: told.status.message.startswith("the model fits"), what="verdict")
+    residual = np.array([one.residual for one in told.residuals])
+    assert np.median(np.abs(residual)) < 3.0 * NOISE
+
+
+def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
+    told = Told(world)
+    node = world.add(Monitor, *given(timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in told.status.message, what="parameters")
+    told.tell(2.0)
+    for fields in ({"effort": [1e308] * 3}, {"position": [np.nan] * 3}, {"velocity": [0.0]}, {"effort": []},
+                   {"velocity": [np.inf, 0.0, 0.0]}):  # fmt: skip
+        position, velocity, effort = told.rows[told.next]
+        state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
+        for name, value in fields.items():
+            setattr(state, name, value)
+        before = node._condition._refused
+        told.states.publish(state)
+        world.until(lambda before=before: node._condition._refused > before, what=str(fields))
+    told.tell(4.0)
+    assert all(np.isfinite(one.residual).all() for one in told.residuals)
+    assert node.end is None and node.internal_errors == 0

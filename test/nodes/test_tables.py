@@ -1,0 +1,40 @@
+"""The page about the nodes says what the nodes declare, and every node can be started."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+from robot_dyn_id.nodes.tables import NODES, markdown
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_that_of_the_code():
+    assert (ROOT / "docs" / "nodes.md").read_text() == markdown()
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda node: node.NAME)
+def test_every_node_is_an_executable(node):
+    module = node.__module__.split(".", 1)[1]
+    line = f"install_executable({node.NAME} ${{PROJECT_NAME}}.{module})"
+    assert line in (ROOT / "CMakeLists.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda node: node.NAME)
+def test_no_node_takes_a_name_that_its_base_has(node, world):
+    """rclpy keeps its own state in `_parameters`, `_clock`, ...: what overwrites it breaks services of the node."""
+    taken = {name for kind in node.__mro__[2:] for name in vars(kind)} | set(vars(world.probe))
+    tree = ast.parse(Path(inspect.getfile(node)).read_text())
+    own = next(part for part in tree.body if isinstance(part, ast.ClassDef) and part.name == node.__name__)
+    assigned = {
+        part.attr
+        for part in ast.walk(own)
+        if isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and getattr(part.value, "id", "") == "self"
+    }
+    defined = {part.name for part in own.body if isinstance(part, ast.FunctionDef)}
+    assert not assigned & taken
+    assert not (defined - {"__init__"}) & (taken - {"stop", "diagnosis"} - set(vars(node.__mro__[1])))

@@ -1,0 +1,109 @@
+"""Wang et al. 2025: the exact steps of the paper, and the simulated experiment."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.estimators import ESTIMATORS
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.joint_limits import read_joint_limits
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.papers.planar3r import experiment as planar3r_experiment
+from robot_dyn_id.papers.planar3r import reproduction as planar3r
+from robot_dyn_id.papers.planar3r.experiment import Errors, Experiment, arm, sine
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+import paper_designs
+
+# --- Equations ---------------------------------------------------------------------------------------------------
+
+
+def verdicts(model):
+    return {figure.name.partition(":")[0]: figure.verdict for figure in planar3r.equations(model)}
+
+
+def test_ranks_pivots_groupings_and_agreement_with_pinocchio():
+    found = verdicts(arm())
+    shown = found.pop("fastest velocity mode with friction as printed, eq. 28 [1/s]")
+    assert shown == "shown"
+    assert [found.pop(name) for name in tuple(found)[:3]] == ["reproduced"] * 3  # ranks and pivots
+    assert set(found.values()) == {"holds"} and len(found) == 7
+
+
+def test_another_robot_does_not_have_the_parameters_of_the_paper():
+    text = arm().urdf
+    heavier = RobotModel.from_urdf(text.replace('<mass value="3"/>', '<mass value="3.1"/>'), gravity=arm().gravity)
+    assert verdicts(heavier)["base parameters of the URDF"] == "does not hold"
+    assert verdicts(heavier)["torque"] == "holds"
+    longer = RobotModel.from_urdf(text.replace('xyz="-0.36 0', 'xyz="-0.37 0'), gravity=arm().gravity)
+    assert verdicts(longer)["K_r"] == "does not hold"
+    flat = RobotModel.from_urdf(text, gravity=(-9.8, 0.0, 0.0))
+    assert verdicts(flat)["rank, 12 samples"] == "not reproducible"
+
+
+# --- Excitation --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("joint", "turns"), [(2, 14.0), (1, 15.0), (0, 60.0)])
+def test_condition_numbers_of_sines_with_pinocchios_regressor(joint, turns):
+    w, a = 2.0 * np.pi * turns / 60.0, (5.0 * np.pi / 9.0, 2.0 * np.pi / 3.0, np.pi / 2.0)[joint]
+    t = 60.0 / turns * np.arange(4000) / 4000
+    q, dq, ddq = np.zeros((3, 3, len(t)))
+    q[joint], dq[joint], ddq[joint] = a * np.sin(w * t), a * w * np.cos(w * t), -a * w**2 * np.sin(w * t)
+    friction = np.zeros((len(t), 3, 2))
+    # the designed motion meets its reversals within rounding, on one side or the other
+    moving = np.abs(dq[joint]) > 1e-9
+    friction[:, joint] = np.column_stack([dq[joint], np.sign(dq[joint])])
+    rows = np.concatenate([paper_designs.rigid("planar3r", -9.8, q, dq, ddq), friction], axis=2)[moving]
+    rows = rows.reshape(-1, 32)
+    regressor = Regressor(arm(), terms_on_joints(arm(), planar3r.FRICTION))
+    expected = np.linalg.cond(rows[:, paper_designs.leftmost(rows)])
+    assert planar3r.condition(regressor, sine(joint, turns)) == pytest.approx(expected, rel=2e-3)
+
+
+def test_the_one_motion_is_as_long_as_the_three_runs_and_within_what_they_use():
+    runs = planar3r_experiment.three_runs(planar3r.TURNS)
+    one = planar3r_experiment.one_motion()
+    assert [run.order for run in runs] == [(2,), (1,), (0,)]
+    assert one.duration == pytest.approx(sum(run.duration for run in runs), abs=1e-9)
+    times = [np.linspace(0.0, motion.duration, 50_001) for motion in (one, *runs)]
+    used, *of_runs = (
+        [np.abs(x).max(axis=1) for x in m.evaluate(t)[:3]] for m, t in zip((one, *runs), times, strict=True)
+    )
+    assert np.all(np.array(used) <= np.max(of_runs, axis=0) * (1.0 + 1e-6))
+    w = 2.0 * np.pi / 60.0 * np.array(list(planar3r.TURNS.values()))
+    amplitude = np.max(of_runs, axis=0)[0]
+    limits = read_joint_limits(shared_file("config/design/papers/planar3r_limits.yaml"), arm())
+    assert list(limits.of("max_velocity").values()) == pytest.approx(amplitude * w)
+    assert list(limits.of("max_acceleration").values()) == pytest.approx(amplitude * w**2)
+
+
+# --- Experiment --------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_counted():
+    found = Errors(np.array([1.0, 0.05]), np.array([[1.2, 0.05], [0.9, 0.55]]), np.array([[0.1, 0.1], [0.1, 0.2]]))
+    assert found.worst == pytest.approx([0.2, 0.1])
+    assert found.norms * np.hypot(1.0, 0.05) == pytest.approx([0.2, np.hypot(0.1, 0.5)])
+    assert found.beyond(1.5).tolist() == [[True, False], [False, True]]
+
+
+def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
+    experiment = Experiment.of_paper()
+    motions = planar3r_experiment.three_runs(planar3r.TURNS)
+    runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
+    ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.estimator)
+    exact = experiment.errors([ideal])
+    assert exact.norms[0] < 5e-4 and exact.worst[0] < 0.02
+    stepwise, generalized = (ESTIMATORS[name]() for name in ("stepwise", "generalized"))
+    noisy = experiment.measured(runs, 0)
+    first, same = (experiment.estimate(noisy, estimator) for estimator in (stepwise, generalized))
+    # while one joint moves alone, its own torque tells as many combinations as it has parameters: nothing is left to weigh
+    assert np.allclose(first.values, same.values, atol=0.05 * first.standard_deviations)
+    second = experiment.estimate(experiment.measured(one, 0), generalized)
+    for estimate in (first, second):
+        assert not experiment.errors([estimate]).beyond(5.0).any()
+    assert np.all(second.standard_deviations < first.standard_deviations)

@@ -1,0 +1,105 @@
+"""A disk that stands still costs nothing for a while, and then a clear word; what was taken is in the bag."""
+
+import os
+import threading
+import time
+
+import pytest
+from support.joint_state_source import bytes_on_disk, standing_still
+from support.recording_files import JOINT_STATE, TOPIC, truth, types
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
+
+MESSAGES = truth(2000).messages()
+
+
+def stream(topic=TOPIC):
+    schema, type_hash = types().generate_msgdef(JOINT_STATE, ros_version=2)[0], types().hash_rihs01(JOINT_STATE)
+    return Stream(topic, JOINT_STATE, schema, type_hash, offered_qos=[], stamped=True)
+
+
+def feed(writer, target, messages=MESSAGES):
+    for log_time, data in messages:
+        writer.add(target, log_time, data)
+
+
+@pytest.fixture
+def disk_stands_still(monkeypatch):
+    yield from standing_still(monkeypatch)
+
+
+def test_all_that_was_given_is_in_the_bag(tmp_path):
+    writer, topics = BackgroundWriter(tmp_path / "bag"), [stream("/a"), stream("/b")]
+    for target in topics:
+        writer.announce(target)
+    for message in MESSAGES:
+        for target in topics:
+            feed(writer, target, [message])
+    writer.end()
+    feed(writer, topics[0])  # too late
+    assert writer.ended(10.0)
+    assert writer.failure is None
+    for target in topics:
+        assert bytes_on_disk(tmp_path / "bag", target.topic) == [data for _, data in MESSAGES]
+        assert target.statistics.count == len(MESSAGES)
+        assert target.statistics.rate == pytest.approx(500.0, rel=0.01)
+
+
+def test_a_disk_that_stands_still_delays_nobody_and_loses_nothing(tmp_path, disk_stands_still):
+    writer, target = BackgroundWriter(tmp_path / "bag"), stream()
+    writer.announce(target)
+    start = time.monotonic()
+    feed(writer, target)
+    writer.end()
+    assert not writer.ended(0.3)
+    assert time.monotonic() - start < 5.0
+    disk_stands_still.set()
+    assert writer.ended(10.0)
+    assert writer.failure is None
+    assert bytes_on_disk(tmp_path / "bag") == [data for _, data in MESSAGES]
+
+
+def test_a_disk_that_stands_still_for_too_long(tmp_path, disk_stands_still):
+    writer, target = BackgroundWriter(tmp_path / "bag", backlog=100_000), stream()
+    writer.announce(target)
+    feed(writer, target)
+    assert writer.failure == f"{tmp_path / 'bag'}: the disk is too slow (0.1 MB wait for it); what came before stays"
+    disk_stands_still.set()
+    assert writer.ended(10.0)
+    found = bytes_on_disk(tmp_path / "bag")
+    assert found == [data for _, data in MESSAGES[: len(found)]]
+    assert 100_000 < sum(map(len, found)) < 101_000
+
+
+def test_a_lone_message_reaches_the_disk_without_an_end(tmp_path):
+    writer, target = BackgroundWriter(tmp_path / "bag"), stream()
+    writer.announce(target)
+    feed(writer, target, MESSAGES[:1])
+    end = time.monotonic() + 10.0
+    path = tmp_path / "bag" / "bag_0.mcap"
+    while MESSAGES[0][1] not in path.read_bytes():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    writer.end()
+    assert writer.ended(10.0)
+
+
+def test_an_interruption_is_told_to_the_statistics(tmp_path):
+    writer, target = BackgroundWriter(tmp_path / "bag"), stream()
+    writer.announce(target)
+    feed(writer, target, MESSAGES[:1000])
+    writer.interrupt(target)
+    feed(writer, target, MESSAGES[1500:])
+    writer.end()
+    assert writer.ended(10.0)
+    assert (target.statistics.count, target.statistics.stamps.count) == (1500, 1498)
+    assert target.statistics.longest < 0.01
+
+
+def test_a_folder_that_exists(tmp_path):
+    threads = threading.active_count()
+    with pytest.raises(InputError, match="exists, and nothing is overwritten"):
+        BackgroundWriter(tmp_path)
+    assert threading.active_count() == threads
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,262 @@
+"""The report: fixed keys, the verdict first, everything escaped, nothing loaded from elsewhere."""
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pytest
+from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
+
+from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.pipeline import identify, validate
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.report.friction import friction_curve
+from robot_dyn_id.report.html import number, percent, plus_minus, write_html
+from robot_dyn_id.report.plots import timeline
+from robot_dyn_id.report.summary import evaluation_summary, identification_summary
+
+AWKWARD = '<b>&"j1'
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
+
+
+@cache
+def identified(text=ARM):
+    arm = Simulated(text)
+    training, held_out = arm.record(1, noise=0.1), replace(arm.record(2, noise=0.1), source="held & out")
+    return identify([training], [held_out], arm.model, Settings(terms=TERMS), "0.0.test")
+
+
+def awkward():
+    """An arm one of whose joints has a name that is markup."""
+    return identified(ARM.replace('"shoulder"', '"' + escape(AWKWARD, {'"': "&quot;"}) + '"'))
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text; every tag must be closed in its turn."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self.open = [], "", []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.text += data
+
+    def count(self, tag, kind=None):
+        return sum(name == tag and kind in (None, *a.get("class", "").split()) for name, a in self.tags)
+
+
+def page_of(folder, result, **changes):
+    summary = identification_summary(result, "p.yaml") | changes
+    write_html(folder / "r.html", summary, result.evaluation, result.parameters)
+    return (folder / "r.html").read_text(encoding="utf-8")
+
+
+def judged(evaluation, **check):
+    """The evaluation with a cross-check of other figures."""
+    return replace(evaluation, cross_check=replace(evaluation.cross_check, **check))
+
+
+def test_the_summary_has_the_keys_that_others_rely_on():
+    result = identified()
+    summary = identification_summary(result, "p.yaml")
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    held_out, check = result.evaluation.held_out, result.evaluation.cross_check
+    assert (summary["verdict"], tuple(summary["reasons"])) == (result.parameters.verdict, result.parameters.reasons)
+    assert summary["held_out"]["all_joints_nrmse"] == held_out.all_joints_nrmse
+    for entry, joint in zip(summary["held_out"]["joints"], held_out.joints, strict=True):
+        assert [entry[key] for key in JOINT_KEYS] == [getattr(joint, key) for key in JOINT_KEYS]
+    assert summary["condition_number"] == {"value": result.estimate.condition_number, "scaling": "columns"}
+    assert summary["cross_check"]["max_difference"] == check.max_difference
+    assert summary["cross_check"]["rank_ours"] == summary["cross_check"]["rank_pinocchio"] == check.rank_ours
+    assert (summary["rows"]["used"], summary["rows"]["dropped"]) == result.rows
+    assert summary["warnings"] == list(result.evaluation.warnings)
+    assert summary["parameters_file"] == "p.yaml"
+    assert summary["held_out_sources"] == ["held & out"]
+
+
+def test_the_summary_lists_the_base_parameters():
+    result = identified()
+    rows = identification_summary(result, "p.yaml")["base_parameters"]
+    assert [row["name"] for row in rows] == list(result.parameters.names)
+    assert [row["value"] for row in rows] == list(result.parameters.values)
+    assert [row["standard_deviation"] for row in rows] == list(result.parameters.standard_deviations)
+
+
+def test_what_is_not_finite_is_null():
+    result = identified()
+    unknown = replace(result.parameters, standard_deviations=np.full(len(result.parameters.names), np.inf))
+    broken = replace(result, parameters=unknown, evaluation=judged(result.evaluation, torque=np.nan))
+    summary = json.loads(json.dumps(identification_summary(broken, "p.yaml"), allow_nan=False))
+    assert summary["cross_check"]["max_difference"] is None
+    assert summary["cross_check"]["passed"] is False
+    assert {row["standard_deviation"] for row in summary["base_parameters"]} == {None}
+
+
+def test_a_validation_counts_the_rows_it_compared():
+    parameters = identified().parameters
+    recording = Simulated().record(3, noise=0.1)
+    holes = changed(recording, tau=lambda tau: np.where(np.arange(len(tau))[:, None] % 500 == 7, np.nan, tau))
+    evaluation = validate([holes], parameters, Settings(terms=TERMS))
+    summary = evaluation_summary(evaluation, "p.yaml", parameters)
+    assert summary["rows"]["used"] == 3 * evaluation.held_out.samples
+    assert summary["rows"]["dropped"] == sum(summary["rows"]["reasons"].values()) == 4
+    assert summary["held_out_sources"] == [holes.source]
+    assert {"verdict", "reasons", "held_out", "condition_number", "cross_check", "warnings"} <= set(summary)
+
+
+def test_the_page_shows_every_joint_and_parameter(tmp_path):
+    result = awkward()
+    text = page_of(tmp_path, result)
+    page = Page(text)
+    for name in (*result.parameters.joint_names, *result.parameters.expressions, "held & out", "0.0.test"):
+        assert name in page.text
+    for digest in (result.parameters.data_sha256, result.parameters.urdf_sha256):
+        assert digest in page.text
+    assert page.count("svg") == 3 + 1 + 3  # efforts, sigmas, friction
+    for word in ("good", "weak", "not excited"):
+        assert page.count("span", f"s-{word.split()[0]}") == result.parameters.status.count(word)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
+    assert len(text) < 2_000_000
+
+
+def test_names_are_escaped(tmp_path):
+    result = awkward()
+    assert AWKWARD in result.parameters.joint_names
+    page = Page(page_of(tmp_path, result, warnings=["</ul><script>alert(1)</script>"], parameters_file="<i>"))
+    assert page.count("script") == 0
+    assert "<script>" in page.text and AWKWARD in page.text
+
+
+def test_the_page_loads_nothing(tmp_path):
+    text = page_of(tmp_path, identified())
+    page = Page(text)
+    assert not {"script", "link", "img", "iframe", "object", "image"} & {tag for tag, _ in page.tags}
+    targets = [a[key] for _, a in page.tags for key in ("href", "xlink:href", "src") if key in a]
+    assert targets and all(target.startswith("#") for target in targets)
+    assert all(target.startswith("#") for target in re.findall(r"url\(['\"]?([^)]*)", text))
+    assert not re.search(r"https?://", re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)) and "@import" not in text
+
+
+def test_the_same_result_gives_the_same_page(tmp_path):
+    assert page_of(tmp_path, identified()) == page_of(tmp_path, identified())
+
+
+def test_a_bad_verdict_stands_at_the_top(tmp_path):
+    parameters = identified().parameters
+    doubled = changed(Simulated().record(3, noise=0.1), tau=lambda tau: 2.5 * tau + 1.0)
+    evaluation = validate([doubled], parameters, Settings(terms=TERMS))
+    summary = evaluation_summary(evaluation, "p.yaml", parameters)
+    write_html(tmp_path / "r.html", summary, evaluation, parameters)
+    page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert evaluation.verdict.word == "bad" and page.count("div", "bad") == 1
+    first = page.text[: page.text.index("Prediction of data")]
+    assert "Do not use this model" in first
+    assert all(reason in first for reason in evaluation.verdict.reasons)
+
+
+def test_a_cross_check_without_numbers_is_a_failure_on_the_page(tmp_path):
+    result = identified()
+    broken = replace(result, evaluation=judged(result.evaluation, regressor=np.nan, rank_ours=1))
+    page = Page(page_of(tmp_path, broken))
+    assert page.count("span", "no") == 3  # at the top, the regressor, the rank
+    assert Page(page_of(tmp_path, result)).count("span", "no") == 0
+
+
+def test_a_folder_that_does_not_exist_is_told(tmp_path):
+    result = identified()
+    with pytest.raises(InputError, match="cannot be written"):
+        page_of(tmp_path / "missing", result)
+
+
+def test_friction_is_the_sum_of_the_terms():
+    parameters = identified().parameters
+    curve = friction_curve(parameters, regressor_of(parameters), 1)
+    value = dict(zip(parameters.names, parameters.values, strict=True))
+    width = parameters.term_constant_values[1]
+    expected = value["fv2"] * curve.speed + value["fc2"] * np.tanh(curve.speed / width) + value["off2"]
+    np.testing.assert_allclose(curve.effort, expected, rtol=1e-12)
+    assert curve.speed[-1] == -curve.speed[0] == parameters.dq_max[1]
+    assert [parameters.names[i] for i in curve.parameters] == ["fv2", "fc2", "off2"]
+    sigma = parameters.standard_deviations[parameters.names.index("off2")]
+    assert np.interp(0.0, curve.speed, curve.sigma) == pytest.approx(sigma)
+
+
+def test_friction_holds_that_of_mimic_followers():
+    gripper = Simulated(GRIPPER)
+    parameters = identified(GRIPPER).parameters
+    truth = with_values(parameters, gripper.base_values)
+    curve = friction_curve(truth, regressor_of(truth), 1)
+    still = np.zeros_like(curve.speed)
+    columns = {name: term.columns(still, curve.speed, still)[0] for name, term in zip("vco", TERMS, strict=True)}
+    half = [term.columns(still, -0.5 * curve.speed, still)[0] for term in TERMS]
+    own = 1.5 * columns["v"] + columns["c"] + 0.2
+    np.testing.assert_allclose(curve.effort, own - 0.5 * (1.5 * half[0] + half[1] + 0.2), rtol=1e-9)
+
+
+def test_friction_that_was_not_excited_has_no_band():
+    parameters = identified().parameters
+    sigma = np.where(np.array(parameters.names) == "fv1", np.inf, parameters.standard_deviations)
+    unknown = replace(parameters, standard_deviations=sigma)
+    regressor = regressor_of(unknown)
+    assert friction_curve(unknown, regressor, 0).sigma is None
+    assert friction_curve(unknown, regressor, 2).sigma is not None
+    assert friction_curve(replace(parameters, dq_max=np.zeros(3)), regressor, 0) is None
+
+
+def test_interruptions_are_cut_out_of_plots():
+    t = np.concatenate([5.0 + np.arange(50) * 0.1, 1000.0 + np.arange(50) * 0.1, np.arange(20) * 0.1])
+    time, breaks, starts = timeline(t)
+    assert list(breaks) == [50, 100]
+    assert list(np.flatnonzero(np.isnan(time))) == [50, 101]
+    told = time[np.isfinite(time)]
+    assert len(time) == len(np.insert(t, breaks, np.nan)) and told[0] == 0.0
+    assert np.all(np.diff(told) > 0) and told[-1] < 13.0
+    np.testing.assert_allclose(starts, [told[50], told[100]])
+
+
+@pytest.mark.parametrize(
+    ("value", "sigma", "texts"),
+    [
+        (-3.14901, 0.01705, ("\u22123.149", "0.017")),
+        (28.74, 1.31, ("28.7", "1.3")),
+        (1234.5, 78.9, ("1234", "79")),
+        (2.0, 150.0, ("2", "150")),
+        (3.4212e-7, 1.1e-8, ("3.42e\u221207", "0.11e\u221207")),
+        (0.0, 0.0, ("0", "0")),
+    ],
+)
+def test_values_end_where_sigma_does(value, sigma, texts):
+    assert plus_minus(value, sigma) == texts
+
+
+def test_numbers_as_text():
+    assert [percent(x) for x in (None, 0.0214, -0.433, 147.963)] == [
+        "\u2013",
+        "2.1\u00a0%",
+        "\u221243.3\u00a0%",
+        "14,796\u00a0%",
+    ]
+    assert [number(x) for x in (None, -9.81, 1e-15)] == ["\u2013", "\u22129.81", "1e\u221215"]
+    assert [number(x, 3, padded=True) for x in (0.8, 783.0, 1e-15)] == ["0.800", "783", "1.00e\u221215"]

@@ -1,0 +1,125 @@
+"""Repairs: what is dropped is counted, on every walk alike, whatever the chunks."""
+
+import numpy as np
+import pytest
+from support.simulated import at_chunk_size, changed, sines
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.signals.cleaning import STAMPS, Drive, Repairs, clean, median_step
+
+STEP = 0.01
+
+
+def walked(recording, drives=None, **options):
+    repairs = Repairs()
+    parts = list(clean(recording, recording.joint_names, drives or {}, STEP, repairs, **options))
+    return parts, repairs
+
+
+def faulty():
+    """A hundred samples and one fault of each kind (two repeated stamps), and a gap of 0.2 s."""
+    recording = sines(np.arange(100) * STEP)
+    t, q, dq, tau = (getattr(recording.samples, name).copy() for name in ("t", "q", "dq", "tau"))
+    t[60:] += 0.2
+    t[10] = t[11] = t[9]
+    t[11] += 0.01 * STEP  # as good as repeated: an interpolation would swing
+    t[20] = t[15]
+    t[30] = np.nan
+    q[40, 1] = np.nan
+    dq[45, 0] = np.inf
+    tau[50, 1] = np.nan
+    q[70, 0] = 1e154
+    dq[71, 0] = -1e154
+    tau[72, 1] = 1e154
+    return changed(recording, t=t, q=q, dq=dq, tau=tau)
+
+
+FAULTS = {
+    "time stamp repeated": 2,
+    "time stamp going backward": 1,
+    "time stamp not finite": 1,
+    "position missing or not finite": 1,
+    "velocity missing or not finite": 1,
+    "effort missing or not finite": 1,
+    "position implausibly large": 1,
+    "velocity implausibly large": 1,
+    "effort implausibly large": 1,
+}
+
+
+@pytest.mark.parametrize("size", [1, 7, 61, 1000])
+def test_every_fault_is_dropped_and_counted_whatever_the_chunks(size):
+    recording = at_chunk_size(faulty(), size)
+    for _ in range(2):
+        parts, repairs = walked(recording)
+        assert repairs.dropped == FAULTS
+        assert (repairs.rows, repairs.total_dropped, repairs.gaps) == (100, 10, 1)
+        kept = Chunk.join([chunk for _, chunk in parts])
+        bad = [10, 11, 20, 30, 40, 45, 50, 70, 71, 72]
+        expected = faulty().samples.take(np.setdiff1d(np.arange(100), bad))
+        for name in ("t", "q", "dq", "tau"):
+            np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
+        segments = np.concatenate([np.full(len(chunk), segment) for segment, chunk in parts])
+        np.testing.assert_array_equal(segments, (kept.t > 0.7).astype(int))
+
+
+def test_a_clean_recording_is_left_as_it_is():
+    recording = sines(7.58 + np.arange(100) * STEP)
+    parts, repairs = walked(recording)
+    assert repairs == Repairs(rows=100)
+    np.testing.assert_array_equal(Chunk.join([chunk for _, chunk in parts]).q, recording.samples.q)
+
+
+def test_efforts_need_not_be_there_where_they_are_not_asked_for():
+    recording = changed(faulty(), tau=None)
+    parts, repairs = walked(recording, need_effort=False)
+    assert not any("effort" in reason for reason in repairs.dropped)
+    assert parts[0][1].tau is None
+    with pytest.raises(InputError, match="no effort is recorded"):
+        walked(recording)
+
+
+def electric(current=True, tau=True, effort_is_torque=True):
+    q = np.zeros((3, 2))
+    samples = Chunk(
+        np.arange(3) * STEP, q, tau=np.full((3, 2), 5.0) if tau else None, current=q + 2.0 if current else None
+    )
+    return ArrayRecording("e", ("a", "b"), samples, effort_is_torque=effort_is_torque)
+
+
+@pytest.mark.parametrize(
+    ("recording", "drives", "expected"),
+    [
+        (electric(), {}, (5, 5)),
+        (electric(), {"a": Drive(10.0, -1.0)}, (-20, 5)),
+        (electric(tau=False), {"a": Drive(10.0), "b": Drive(3.0, -1.0)}, (20, -6)),
+        (electric(current=False), {"a": Drive(10.0, -1.0)}, (5, 5)),
+        (electric(current=False, effort_is_torque=False), {"a": Drive(10.0, -1.0)}, (-50, 5)),
+        (electric(current=False), {"b": Drive(None, -1.0)}, (5, -5)),
+        (electric(current=False, effort_is_torque=False), {"b": Drive(None, -1.0)}, (5, -5)),
+    ],
+    ids=["no gain", "current", "only currents", "torque already", "unknown unit", "sign alone", "sign, unknown unit"],
+)
+def test_gains_and_signs(recording, drives, expected):
+    ((_, chunk),), _ = walked(recording, drives)
+    np.testing.assert_array_equal(chunk.tau, np.tile(expected, (3, 1)))
+
+
+def test_a_current_without_a_gain_is_refused_by_name():
+    with pytest.raises(InputError, match="joint b has only a current"):
+        walked(electric(tau=False), {"a": Drive(1.0)})
+
+
+def test_the_median_step_is_that_of_the_same_samples_whatever_the_chunks():
+    t = np.cumsum(np.where(np.arange(STAMPS + 30_000) < STAMPS, 0.01, 0.001))
+    steps = {median_step(at_chunk_size(sines(t, 1), size), ("j0",)) for size in (999, 24_576, 10**6)}
+    assert len(steps) == 1
+    assert steps.pop() == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("t", "words"), [([0.0], "only 1 sample,"), ([0.0, 0.0, 0.0], "never advance")])
+def test_a_clock_that_stands_still_is_refused(t, words):
+    with pytest.raises(InputError, match=words):
+        median_step(sines(np.array(t)), ("j0",))

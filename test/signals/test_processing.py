@@ -1,0 +1,128 @@
+"""From windows to rows: the same filter on columns and torques, edges cut, rows thinned."""
+
+import numpy as np
+import pytest
+from support.simulated import Simulated, changed
+
+from robot_dyn_id.dynamics.regressor import Layout
+from robot_dyn_id.signals.filtering import LowPass, derivative
+from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.survey import survey
+from robot_dyn_id.signals.trials import plan_signals, walker
+
+ROBOT = Simulated()
+RATE = 50.0
+
+
+def plan(cutoff=4.0, recorded=False):
+    return SignalPlan.of(RATE, LowPass(cutoff), recorded)
+
+
+def pieces(recording, chosen, **options):
+    return list(walker([recording], recording.joint_names, {}, chosen, **options)())
+
+
+@pytest.fixture(scope="module")
+def recording():
+    """Long enough for several windows."""
+    return ROBOT.record(duration=240.0, rate=RATE, noise=0.2)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_windows_filter_like_the_whole_record(recording, recorded):
+    chosen, samples = plan(recorded=recorded), recording.samples
+    walked = pieces(recording, chosen, keep_edges=True)
+    assert len(walked) > 3
+    q = chosen.low_pass.apply(samples.q.T, RATE)
+    dq = chosen.low_pass.apply(samples.dq.T, RATE) if recorded else derivative(q, RATE)
+    whole = {"q": q, "dq": dq, "ddq": derivative(dq, RATE)}
+    for name, values in whole.items():
+        ours = np.concatenate([getattr(p.motion, name)[:, p.own] for p in walked], axis=1)
+        np.testing.assert_allclose(ours, values, rtol=0, atol=1e-8 * np.abs(values).max(), err_msg=name)
+
+
+def test_tiles_are_the_filtered_columns_and_torques_of_the_whole_record(recording):
+    chosen, regressor = plan(), ROBOT.regressor
+    columns = ROBOT.base.independent
+    walk = walker([recording], recording.joint_names, {}, chosen)
+    problem = linear_problem(regressor, columns, walk, chosen)
+    motion = pieces(recording, chosen, keep_edges=True)
+    whole = type(motion[0].motion)(
+        *(np.concatenate([getattr(p.motion, n)[:, p.own] for p in motion], axis=1) for n in ("q", "dq", "ddq"))
+    )
+    rows = np.arange(len(recording.samples))
+    rows = rows[(rows >= chosen.edge) & (rows < len(rows) - chosen.edge) & (rows % chosen.row_stride == 0)]
+    dense = chosen.low_pass.apply(regressor.dense(whole)[columns], RATE)[:, :, rows]
+    torque = chosen.low_pass.apply(recording.samples.tau.T, RATE)[:, rows]
+    layout = Layout.of(regressor, columns)
+    tiles = list(problem.tiles())
+    for joint, support in enumerate(layout.supports):
+        block = np.concatenate([tile.block for tile in tiles if tile.joint == joint], axis=1)
+        scale = np.abs(dense[support, joint]).max()
+        np.testing.assert_allclose(block[:-1], dense[support, joint], rtol=0, atol=1e-7 * scale)
+        np.testing.assert_allclose(block[-1], torque[joint], rtol=0, atol=1e-8 * np.abs(torque).max())
+    assert problem.rate == RATE / chosen.row_stride
+    assert problem.names == ROBOT.base.names
+
+
+@pytest.mark.parametrize("cutoff", [2.5, 10.0])
+def test_exact_torques_leave_no_residual_in_spite_of_signs_and_a_low_cutoff(cutoff):
+    recording = ROBOT.record(duration=36.0, rate=RATE)
+    chosen = plan(cutoff)
+    (piece,) = pieces(recording, chosen, keep_edges=True)
+    exact = changed(recording, tau=ROBOT.regressor.torque(piece.motion, ROBOT.parameters).T)
+    walk = walker([exact], exact.joint_names, {}, chosen)
+    problem = linear_problem(ROBOT.regressor, ROBOT.base.independent, walk, chosen)
+    for tile in problem.tiles():
+        residual = tile.block[-1] - ROBOT.base_values[problem.supports[tile.joint]] @ tile.block[:-1]
+        assert np.abs(residual).max() < 1e-9 * np.abs(tile.block[-1]).max()
+    # had the torque alone been filtered, the signs would have been left over
+    (piece,) = walk()
+    unfiltered = ROBOT.regressor.torque(piece.motion, ROBOT.parameters)[:, piece.own]
+    left = chosen.low_pass.apply(piece.tau, RATE)[:, piece.own] - unfiltered
+    assert np.abs(left).max() > 0.05
+
+
+def test_edges_are_cut_at_both_ends_of_every_segment(recording):
+    t = recording.samples.t + np.where(recording.samples.t < 100.0, 0.0, 5.0)
+    chosen = plan()
+    walked = pieces(changed(recording, t=t), chosen)
+    assert {p.segment for p in walked} == {0, 1}
+    for segment, (first, last) in enumerate([(0.0, 99.98), (105.0, 244.98)]):
+        times = np.concatenate([p.t[p.own] for p in walked if p.segment == segment])
+        assert times[0] == pytest.approx(first + chosen.edge / RATE, abs=1e-6)
+        assert times[-1] == pytest.approx(last - chosen.edge / RATE, abs=1e-6)
+        np.testing.assert_allclose(np.diff(times), 1 / RATE, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "cutoff", "stride"), [(100.0, 5.0, 10), (30.0, 5.0, 3), (30.0, 12.0, 1), (1e3, 4.0, 125)]
+)
+def test_two_rows_are_kept_in_a_period_of_the_cutoff(rate, cutoff, stride):
+    assert SignalPlan.of(rate, LowPass(cutoff), False).row_stride == stride
+
+
+def test_segments_of_several_trials_are_numbered_through(recording):
+    t = recording.samples.t + np.where(recording.samples.t < 100.0, 0.0, 5.0)
+    gapped = changed(recording, t=t)
+    numbers = [p.segment for p in walker([gapped, recording], recording.joint_names, {}, plan())()]
+    assert sorted(set(numbers)) == [0, 1, 2]
+    assert numbers == sorted(numbers)
+
+
+def test_a_trial_at_another_rate_is_brought_onto_the_grid(recording):
+    slower = ROBOT.record(seed=2, duration=36.0, rate=8.0)
+    (piece,) = pieces(slower, plan(2.0), keep_edges=True)
+    assert len(piece.t) == pytest.approx(36.0 * RATE, abs=10)
+    exact = ROBOT.record(seed=2, duration=36.0, rate=RATE)
+    inside = slice(200, -200)
+    np.testing.assert_allclose(piece.motion.q.T[inside], exact.samples.q[: len(piece.t)][inside], atol=2e-3)
+
+
+def test_the_plan_takes_what_the_user_fixed_and_the_rest_from_the_data(recording):
+    found = survey([recording], recording.joint_names, {})
+    chosen = plan_signals(found, None, 4, "auto")
+    assert (chosen.rate, chosen.low_pass.cutoff) == (found.rate, found.cutoff)
+    assert plan_signals(found, 3.0, 2, "auto").low_pass == LowPass(3.0, 2)
+    assert plan_signals(found, None, 4, "recorded").recorded_velocity
+    assert not plan_signals(found, None, 4, "derivative").recorded_velocity

@@ -1,0 +1,175 @@
+"""Rows near reversals: where the threshold comes from, what is left out, and what friction gains by it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from support.robots import joint, urdf
+from support.simulated import Simulated, changed
+
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Stribeck, Viscous
+from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.whitening import LaggedGrams
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.processing import linear_problem
+from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
+from robot_dyn_id.signals.survey import survey
+from robot_dyn_id.signals.trials import plan_signals, walker, window_walker
+from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Simulated()
+
+
+@pytest.fixture(scope="module")
+def recording(robot):
+    """With a gap, so that there are two segments."""
+    whole = robot.record(duration=60.0, noise=0.05, velocity=0.005)
+    return changed(whole, rows=(whole.samples.t < 25.0) | (whole.samples.t > 26.0))
+
+
+def prepared(recording, joints, cutoff=None, velocity="recorded"):
+    seen = survey([recording], joints, {})
+    plan = plan_signals(seen, cutoff, 4, velocity)
+    return plan, walker([recording], joints, {}, plan), window_walker([recording], joints, {}, plan)
+
+
+def problem_of(robot, walk, plan):
+    return linear_problem(robot.regressor, np.arange(len(robot.regressor.names)), walk, plan)
+
+
+def rows_of(robot, walk, plan):
+    """Joint, segment and block of every tile."""
+    return [(tile.joint, tile.segment, tile.block.copy()) for tile in problem_of(robot, walk, plan).tiles()]
+
+
+def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
+    """They are zero, so that those that follow keep their place in time."""
+    plan, walk, _ = prepared(recording, robot.joints)
+    slowest = (0.0, 0.3, 0.6)
+    every = rows_of(robot, walk, plan)
+    fast = rows_of(robot, walk, replace(plan, slowest=slowest))
+    dq = [p.motion.dq[:, p.own & (p.number % plan.row_stride == 0)] for p in walk()]
+    assert len(every) == len(fast) == 3 * len(dq)
+    for number, ((driven, segment, block), (_, same, left)) in enumerate(zip(every, fast, strict=True)):
+        moves = np.abs(dq[number // 3][driven]) >= slowest[driven]
+        assert segment == same
+        assert np.array_equal(left, np.where(moves, block, 0.0))
+    counts = [Factors.of(problem_of(robot, walk, replace(plan, slowest=s))).counts for s in ((), slowest)]
+    share = [np.mean(np.abs(np.concatenate(dq, axis=1)[j]) >= slowest[j]) for j in range(3)]
+    np.testing.assert_allclose(counts[1] / counts[0], share)
+    assert share[0] == 1.0 > 0.95 > share[1] > share[2] > 0.3
+
+
+def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):
+    """Autocovariances are means over the pairs of rows that are left."""
+    recording = robot.record(duration=400.0, noise=0.5, correlation_time=0.3)
+    plan, walk, _ = prepared(recording, robot.joints, 4.0)
+    covariances = []
+    for slowest in ((), (0.3, 0.3, 0.3)):
+        lagged = LaggedGrams.of(problem_of(robot, walk, replace(plan, slowest=slowest)), 4)
+        covariances.append(lagged.residual(robot.parameters))
+    assert lagged.counts.max() < 0.9 * sum(np.count_nonzero(p.own) for p in walk()) / plan.row_stride
+    np.testing.assert_allclose(covariances[1], covariances[0], atol=0.15 * covariances[0].max())
+    assert np.all(covariances[0][:, 1] > 0.4 * covariances[0][:, 0])
+
+
+@pytest.mark.parametrize("rate", [100.0, 500.0])
+@pytest.mark.parametrize("velocity", ["recorded", "derivative"])
+def test_the_noise_of_the_velocity_is_found_from_the_data(robot, rate, velocity):
+    """Within 15 % of what is left of the known noise behind the low-pass."""
+    motion = random_fourier(robot.model, 1)
+    sensors = Sensors(np.zeros(3), 1e-4, 0.01)
+    recording = simulated_recording(robot.regressor, robot.parameters, motion, 40.0, rate, sensors, 1)
+    plan, walk, windows = prepared(recording, robot.joints, 8.0, velocity)
+    errors = [(p.motion.dq - motion.evaluate(p.t)[1])[:, p.own] for p in walk()]
+    truth = np.sqrt(np.mean(np.concatenate(errors, axis=1) ** 2, axis=1))
+    np.testing.assert_allclose(velocity_noise(windows(), plan), truth, rtol=0.15)
+
+
+def test_thresholds_are_those_asked_for():
+    joints, fastest = ("a", "b", "c"), np.array([1.0, 2.0, 0.02])
+    noise = np.array([0.01, 0.02, 0.03])
+    assert slowest_speeds(joints, 0.0, {}, lambda: noise, fastest) == ((0.0, 0.0, 0.0), ())
+    assert slowest_speeds(joints, 0.01, {"b": 0.5}, lambda: noise, fastest) == ((0.01, 0.5, 0.01), ())
+    speeds, warnings = slowest_speeds(joints, "auto", {"a": 0.0}, lambda: noise, fastest)
+    assert speeds == (0.0, pytest.approx(0.06), 0.0)
+    assert warnings == ("joint c is never faster than its reversal_speed of 0.09: its rows near reversals are kept",)
+
+
+def test_an_identification_leaves_them_out(robot, recording):
+    def run(**options):
+        return identify(*split([recording], robot.joints), robot.model, Settings(**options), "test")
+
+    plain, auto = run(), run(reversal_speed="auto")
+    assert 0.8 < auto.rows[0] / plain.rows[0] < 1.0
+    off = np.abs(auto.estimate.values - robot.base_values) / auto.estimate.standard_deviations
+    assert np.all(off < 4.5)
+    still = run(reversal_speeds={"elbow": 50.0})
+    assert still.rows[0] == plain.rows[0]
+    assert any(
+        w.startswith("joint elbow is never faster than its reversal_speed of 50") for w in still.evaluation.warnings
+    )
+
+
+# --- The figure --------------------------------------------------------------------------------------------------
+
+ONE = urdf(joint("turn", "base", "l1", axis="0 1 0"), links=1)
+
+
+class Reversing:
+    """One joint with Stribeck friction (fc 5, fb 8, v_b 0.05 rad/s, fv 4), and its noisy recording."""
+
+    def __init__(self, seed):
+        self.model = RobotModel.from_urdf(ONE)
+        self.truth = self.regressor((Viscous(), Stribeck(0.05)))
+        self.parameters = np.concatenate([self.model.inertial_parameters, [4.0, 5.0, 8.0 - 5.0]])
+        sensors = Sensors(np.array([0.5]), 1e-5, 0.005)
+        motion = random_fourier(self.model, seed)
+        recording = simulated_recording(self.truth, self.parameters, motion, 60.0, 500.0, sensors, seed)
+        self.plan, self.walk, self.windows = prepared(recording, self.model.joint_names)
+        held_out = Motion(*random_fourier(self.model, seed + 100).evaluate(np.linspace(0.0, 50.0, 10_001))[:3])
+        self.slow = held_out.take(np.abs(held_out.dq[0]) < 0.1)
+
+    def regressor(self, terms):
+        return Regressor(self.model, terms_on_joints(self.model, terms))
+
+    def fit(self, terms, slowest):
+        """Torque error of the fit where the held-out motion is slow, and what it leaves of the training torque."""
+        regressor = self.regressor(terms)
+        columns = base_parameters(regressor).independent
+        factors = Factors.of(linear_problem(regressor, columns, self.walk, replace(self.plan, slowest=(slowest,))))
+        values = factors.solve(np.ones(1)).values
+        difference = regressor.torque(self.slow, values, columns) - self.truth.torque(self.slow, self.parameters)
+        return np.sqrt(np.mean(difference**2)), factors.squared_residuals(values)[0]
+
+    def stribeck(self, slowest):
+        """Torque error with the Stribeck velocity that fits best, and that velocity."""
+
+        def cost(log):
+            return self.fit((Viscous(), Stribeck(float(np.exp(log)))), slowest)[1]
+
+        found = minimize_scalar(cost, bounds=np.log([1e-3, 0.5]), method="bounded", options={"xatol": 1e-3})
+        velocity = float(np.exp(found.x))
+        return self.fit((Viscous(), Stribeck(velocity)), slowest)[0], velocity
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_stribeck_friction_at_a_reversal_is_ten_times_better_than_coulomb(seed):
+    case = Reversing(seed)
+    threshold = 3.0 * float(velocity_noise(case.windows(), case.plan)[0])
+    coulomb = min(case.fit((Viscous(), Coulomb(width)), 0.0)[0] for width in (0.0, 0.02))
+    for slowest in (threshold, 3.0 * 0.005):  # of the filtered velocity, and of the recorded one
+        error, velocity = case.stribeck(slowest)
+        assert error <= 0.1 * coulomb
+        assert velocity == pytest.approx(0.05, rel=0.05)
+    assert case.stribeck(0.0)[0] > 2.0 * error  # with all rows, the noise of the velocity bends the law

@@ -1,0 +1,253 @@
+"""Recordings that stand still for a time: what is seen of it, and what it does to an identification."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.simulated import Simulated, at_chunk_size, changed
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify, validate
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.signals.stillness import Stillness, stillness
+from robot_dyn_id.signals.survey import CUTOFF_PER_BANDWIDTH, PERIODOGRAM
+from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+
+RATE = 100.0
+
+
+def held_at(recording, place, seconds, noise=0.1, friction=0.3, seed=3):
+    """The recording with a pause before a sample: the robot stays where it is, and its sensors go on.
+
+    At rest dry friction holds the arm, so that the torque is not that of the model.
+    """
+    rng, samples, count = np.random.default_rng(seed), recording.samples, round(seconds * RATE)
+    at = min(place, len(samples) - 1)
+
+    def stretched(values, still, sigma):
+        errors = sigma * rng.normal(size=(count, values.shape[1]))
+        return np.concatenate([values[:place], still + errors, values[place:]])
+
+    chunk = Chunk(
+        np.arange(len(samples) + count) / RATE,
+        stretched(samples.q, samples.q[at], 1e-6),
+        stretched(samples.dq, 0.0, 1e-3),
+        stretched(samples.tau, samples.tau[at] + friction, noise),
+    )
+    return replace(recording, samples=chunk)
+
+
+class Eased:
+    """A motion whose clock is eased to a halt and back at given times, as robots begin, pause and end."""
+
+    def __init__(self, motion, halts):
+        self.motion, self.halts = motion, np.asarray(halts)[:, None]
+
+    def evaluate(self, t):
+        """See `Trajectory`; velocities and accelerations by the chain rule."""
+        fine = np.linspace(t[0], t[-1], 50 * len(t))
+        pace, rate = self._pace(fine)
+        s = np.concatenate([[0.0], np.cumsum((pace[1:] + pace[:-1]) / 2 * np.diff(fine))])
+        q, dq, ddq, dddq = self.motion.evaluate(np.interp(t, fine, s))
+        pace, rate = self._pace(t)
+        return q, dq * pace, ddq * pace**2 + dq * rate, dddq
+
+    def _pace(self, t):
+        x = np.minimum(np.abs(t - self.halts), 1.0)
+        paces, rates = x**3 * (10 - 15 * x + 6 * x**2), 30 * x**2 * (1 - x) ** 2 * np.sign(t - self.halts)
+        nearest = np.argmin(np.abs(t - self.halts), axis=0), np.arange(len(t))
+        return paces[nearest], rates[nearest]
+
+
+PAUSE = 1520
+CASES = {
+    "tail": ([(4000, 90.0)], [(40.0, 130.0)]),
+    "head": ([(0, 20.0)], [(0.0, 20.0)]),
+    "pause": ([(PAUSE, 30.0)], [(15.2, 45.2)]),
+    "all": ([(4000, 90.0), (PAUSE, 30.0), (0, 20.0)], [(0.0, 20.0), (35.2, 65.2), (90.0, 180.0)]),
+}
+"""Pauses put in before which sample, for how long; the spans that stand still then."""
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Simulated()
+
+
+@pytest.fixture(scope="module")
+def clean(robot):
+    motion = Eased(random_fourier(robot.model, 1), [0.0, PAUSE / RATE, 40.0])
+    sensors = Sensors(np.full(3, 0.1), 1e-6, 1e-3, 0.0)
+    return simulated_recording(robot.regressor, robot.parameters, motion, 40.0, RATE, sensors, 1, "arm.mcap")
+
+
+@pytest.fixture(scope="module")
+def reference(robot, clean):
+    return identified(robot, clean)
+
+
+def identified(robot, *recordings, **options):
+    return identify(*split(recordings, robot.joints, **options), robot.model, Settings(), "test")
+
+
+def disturbed(clean, case):
+    for place, seconds in CASES[case][0]:
+        clean = held_at(clean, place, seconds)
+    return clean
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
+    assert (reference.evaluation.verdict.word, reference.evaluation.warnings) == ("good", ())
+    result = identified(robot, disturbed(clean, case))
+    off = np.abs(result.estimate.values - reference.estimate.values) / reference.estimate.standard_deviations
+    assert np.all(off < 2.0), off
+    wrong = np.abs(result.estimate.values - robot.base_values) / result.estimate.standard_deviations
+    assert np.all(wrong < 4.0), wrong
+    assert result.evaluation.verdict == reference.evaluation.verdict
+    ours, theirs = result.evaluation, reference.evaluation
+    assert ours.held_out.all_joints_nrmse == pytest.approx(theirs.held_out.all_joints_nrmse, rel=0.2)  # another third
+    assert ours.survey.cutoff == pytest.approx(theirs.survey.cutoff, abs=CUTOFF_PER_BANDWIDTH / PERIODOGRAM)
+    rows = reference.rows[0] * ours.survey.cutoff / theirs.survey.cutoff
+    assert result.rows[0] == pytest.approx(rows, rel=0.1)
+    (warning,) = result.evaluation.warnings
+    assert warning.startswith("arm.mcap stands still from ")
+    assert warning.endswith(" s: left out")
+    told = [tuple(map(float, span)) for span in re.findall(r"from ([\d.]+) to ([\d.]+) s", warning)]
+    np.testing.assert_allclose(told, CASES[case][1], rtol=0, atol=1.0)
+    assert result.evaluation.survey.repairs.gaps == 0
+
+
+def whole(recording):
+    return Chunk.join(list(recording.chunks(recording.joint_names))).t
+
+
+def test_a_third_of_the_moving_time_is_held_out(robot, clean):
+    (train,), (rest,) = split([disturbed(clean, "all")], robot.joints)
+    assert len(whole(train)) / len(whole(rest)) == pytest.approx(2.0, rel=0.05)
+    assert whole(train)[-1] < whole(rest)[0]
+    assert train.source == "arm.mcap [0 s, 76.6667 s) without [0 s, 20.5 s], [35.5 s, 65 s]"
+
+
+def test_without_stillness_nothing_changes(robot, clean):
+    (train,), (rest,) = split([clean], robot.joints)
+    assert (train.source, rest.source) == ("arm.mcap [0 s, 26.66 s)", "arm.mcap [26.66 s, end)")
+
+
+def test_trials_that_stand_still_are_postures_and_never_held_out(robot, clean):
+    posture = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 10.0), source="posture")
+    other = replace(held_at(clean, 4000, 30.0), source="b")
+    training, held_out = split([clean, other, posture], robot.joints)
+    assert training == [clean, posture]
+    assert [recording.source for recording in held_out] == ["b [start, 69.99 s) without [40 s, 69.99 s]"]
+    training, held_out = split([clean, posture], robot.joints)
+    assert [recording.source for recording in training] == ["posture", "arm.mcap [0 s, 26.66 s)"]
+    assert [recording.source for recording in held_out] == ["arm.mcap [26.66 s, end)"]
+
+
+def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
+    data = disturbed(clean, "all")
+    (train,), (rest,) = split([data], robot.joints, train_range=(5.0, 80.0))
+    assert (train.source, train.without) == ("arm.mcap [5 s, 80 s)", ())
+    assert whole(rest)[0] == pytest.approx(80.0)
+    assert whole(rest)[-1] == pytest.approx(90.0, abs=1.0)
+    with pytest.raises(UsageError, match=r"--train-range 0 95 leaves nothing to validate on that moves: arm\.mcap stands "
+                                         r"still .*, from 90\.\d to 180\.0 s; give --validate"):  # fmt: skip
+        split([data], robot.joints, train_range=(0.0, 95.0))
+
+
+def test_validation_data_that_stand_still_are_told(robot, clean, reference):
+    still = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 30.0), source="still")
+    with pytest.raises(
+        InputError, match="still: stands still throughout: nothing can be validated on it; give data that"
+    ):
+        identified(robot, clean, validation=[still])
+    with pytest.raises(UnsafeDataError, match="no joint moves"):
+        identified(robot, still)
+    with pytest.raises(UnsafeDataError, match="no joint moves"):
+        validate([still], reference.parameters, Settings())
+    long, short = (replace(held_at(clean, 4000, seconds), source="x") for seconds in (90.0, 10.0))
+    for evaluation in (identified(robot, clean, validation=[long]).evaluation,
+                       validate([long], reference.parameters, Settings())):  # fmt: skip
+        (reason,) = [text for text in evaluation.verdict.reasons if "at rest" in text]
+        assert re.match(r"x stands still from 40\.\d to 130\.0 s: there it is validated at rest; give data", reason)
+        assert evaluation.verdict.word == "suspect"
+    evaluation = validate([short], reference.parameters, Settings())
+    assert evaluation.verdict.word == "good"
+    assert any(text.startswith("x stands still from 40") for text in evaluation.warnings)
+
+
+def seen(q, t):
+    names = tuple(f"j{number}" for number in range(q.shape[1]))
+    return stillness(ArrayRecording("x", names, Chunk(t, q)), names)
+
+
+def at_rest_until(rate, rest, noise, joints=7, length=60.0, seed=0, frequency=0.3):
+    """Positions [rad] that stand still for a time, and swing then."""
+    t, rng = np.arange(0.0, length, 1.0 / rate), np.random.default_rng(seed)
+    swing = 1.0 - np.cos(2 * np.pi * frequency * np.maximum(t - rest, 0.0))
+    return noise(np.tile(swing[:, None], (1, joints)), rng), t
+
+
+SENSORS = {
+    "exact": lambda q, rng: q,
+    "white": lambda q, rng: q + 1e-3 * rng.normal(size=q.shape),
+    "12 bits": lambda q, rng: 2 * np.pi / 4096 * np.round((q + 2e-4 * rng.normal(size=q.shape)) * 4096 / (2 * np.pi)),
+    "16 bits": lambda q, rng: 2 * np.pi / 65536 * np.round(q * 65536 / (2 * np.pi)),
+    "drift": lambda q, rng: q + 1e-4 * np.linspace(0, 1, len(q))[:, None] * rng.normal(size=q.shape[1]),
+    "a wrong sample": lambda q, rng: q + 50.0 * (np.arange(len(q)) == len(q) * 2 // 3)[:, None],
+}
+
+
+@pytest.mark.parametrize("rate", [30.0, 100.0, 1000.0])
+@pytest.mark.parametrize("sensor", SENSORS)
+def test_stillness_is_seen_through_every_sensor(sensor, rate):
+    for seed in range(5):
+        found = seen(*at_rest_until(rate, 20.0, SENSORS[sensor], seed=seed))
+        assert found.moves
+        np.testing.assert_allclose(found.spans, [(0.0, 20.0)], rtol=0, atol=1.0)
+
+
+@pytest.mark.parametrize("frequency", [0.01, 0.05, 0.5, 2.0, 4.0])
+def test_oscillations_slow_and_fast_of_a_single_joint_are_motion(frequency):
+    q, t = at_rest_until(100.0, 0.0, SENSORS["16 bits"], joints=1, length=100.0, frequency=frequency)
+    resting = np.zeros((len(t), 2))
+    assert seen(np.hstack([resting, q]), t).spans == ()
+
+
+@pytest.mark.parametrize(("rest", "found"), [(4.0, 0), (8.25, 9)])
+def test_short_rests_belong_to_a_motion(rest, found):
+    t = np.arange(0.0, 10 * (rest + 1.0), 0.01)
+    strokes = np.floor(t / (rest + 1.0)) + np.minimum(t % (rest + 1.0), 1.0)  # of 1 s each
+    spans = seen(strokes[:, None], t).spans
+    assert len(spans) == (found + 1 if found else 0)
+    for number, (start, stop) in enumerate(spans):
+        assert number * (rest + 1.0) + 1.0 <= start + 1e-9 < start + rest - 1.1 <= stop <= (number + 1) * (rest + 1.0)
+
+
+def test_the_size_of_chunks_does_not_matter(clean, robot):
+    data = disturbed(clean, "all")
+    (found,) = {stillness(at_chunk_size(data, size), robot.joints) for size in (1, 37, 10**6)}
+    assert len(found.spans) == 3
+
+
+def test_wrong_stamps_and_missing_positions_are_passed_over():
+    q, t = at_rest_until(100.0, 20.0, SENSORS["white"], joints=2)
+    q[2500:2510] = np.nan
+    q[1500], q[4000] = 1e154, np.inf
+    t[[1000, 3000]] = np.nan, 1e154
+    np.testing.assert_allclose(seen(q, t).spans, [(0.0, 20.0)], rtol=0, atol=1.0)
+    assert seen(np.zeros((0, 2)), np.zeros(0)) == Stillness(0.0, (), False)
+    assert seen(np.full((5, 2), np.nan), np.arange(5.0)) == Stillness(4.0, (), False)
+
+
+def test_the_moving_time_passes_only_in_motion():
+    still = Stillness(100.0, ((0.0, 10.0), (40.0, 70.0)), True)
+    assert still.moving() == ((10.0, 40.0), (70.0, 100.0))
+    assert Stillness(30.0, ((0.0, 30.0),), False).instant(2 / 3) == 20.0
+    assert [still.instant(share) for share in (0.25, 0.5, 0.75, 1.0)] == [25.0, 40.0, 85.0, 100.0]

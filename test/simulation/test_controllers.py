@@ -1,0 +1,111 @@
+"""Which identified models may move a robot, and which efforts they may command."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.model_nodes import ARM, RATED, identified
+
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.simulation.controllers import CommandedEfforts, check_static_efforts, rated_efforts, usable_dynamics
+
+JOINTS = ("shoulder", "elbow", "wrist")
+
+
+def impossible():
+    """The identified arm, the inertia of its first joint turned around."""
+    good = identified()
+    values = good.values.copy()
+    values[good.names.index("Izz1")] -= 10.0 * np.abs(values).max()
+    return with_values(good, values)
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_sound_model_may_do_everything(needed):
+    dynamics = usable_dynamics(identified(), ARM, JOINTS, needed)
+    assert dynamics.is_positive_definite(np.zeros((5, 3))).all()
+
+
+def test_an_indefinite_mass_matrix_may_only_carry_the_weight():
+    torques = usable_dynamics(impossible(), ARM, JOINTS, needs_mass_matrix=False)
+    assert np.isfinite(torques.gravity(np.zeros(3))).all()
+    assert not torques.is_positive_definite(np.zeros(3))
+    with pytest.raises(InputError, match=r"mass matrix is not positive definite in 100% of the trained poses"):
+        usable_dynamics(impossible(), ARM, JOINTS, needs_mass_matrix=True)
+
+
+def test_another_robot_a_bad_verdict_and_missing_joints_are_refused():
+    other = ARM.replace('name="small"', 'name="other"')
+    stranger = replace(identified(), urdf=other, urdf_sha256=urdf_hash(other))
+    for parameters, joints, words in (
+        (stranger, JOINTS, "those of another URDF"),
+        (
+            replace(identified(), verdict="bad", reasons=("it is",)),
+            JOINTS,
+            r"verdict on the parameters is bad \(it is\)",
+        ),
+        (identified(), JOINTS[:2], "joint wrist of the parameters is not in the joint states"),
+    ):
+        with pytest.raises(InputError, match=words):
+            usable_dynamics(parameters, ARM, joints, needs_mass_matrix=False)
+
+
+def rated_at(effort):
+    """The arm with other ratings."""
+    return RobotModel.from_urdf(ARM.replace(f'effort="{RATED}"', f'effort="{effort}"'))
+
+
+def test_ratings_are_those_of_the_urdf_which_the_user_may_lower_but_not_raise():
+    model = rated_at(40)
+    assert rated_efforts(model).tolist() == [40.0] * 3
+    assert rated_efforts(model, (10.0,)).tolist() == [10.0] * 3
+    assert rated_efforts(model, (10.0, 50.0, 40.0)).tolist() == [10.0, 40.0, 40.0]
+    assert rated_efforts(rated_at(0), (10.0,)).tolist() == [10.0] * 3
+    with pytest.raises(InputError, match=r"joint shoulder has no effort limit in the URDF \(0\): .* effort_limit"):
+        rated_efforts(rated_at(0))
+    for given, words in (((1.0, 2.0), "effort_limit has 2 values"), ((0.0,), "positive"), ((np.nan,), "positive")):
+        with pytest.raises(UsageError, match=words):
+            rated_efforts(model, given)
+
+
+def test_a_model_whose_weight_the_motors_cannot_carry_is_refused():
+    good = Dynamics.of(identified())
+    check_static_efforts(good, np.full(3, RATED))
+    heavy = Dynamics.of(with_values(identified(), 100.0 * identified().values))
+    with pytest.raises(InputError, match=r"needs 11.* N m to hold joint elbow .* above the rated 40: check"):
+        check_static_efforts(heavy, np.full(3, RATED))
+    pose = np.array([0.0, 40.0, 0.0])  # beyond the limits, where a spring would be stretched
+    worst = np.abs(good.gravity(pose)).max()
+    with pytest.raises(InputError, match="above the rated"):
+        check_static_efforts(good, np.full(3, 0.999 * worst), pose)
+
+
+def test_commanded_efforts_are_finite_within_the_rating_and_without_jumps():
+    efforts, rng = CommandedEfforts(np.array([10.0, 20.0]), start_time=0.1, blend_time=0.5), np.random.default_rng(1)
+    given = [efforts.last]
+    for k in range(4000):
+        law = np.array([8.0, -15.0]) if k < 1000 else np.array([-30.0, 5.0]) if k < 2000 else np.array([1.0, 1.0])
+        if k in (1000, 1100, 2000):
+            efforts.change()
+        wanted = law.copy()
+        if k == 3000:
+            wanted[0] = rng.choice([np.nan, np.inf, -np.inf])
+        given.append(efforts.command(wanted, 1e-3))
+        assert efforts.invalid.tolist() == ([0] if k == 3000 else [])
+        assert efforts.limited.tolist() == ([0] if 1000 <= k < 2000 else [])
+    given = np.array(given)
+    assert np.all(np.abs(given) <= [10.0, 20.0])
+    steps = np.abs(np.diff(given, axis=0)).max(axis=1)
+    assert not given[3001].any(), "what is not finite is zero effort"
+    assert np.delete(steps, 3000).max() < 0.25, "the start, the fastest: 15 N m within 0.1 s"
+    for k, law in ((1000, [8.0, -15.0]), (2000, [-10.0, 5.0]), (3000, [1.0, 1.0]), (4000, [1.0, 1.0])):
+        assert np.allclose(given[k], law, atol=1e-12)
+
+
+def test_a_ramp_of_no_time_is_a_jump():
+    efforts = CommandedEfforts(np.full(1, 10.0), 0.0, 0.0)
+    assert [efforts.command(np.ones(1), 0.01)[0] for _ in range(3)] == [0.0, 1.0, 1.0]

@@ -1,0 +1,205 @@
+"""Setpoints along trajectories: interpolation truths, replacement, holding, and refusals."""
+
+import numpy as np
+import pytest
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.simulation.trajectory_tracking import (
+    JUMP,
+    STOPPING,
+    TrajectoryTracker,
+    Waypoints,
+    evaluate,
+    polynomial,
+)
+
+NAMES = ("a", "b")
+
+
+def sine(t):
+    t = np.asarray(t, dtype=float)[..., None] * np.array([1.0, 1.7])
+    return np.sin(t), np.cos(t) * [1.0, 1.7], -np.sin(t) * np.array([1.0, 1.7]) ** 2
+
+
+def followed(t, channels, start=0.0):
+    values = [list(x) for x in sine(t)[:channels]] + [[]] * (3 - channels)
+    tracker = TrajectoryTracker(sine(t[0])[0])
+    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), *values), start, start)
+    return tracker
+
+
+@pytest.mark.parametrize(("channels", "order"), [(1, 2), (2, 4), (3, 6)])
+def test_interpolation_meets_the_points_with_the_order_of_its_polynomials(channels, order):
+    """Linear, cubic, quintic Hermite interpolation: error ~ interval^2, ^4, ^6."""
+    errors = []
+    for step in (0.2, 0.1):
+        t = np.arange(0.0, 2.0 + step / 2, step)
+        tracker = followed(t, channels)
+        for k in range(len(t) - 1):
+            setpoint, truth = tracker.setpoint(t[k]), sine(t[k])
+            for got, expected in zip(setpoint[:channels], truth[:channels], strict=True):
+                assert np.allclose(got, expected, atol=1e-12)
+        between = np.arange(0.0, 1.99, 0.013)
+        errors.append(max(np.abs(tracker.setpoint(s).q - sine(s)[0]).max() for s in between))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.35)
+
+
+def test_velocity_and_acceleration_are_the_derivatives_of_position():
+    rng = np.random.default_rng(1)
+    coefficients = polynomial(0.7, rng.normal(size=(3, 2)), rng.normal(size=(3, 2)))
+    step = 1e-5
+    for s in (0.0, 0.31, 0.7):
+        before, here, after = (evaluate(coefficients, s + d) for d in (-step, 0.0, step))
+        assert np.allclose((after.q - before.q) / (2 * step), here.dq, atol=1e-6)
+        assert np.allclose((after.dq - before.dq) / (2 * step), here.ddq, atol=1e-5)
+
+
+def test_ends_of_a_polynomial():
+    rng = np.random.default_rng(2)
+    for order in (1, 2, 3):
+        start, end = rng.normal(size=(2, order, 4))
+        coefficients = polynomial(0.3, start, end)
+        for s, values in ((0.0, start), (0.3, end)):
+            for got, expected in zip(evaluate(coefficients, s)[:order], values, strict=True):
+                assert np.allclose(got, expected, atol=1e-9)
+
+
+def test_after_its_end_a_trajectory_holds():
+    tracker = followed(np.linspace(0, 1, 5), 3)
+    q, dq, ddq = tracker.setpoint(7.0)
+    assert np.allclose(q, sine(1.0)[0])
+    assert not dq.any() and not ddq.any()
+    assert tracker.resting(7.0) and not tracker.resting(0.5)
+
+
+def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
+    tracker = followed(np.linspace(0, 2, 21), 3)
+    before = tracker.setpoint(0.73)
+    target = np.array([0.2, 0.9])
+    rest = [[0.0, 0.0]]
+    tracker.follow(Waypoints.of(NAMES, NAMES, [0.5], [target], rest, rest), 0.73, 0.73)
+    for old, new in zip(before, tracker.setpoint(0.73), strict=True):
+        assert np.allclose(old, new, atol=1e-12)
+    assert np.allclose(tracker.setpoint(1.23).q, target)
+    assert tracker.resting(1.23)
+
+
+@pytest.mark.parametrize("lead", [-0.02, 0.0, 0.005, 0.09])
+def test_a_trajectory_that_begins_beside_the_setpoint_is_joined_without_a_blow(lead):
+    """An arm under a weak controller hangs below its setpoint; who moves it begins where it hangs."""
+    hangs = np.array([0.06, -0.04])
+    tracker = TrajectoryTracker(hangs)
+    t = np.arange(0.0, 2.0, 0.01)
+    s = t / t[-1]
+    q = np.outer(10 * s**3 - 15 * s**4 + 6 * s**5, [0.3, 0.2])
+    dq, ddq = (np.gradient(q, t, axis=0), np.gradient(np.gradient(q, t, axis=0), t, axis=0))
+    tracker.follow(Waypoints(t, q, dq, ddq), 1.0 + lead, 1.0)
+    setpoints = [tracker.setpoint(1.0 + k) for k in np.arange(0.0, 1.0, 0.001)]
+    way, speed, acceleration = (np.array(values) for values in zip(*setpoints, strict=True))
+    assert np.allclose(way[0], hangs, atol=1e-3)
+    assert np.abs(np.diff(way, axis=0)).max() < 1e-3
+    assert np.abs(speed).max() < 0.6
+    assert np.abs(acceleration).max() < 3.0
+    assert np.allclose(tracker.setpoint(2.5).q, tracker._along(2.5).q, atol=1e-12), "joined after half a second"
+
+
+def test_points_may_differ_in_what_they_give():
+    """A motion that ends in braking has accelerations only before it: quintic, then cubic, as ros2_control does."""
+    t = np.linspace(0.0, 1.0, 11)
+    q, dq, ddq = (list(x) for x in sine(t))
+    ddq[7:], dq[9:] = [[]] * 4, [[]] * 2
+    tracker = TrajectoryTracker(sine(0.0)[0])
+    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), q, dq, ddq), 0.0, 0.0)
+    quintic, cubic, straight = (
+        max(np.abs(tracker.setpoint(s).q - sine(s)[0]).max() for s in np.linspace(a, b, 20))
+        for a, b in ((0.0, 0.599), (0.601, 0.799), (0.801, 0.999))
+    )
+    assert quintic < 1e-7 < cubic < 1e-4 < straight < 1e-2
+    assert np.allclose(tracker.setpoint(0.65).q, followed(t, 2).setpoint(0.65).q, atol=1e-12)
+
+
+def test_a_trajectory_that_began_in_the_past_goes_on_where_it_is_now():
+    t = np.linspace(0, 2, 41)
+    tracker = TrajectoryTracker(sine(0.5)[0])
+    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), *(list(x) for x in sine(t))), 10.0, 10.5)
+    assert np.allclose(tracker.setpoint(10.5).q, sine(0.5)[0], atol=1e-6)
+    assert np.allclose(tracker.setpoint(11.0).dq, sine(1.0)[1], atol=1e-6)
+
+
+def test_hold_comes_to_rest_without_a_jump():
+    tracker = followed(np.linspace(0, 2, 21), 3)
+    moving = tracker.setpoint(0.4)
+    tracker.hold(0.4)
+    assert np.allclose(tracker.setpoint(0.4).dq, moving.dq)
+    end = tracker.setpoint(0.4 + STOPPING)
+    assert not end.dq.any()
+    assert np.allclose(end.q, moving.q + 0.5 * STOPPING * moving.dq)
+
+
+def test_joints_come_in_any_order():
+    points = Waypoints.of(NAMES, ("b", "a"), [0.0, 1.0], [[1, 2], [3, 4]], [], [])
+    assert np.array_equal(points.q, [[2, 1], [4, 3]])
+    assert points.dq is None
+
+
+@pytest.mark.parametrize(
+    ("names", "t", "q", "dq", "words"),
+    [
+        (("a", "x"), [0.0], [[0, 0]], [], "joint x is not one of a, b"),
+        (("a",), [0.0], [[0]], [], "joint b is missing"),
+        (("a", "b", "a"), [0.0], [[0, 0, 0]], [], "named twice"),
+        (NAMES, [0.0], [[0, 0, 0]], [], "point 0 has 3 positions, expected 2"),
+        (NAMES, [0.0, 1.0], [[0, 0], [1]], [], "point 1 has 1 positions, expected 2"),
+        (NAMES, [0.0], [[]], [], "point 0 has 0 positions"),
+        (NAMES, [0.0, 1.0], [[0, 0], [1, 1]], [[0, 0], [0]], "point 1 has 1 velocities"),
+        (NAMES, [0.0, 1.0], [[0, 0], [0, np.nan]], [], "point 1: positions of joint b is not finite"),
+        (NAMES, [0.0], [[0, 0]], [[np.inf, 0]], "point 0: velocities of joint a is not finite"),
+        (NAMES, [1.0, 1.0], [[0, 0], [1, 1]], [], "point 1 is not later"),
+        (NAMES, [-1.0], [[0, 0]], [], "before the start"),
+    ],
+)
+def test_a_wrong_trajectory_is_refused_with_a_reason(names, t, q, dq, words):
+    with pytest.raises(InputError, match=words):
+        Waypoints.of(NAMES, names, t, q, dq, [])
+
+
+def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
+    tracker = followed(np.linspace(0, 2, 21), 3)
+    before = tracker.setpoint(1.0)
+    far = Waypoints(np.array([0.0, 1.0]), before.q + np.array([[0.0, 2 * JUMP], [0.0, 0.0]]))
+    with pytest.raises(InputError, match="away from where joint number 2 is"):
+        tracker.follow(far, 1.0, 1.0)
+    with pytest.raises(InputError, match=r"last point is 2 s in the past"):
+        tracker.follow(far, -2.0, 1.0)
+    with pytest.raises(InputError, match="give it time to get there"):
+        tracker.follow(far, 1.05, 1.0)
+    with pytest.raises(InputError, match=r"point 1: joint a at .* is beyond its limits -9 to 0"):
+        Waypoints(np.array([0.0, 1.0]), np.array([[-1.0, 0], [0.5, 0]])).check_limits(
+            NAMES, np.array([-9.0, -9]), np.array([0.0, 9])
+        )
+    assert np.array_equal(tracker.setpoint(1.0).q, before.q)
+
+
+def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
+    """A piece every 0.1 s, which reaches 0.3 s ahead; the setpoint begins 0.02 beside the motion and joins it."""
+    tracker = TrajectoryTracker(sine(0.0)[0] + 0.02)
+    step, setpoints = 1e-3, []
+    for k in range(2000):
+        now = k * step
+        if k % 100 == 0:
+            t = now - 0.003 + np.arange(0.0, 0.31, 0.01)  # on its way for 3 ms
+            rows = [list(x) for x in sine(t)]
+            tracker.follow(Waypoints.of(NAMES, NAMES, list(t - t[0]), *rows), t[0], now)
+        setpoints.append(tracker.setpoint(now))
+    q, dq = (np.array([getattr(setpoint, name) for setpoint in setpoints]) for name in ("q", "dq"))
+    times = np.arange(2000) * step
+    apart = np.abs(q - sine(times)[0]).max(axis=1)
+    assert apart[0] == pytest.approx(0.02, abs=1e-6)
+    assert np.all(apart[1000:] < 2e-4)
+    # the motion starts with its full speed; after that nothing steps: 3 rad/s^2 of its own, and of the joining as much
+    assert np.abs(np.diff(dq[1:], axis=0)).max() < 6.0 * step
+
+
+def test_a_trajectory_without_points_is_refused():
+    with pytest.raises(InputError, match="it has no points"):
+        Waypoints.of(("a",), ("a",), [], [], [], [])
