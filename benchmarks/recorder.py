@@ -38,8 +38,8 @@ BESIDE = """
 import rclpy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from robot_dyn_id.nodes.contract import SENSOR, STREAM
-from robot_dyn_id.nodes.running import make_executor, spin
+from robot_dyn_id.nodes.runtime.robot_node import SENSOR, STREAM
+from robot_dyn_id.nodes.runtime.running import make_executor, spin
 
 rclpy.init()
 node = rclpy.create_node("beside")

@@ -173,11 +173,11 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
 import numpy as np
-from robot_dyn_id.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics import Dynamics
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.regressor import Regressor
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.model.robot import RobotModel
 assert not COMPILED
 out = {}
 for number, text in enumerate(sys.argv[2:]):

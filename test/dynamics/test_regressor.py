@@ -173,10 +173,10 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
 import numpy as np
-from robot_dyn_id.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.regressor import Regressor
-from robot_dyn_id.robot import RobotModel
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.model.robot import RobotModel
 assert not COMPILED
 out = {}
 for name, source in zip(sys.argv[2::2], sys.argv[3::2]):

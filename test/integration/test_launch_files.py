@@ -47,7 +47,7 @@ def everywhere(path, function):
 
 def declared_arguments(item=2):
     """ARGUMENTS of launching.py, read without importing it: that needs launch_ros; 1: how a text is read, 2: description."""
-    tree = ast.parse((ROOT / "robot_dyn_id" / "launching.py").read_text())
+    tree = ast.parse((ROOT / "robot_dyn_id" / "nodes" / "launching.py").read_text())
     table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "ARGUMENTS")
     values = {key.value: value.elts[item] for key, value in zip(table.keys, table.values, strict=True)}
     return {key: getattr(value, "value", value) if item == 2 else ast.unparse(value) for key, value in values.items()}

@@ -264,7 +264,7 @@ def test_little_noise_does_not_end_a_search_early():
 def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
     with pytest.raises(error, match=words):
         settings = design_settings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
-        assert settings.effort
+        assert settings.search
         problem_of(settings, ARM7, regressor_of_arm(ARM7))
 
 

@@ -85,9 +85,7 @@ def test_processes_at_the_same_time_get_domains_of_their_own():
     domains = [free_domain()]
     while len(domains) < 2:
         domains += {free_domain()}.difference(domains)
-    code = (
-        f"from robot_dyn_id.nodes.isolation import *\nprint(keep_to_this_host(False, {domains}), flush=True)\ninput()"
-    )
+    code = f"from robot_dyn_id.nodes.runtime.isolation import *\nprint(keep_to_this_host(False, {domains}), flush=True)\ninput()"
     command, options = [sys.executable, "-c", code], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **options) as first, subprocess.Popen(command, **options) as second:
         taken = [process.stdout.readline().strip() for process in (first, second)]

@@ -24,9 +24,9 @@ import sys
 import time
 from dataclasses import dataclass
 from std_srvs.srv import Trigger
-from robot_dyn_id.nodes.contract import SERVES, Interface, RobotNode
-from robot_dyn_id.nodes.ros_parameters import ros_parameter
-from robot_dyn_id.nodes.running import run
+from robot_dyn_id.nodes.runtime.robot_node import SERVES, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
 
 @dataclass(frozen=True)
 class Settings:
@@ -95,7 +95,7 @@ class Slow:
             print("loading", flush=True)
             time.sleep(20.0)
 sys.meta_path.insert(0, Slow())
-from robot_dyn_id.starting import start
+from robot_dyn_id.nodes.starting import start
 sys.exit(start("robot_dyn_id.nodes.monitor"))
 """
 

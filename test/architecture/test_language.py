@@ -1,0 +1,64 @@
+"""The language of the project: CONTRIBUTING.md lists words that are replaced by the field's own; none comes back."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SECTION = re.compile(r"^## Language$(.*?)(?=^## |\Z)", re.M | re.S)
+
+TEXTS = {".py", ".md", ".yaml", ".msg", ".srv", ".action", ".txt", ".xml", ".toml", ".j2", ".cpp", ".urdf", ".rst", ""}
+
+LEFT_OUT = ("CHANGELOG.rst", "LICENSE", "CONTRIBUTING.md", "docs/faults.json")
+"""History, foreign text, the list itself, and a file of measured values."""
+
+FOLDERS = ("robot_dyn_id", "launch", "config", "msg", "action", "srv", "docs", "examples", "benchmarks", "test", "urdf")
+
+
+SHAPES = (
+    r'"""(?:What|How|Which|Of) ',  # a docstring begins with a noun phrase or an imperative verb
+    r"^ {8,}[a-z_][a-z_0-9, ]*: (?:of|by|in) ",  # what an argument is, not whose
+    r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b|less\b)",  # "x is no y"
+)
+"""Turns of phrase that a list of words cannot hold."""
+
+ALLOWED = re.compile(r"\b(?:ast|os)\.walk\b|standardiz|realist|realism|equalist")
+
+
+def avoided():
+    """A regular expression for each word of the table in CONTRIBUTING.md."""
+    section = SECTION.search((ROOT / "CONTRIBUTING.md").read_text())
+    assert section, "CONTRIBUTING.md has no section Language"
+    rows = re.findall(r"^\| ([^|]+) \|", section[1], re.M)[1:]
+    assert len(rows) >= 15
+    words = [word.strip() for row in rows for word in row.split(",")]
+    forms = [form for word in words for form in (word, word.capitalize(), word.upper())]
+    return ["(?<![A-Za-z])" + re.escape(form).replace(r"\*", "[A-Za-z]*") + "(?![A-Za-z])" for form in forms]
+
+
+def texts():
+    found = [
+        ROOT / name for name in ("README.md", "CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "package.xml")
+    ]
+    for folder in FOLDERS:
+        found += [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix in TEXTS]
+    return sorted(
+        path
+        for path in found
+        if str(path.relative_to(ROOT)) not in LEFT_OUT and "__pycache__" not in path.parts and path != Path(__file__)
+    )
+
+
+WORDS = re.compile("|".join([*avoided(), *SHAPES]))
+
+
+@pytest.mark.parametrize("path", texts(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_words_that_are_avoided_do_not_come_back(path):
+    found = [
+        f"{number}: {match[0]!r} in {line.strip()[:100]}"
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        for match in WORDS.finditer(ALLOWED.sub("", line))
+    ]
+    assert not found, "\n".join([str(path.relative_to(ROOT)), *found])
