@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import robot_dyn_id.model.urdf as urdf_module
 from support.robots import (
     LEFT_OUT,
     MIMICKING,
@@ -24,6 +23,7 @@ from support.robots import (
     urdf,
 )
 
+import robot_dyn_id.model.urdf as urdf_module
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import ModelError, UsageError
