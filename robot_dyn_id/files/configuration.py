@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one `--config` file: read, checked key by key, and turned into values."""
 
 from __future__ import annotations
