@@ -139,8 +139,8 @@ class Study:
         if isinstance(estimator, MaximumAPosterioriConstants):
             constants = Constants.of(problem, estimator.name)
             away = estimator.spread * rng.normal(size=len(constants.places))
-            problem = constants.origin.problem_of(
-                constants.regressor(constants.logarithms + away), constants.origin.columns
+            problem = constants.problem.with_columns(
+                constants.regressor(constants.logarithms + away), constants.problem.columns
             )
         return replace(problem, prior=prior)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id import __version__
-from robot_dyn_id.data.cache import Remembered
+from robot_dyn_id.data.cache import CachedRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.configuration import Configuration
@@ -54,7 +54,7 @@ def identify_recordings(
     if both:
         raise UsageError(f"{', '.join(sorted(both))}: cannot be trained on and validated on at the same time")
     model = robot_for(robot, configuration, [*recordings, *held_out])
-    kept, kept_out = ([Remembered(recording) for recording in group] for group in (recordings, held_out))
+    kept, kept_out = ([CachedRecording(recording) for recording in group] for group in (recordings, held_out))
     training, validation = split(kept, model.joint_names, kept_out, train_range)
     folder = output_folder(folder)
     result = identify(training, validation, model, configuration.settings, __version__, progress)

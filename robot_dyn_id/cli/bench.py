@@ -18,7 +18,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.problem import Smooth, raw_problem
+from robot_dyn_id.dynamics.problem import FilteredWindow, raw_problem
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import RobotDynIdError
@@ -100,7 +100,7 @@ def _recording(dynamics: Dynamics, controller: Controller, motion: Trajectory, s
     """The robot under its controller, with sensors, and what the controller was told."""
     t, number = np.arange(samples) / RATE, np.arange(samples)
     wanted = Motion(*motion.evaluate(t)[:3])
-    told = Smooth(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
+    told = FilteredWindow(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
     (true,) = Replay(controller, dynamics)([told])
     assert true.tau is not None
     joints = dynamics.regressor.model.joint_names

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, kept
 from robot_dyn_id.errors import InputError, UsageError
 
 UNSEEN = 1e-7
@@ -34,12 +34,6 @@ METHODS = ("qr", "gram")
 
 SAFE_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
-
-
-def kept(block: Array) -> Mask:
-    """Which rows of a tile's block, shape (support + 1, N), are not left out, shape (N,)."""
-    rows = np.asarray(block[-1] != 0.0)
-    return rows if rows.all() else rows | block.any(axis=0)
 
 
 def accumulated(

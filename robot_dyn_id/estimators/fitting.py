@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.problem import LinearProblem, kept
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution, check_any, kept
+from robot_dyn_id.estimators.factors import METHODS, Factors, Grams, Solution, check_any
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 
 CORRECTIONS = 1

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.stats import norm, t
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.problem import LinearProblem, kept
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Solution, kept, without_rounding
+from robot_dyn_id.estimators.factors import Solution, without_rounding
 from robot_dyn_id.estimators.fitting import conclude, factors_of, resized
 
 LEAST = 3

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, kept
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution, kept
+from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 

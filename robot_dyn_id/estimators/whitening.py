@@ -16,8 +16,7 @@ from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.estimators.factors import kept
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, kept
 
 ROUNDING = 1e-12
 """Mean squares of residuals below this share of the torque's are differences of large numbers: they tell no colour."""

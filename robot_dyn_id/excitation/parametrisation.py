@@ -133,25 +133,6 @@ class Parametrisation(Protocol):
         """Coefficients of the motion with every joint's distance from its center times `factor`, shape (n,)."""
 
 
-class Memory:
-    """Keeps what is computed from some arrays of times, the latest few of them."""
-
-    KEPT = 4
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self._kept: list[tuple[Array, Array]] = []
-
-    def find(self, t: Array) -> Array | None:
-        """What belongs to these times; None if it is not kept."""
-        return next((values for times, values in self._kept if np.array_equal(times, t)), None)
-
-    def keep(self, t: Array, values: Array) -> Array:
-        """Keep it."""
-        self._kept = [(t.copy(), values), *self._kept[: self.KEPT - 1]]
-        return values
-
-
 class Centered(ABC):
     """What parametrisations share in which every joint has a center and some numbers.
 

@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.crosscheck import SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.problem import FilteredWindow
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.extrapolation import Ranges, extrapolation
@@ -137,7 +137,7 @@ def _at_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[tu
     return texts, share > AT_REST
 
 
-def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:
+def _some_motion(walk: Callable[[], Iterator[FilteredWindow]], samples: int) -> Motion:
     """A few of all samples, for the cross-check."""
     stride, passed = max(1, samples // SAMPLES), 0
     picked = []
@@ -156,7 +156,7 @@ def _trace(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterator[Smooth]],
+    walk: Callable[[], Iterator[FilteredWindow]],
     plan: SignalPlan,
     samples: int,
 ) -> Trace:

@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.problem import FilteredWindow
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -68,7 +68,7 @@ def beyond_training(simulated: SimulatedMotion, parameters: ParameterSet) -> tup
     Accelerations are differences of velocities; they are wrong where a simulation begins again from a recorded state.
     """
     motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
-    shares = outside(motion, Ranges.of_model(parameters)).mean(axis=2)
+    shares = outside(motion, Ranges.from_parameters(parameters)).mean(axis=2)
     return extrapolation(strays(parameters.joint_names, shares))
 
 
@@ -163,7 +163,7 @@ def simulate_efforts(
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), warnings)
 
 
-def _driven(plant: Plant, piece: Smooth, every: int, period: float) -> tuple[Array, Array, Array, Array]:
+def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> tuple[Array, Array, Array, Array]:
     """Times, states and efforts of one window; the plant ends where the next window of the segment begins.
 
     It is placed in the recorded state at every grid number that is a multiple of `every`, hence where a segment begins.

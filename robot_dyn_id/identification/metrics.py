@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.problem import FilteredWindow
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.extrapolation import Ranges, Strays, outside, strays, uncertainty
 from robot_dyn_id.signals.processing import SignalPlan
@@ -93,7 +93,7 @@ def compare(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterable[Smooth]],
+    walk: Callable[[], Iterable[FilteredWindow]],
     plan: SignalPlan,
     trained: Ranges | None = None,
     covariance: Array | None = None,

@@ -209,7 +209,7 @@ def validate(
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")
-    trained = Ranges.of_model(parameters)
+    trained = Ranges.from_parameters(parameters)
     return evaluate(
         recordings,
         regressor,

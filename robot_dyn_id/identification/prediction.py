@@ -32,7 +32,7 @@ def predict_recording(
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []
-    trained, far = Ranges.of_model(parameters), np.zeros((3, len(joints)))
+    trained, far = Ranges.from_parameters(parameters), np.zeros((3, len(joints)))
     for piece in walker([recording], joints, {}, plan, need_effort=False, keep_edges=True)():
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])

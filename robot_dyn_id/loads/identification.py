@@ -13,7 +13,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.consistency import is_consistent
-from robot_dyn_id.dynamics.problem import LinearProblem, Smooth, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, FilteredWindow, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.identification.extrapolation import Ranges
@@ -152,7 +152,7 @@ _SUPPORTS = tuple(
 """Parameters in each channel: no moment knows the mass, no force the inertia; each has its offset."""
 
 
-def _covered(piece: Smooth, wrench: WrenchRecording, plan: SignalPlan) -> np.ndarray:
+def _covered(piece: FilteredWindow, wrench: WrenchRecording, plan: SignalPlan) -> np.ndarray:
     """Which samples of a window become rows."""
     inside = (piece.t >= wrench.t[0]) & (piece.t <= wrench.t[-1])
     return np.asarray(piece.own & inside & (piece.number % plan.row_stride == 0))

@@ -178,7 +178,7 @@ class ResidualMonitor:
         self.parameters, self.longest_gap = parameters, longest_gap
         regressor = regressor_of(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
-        self._columns, self._trained = Columns(regressor, cutoff), Ranges.of_model(parameters)
+        self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
         self._differentiator, self._differentiates = CausalFilter(FORERUN * cutoff), False

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import Smooth
+from robot_dyn_id.dynamics.problem import FilteredWindow
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import SignalPlan
@@ -18,7 +18,7 @@ DELAY = 5e-3
 
 
 def nominal_agreement(
-    regressor: Regressor, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
+    regressor: Regressor, walk: Callable[[], Iterable[FilteredWindow]], plan: SignalPlan
 ) -> tuple[Array, Array, Array]:
     """Measured effort against the torque of the URDF's own parameters, both about their means.
 
@@ -47,7 +47,7 @@ def delay(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterable[Smooth]],
+    walk: Callable[[], Iterable[FilteredWindow]],
     plan: SignalPlan,
 ) -> tuple[str, ...]:
     """Warnings for joints whose effort is late or early against the motion.

@@ -11,9 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Centered, Demand, Memory
+from robot_dyn_id.excitation.parametrisation import Centered, Demand
 from robot_dyn_id.excitation.trajectory import Sample
 
 DEPENDENT = 1e-9
@@ -125,7 +126,8 @@ class LinearParametrisation(Centered):
                 "ask for more harmonics, frequencies, control points or a higher degree"
             )
         super().__init__(limits, demand, self._space.shape[1], family, periodic, steps)
-        self._family, self._memory = family, Memory()
+        self._family = family
+        self._cache: Cache[Array] = Cache()
 
     def trajectory(self, x: Array) -> Combination:
         """See `Parametrisation`."""
@@ -147,8 +149,7 @@ class LinearParametrisation(Centered):
 
     def _basis(self, t: Array) -> Array:
         """Functions of the free coefficients, shape (4, K, N)."""
-        kept = self._memory.find(t)
-        return self._memory.keep(t, self._space.T @ self._family.basis(t)) if kept is None else kept
+        return self._cache.get(t.tobytes(), lambda: self._space.T @ self._family.basis(t))
 
     def _draw(self, rng: np.random.Generator) -> Array:
         return np.asarray(self._family.draw(rng, len(self.reach)) @ self._space)

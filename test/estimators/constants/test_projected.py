@@ -62,7 +62,7 @@ def test_the_cost_is_that_of_the_data(projected):
     if len(projected.nodes[0]) == NODES:
         tried += list(spots(constants, 3, 0.0))
     for at in tried:
-        factors = Factors.of(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))
+        factors = Factors.of(constants.problem.with_columns(constants.regressor(at), constants.problem.columns))
         exact = factors.solve(np.ones(3)).values
         assert projected.cost(at) == pytest.approx(0.5 * factors.squared_residuals(exact).sum(), rel=1e-5)
         weighted = projected.reweighted(at)

@@ -20,7 +20,7 @@ from robot_dyn_id.estimators.simulated.replayed import directed
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import walker
-from robot_dyn_id.simulation.closed_loop import UNTOLD, Controller, Replay
+from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, Controller, Replay
 
 every_simulating = pytest.mark.parametrize("kind", [Instrumental, OutputError])
 PLAN = SignalPlan.of(RATE, LowPass(20.0), False)
