@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node `torque_residual_monitor`: torque residual of the identified model on live joint states."""
 
 from __future__ import annotations
