@@ -7,7 +7,7 @@ from typing import Any
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import Plan, problem_of
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import DesignSettings
@@ -70,4 +70,4 @@ def designed(paper: str, plan: Plan, **given: Any) -> Design:
         UsageError: the optimiser is not installed.
     """
     settings = settings_of(paper, **given)
-    return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.search)
+    return design(plan.problem, OPTIMIZERS[settings.optimiser], settings.seed, settings.search)

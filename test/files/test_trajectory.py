@@ -9,7 +9,7 @@ from support.robots import panda_arm
 from support.simulated import ARM, LIFT
 
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrisation
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 
@@ -71,7 +71,7 @@ def test_an_open_spline_and_odd_frequencies_are_kept(tmp_path):
         ("bspline", {"closed": False, "degree": 4}),
         ("multisine", {"frequencies": (0.13, 0.31, 0.5)}),
     ):
-        family = make_parametrisation(form, LIMITS, Demand(**demand))
+        family = make_parametrization(form, LIMITS, Demand(**demand))
         cycle = family.trajectory(family.random(np.random.default_rng(1)))
         write_trajectory(tmp_path / form, StoredExcitation.of(MODEL, LIMITS, cycle, ""))
         again = read_trajectory(tmp_path / form)

@@ -25,9 +25,9 @@ from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Requirement
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import InWorkspace, Separation
-from robot_dyn_id.excitation.forms.registry import make_parametrisation
+from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import ACCELERATION, MotionLimits
-from robot_dyn_id.excitation.parametrisation import moving_joints
+from robot_dyn_id.excitation.parametrization import moving_joints
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -129,7 +129,7 @@ def problem_of(
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
     base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
-    family = make_parametrisation(settings.form, limits, demand)
+    family = make_parametrization(settings.form, limits, demand)
     surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
     torques, scale = _torques(settings, model, prior), settings.effort_scale

@@ -9,9 +9,9 @@ from typing import Any
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.collision.obstacles import CLEARANCE
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
 from robot_dyn_id.excitation.limits import POSITION_MARGIN, VELOCITY_SHARE
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 STAND_INS = ("capsules", "none")
 """What may take the place of links without shapes."""
@@ -96,7 +96,7 @@ class DesignSettings:
         Raises:
             UsageError: names the key.
         """
-        for key, known in (("objective", OBJECTIVES), ("optimiser", OPTIMISERS), ("stand_ins", STAND_INS)):
+        for key, known in (("objective", OBJECTIVES), ("optimiser", OPTIMIZERS), ("stand_ins", STAND_INS)):
             if getattr(self, key) not in ("", *known):
                 raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
         if not self.stand_ins:

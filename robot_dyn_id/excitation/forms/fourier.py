@@ -10,9 +10,9 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation, at_ends
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.model.robot import RobotModel
 
 
@@ -89,7 +89,7 @@ class FourierSeries(Harmonics):
         return self.series(t)
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """The series of some harmonics that are at rest without acceleration at t = 0 and the period.
 
         Raises:
@@ -99,7 +99,7 @@ class FourierSeries(Harmonics):
         if demand.harmonics < 3:
             raise UsageError(f"a Fourier series needs at least 3 harmonics, not {demand.harmonics}")
         family = cls(np.zeros(1), np.zeros((1, 2 * demand.harmonics)), demand.period)
-        return LinearParametrisation(limits, demand, family, at_ends(family), True)
+        return LinearParametrization(limits, demand, family, at_ends(family), True)
 
 
 def random_fourier(

@@ -19,7 +19,7 @@ from robot_dyn_id.excitation.execution.guard import Thresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.execution.supervision import unobstructed
 from robot_dyn_id.excitation.limits import ACCELERATION, POSITION_MARGIN
-from robot_dyn_id.excitation.parametrisation import LARGEST
+from robot_dyn_id.excitation.parametrization import LARGEST
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
 from robot_dyn_id.files.design import read_design_settings

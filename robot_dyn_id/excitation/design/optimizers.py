@@ -1,4 +1,4 @@
-"""Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMISERS`."""
+"""Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMIZERS`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -
     The best of all uses up what the smooth maxima of the requirements had left of them.
     """
     coarse, finer = problem.sampled(COARSE).softened(SOFT), problem.sampled(FINER)
-    drawn = [problem.parametrisation.random(rng, 1.0) for _ in range(effort.draws)]
+    drawn = [problem.parametrization.random(rng, 1.0) for _ in range(effort.draws)]
     figures = [coarse.figure(x) for x in drawn]
     begun = []
     for number, start in enumerate(np.argsort(figures, kind="stable")[: effort.starts], start=1):
@@ -135,7 +135,7 @@ def _population(module: str, name: str) -> Search:
         except ImportError:
             raise UsageError(f"the optimiser {module} needs pymoo: install it, or choose `gradient`") from None
         finer = problem.sampled(FINER)
-        first = np.array([problem.parametrisation.random(rng) for _ in range(effort.population)])
+        first = np.array([problem.parametrization.random(rng) for _ in range(effort.population)])
         bound = 2.0 * np.abs(first).max()
         frame = problem_of(n_var=first.shape[1], n_obj=1, xl=-bound, xu=bound)
         options: dict[str, Any] = {"sampling": first, "pop_size": effort.population}
@@ -173,7 +173,7 @@ def _penalised(problem: DesignProblem, x: Array) -> float:
     return figure if np.isfinite(figure) else FORBIDDEN
 
 
-OPTIMISERS: dict[str, Search] = {
+OPTIMIZERS: dict[str, Search] = {
     "gradient": gradient,
     "cma_es": _population("cmaes", "CMAES"),
     "genetic": _population("ga", "GA"),

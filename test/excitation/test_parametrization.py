@@ -8,7 +8,7 @@ from support.robots import panda_arm
 from support.simulated import LIFT
 
 from robot_dyn_id.errors import MotionError, UsageError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrisation
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
 from robot_dyn_id.excitation.forms.bspline import knots_of
 from robot_dyn_id.excitation.forms.logistic import rates_at_angle
 from robot_dyn_id.excitation.trajectory import Repeated, Scaled, check_excitation, check_limits
@@ -39,7 +39,7 @@ every_case = pytest.mark.parametrize(("form", "options"), CASES.values(), ids=CA
 
 
 def family_of(form, limits=PANDA, **options):
-    return make_parametrisation(form, limits, Demand(**{"period": 6.0, **options}))
+    return make_parametrization(form, limits, Demand(**{"period": 6.0, **options}))
 
 
 def start(family, seed=1, share=0.9):
@@ -125,8 +125,8 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     use = np.max(uses(motion, limits, reach, fine), axis=0)
     assert np.all(use <= 0.8)
     assert np.all(use >= 0.8 * (1 - 1e-4))
-    assert make_parametrisation(form, limits, Demand(period=6.0, free_centre=free, **options)).size == family.size
-    again = make_parametrisation(form, limits, Demand(period=6.0, free_centre=free, **options))
+    assert make_parametrization(form, limits, Demand(period=6.0, free_centre=free, **options)).size == family.size
+    again = make_parametrization(form, limits, Demand(period=6.0, free_centre=free, **options))
     assert np.array_equal(start(again, seed=3, share=0.8), x)
     if family.size > len(limits.joint_names) and form not in ("sequential_sine",):
         assert not np.allclose(start(family, seed=4, share=0.8), x)
