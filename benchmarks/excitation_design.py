@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What designed motions of a 7-axis arm are worth: against random ones, for parameters, one after another.
 
 The condition number of unit-norm columns depends on which columns stand for the base parameters. Its figures are given

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a robot that works: how soon a payload is seen and weighed, false alarms, and what a moment costs.
 
 A 7-axis arm, identified from 60 s with the same noise (autoregressive, 0.1 s), repeats a random period;

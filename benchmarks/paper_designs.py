@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Excitations of published identifications, designed by the package from the papers' inputs alone.
 
 Every figure is computed again with plain numpy at the samples of the paper: analytic columns of the two-joint arms,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well is a payload found on top of an arm that was itself identified from noisy data?
 
 A simulated Panda runs one 10 s D-optimal motion twice, bare and with 1, 2 and 5 kg on its hand, with new noise every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Valid input of every kind, from which mutations are made: `python -m faults.corpus FOLDER` writes it."""
 
 from __future__ import annotations

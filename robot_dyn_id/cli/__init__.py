@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line `robot-dyn-id`: one file per verb, imported only when it is called."""
 
 from __future__ import annotations

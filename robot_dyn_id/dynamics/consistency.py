@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physical consistency of parameters: could a real robot have them?
 
 A body's parameters are consistent if and only if its 4 x 4 pseudo-inertia matrix is positive definite (Wensing, Kim and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What estimators by least squares share: weights, covariances, whitening, and the estimate that they conclude with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion may use of a robot: limits of position and its derivatives, narrowed by what the user asks."""
 
 from __future__ import annotations

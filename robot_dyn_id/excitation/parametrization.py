@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Families of excitations that a design chooses among: the contract, and what is common to all of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every motion of a robot is: positions over a finite time, with their derivatives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MJCF, the format of MuJoCo: bodies, joints, inertias; no shapes."""
 
 from __future__ import annotations

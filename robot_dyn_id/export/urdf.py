@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URDF: the text that was identified, with other inertias and friction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`payload.yaml`: a body on a link as text; written by `robot-dyn-id payload`, read as the known load of `gains`."""
 
 from __future__ import annotations

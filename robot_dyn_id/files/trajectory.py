@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`trajectory.yaml`: an excitation of one robot as text for people to read, equal to the last bit when read back."""
 
 from __future__ import annotations

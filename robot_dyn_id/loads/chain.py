@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains of bodies: how they move, and what their hinges bear.
 
 In a frame in the centre of mass along the principal axes a body has only m, Ixx, Iyy, Izz: the form in quaternions of

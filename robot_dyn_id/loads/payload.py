@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A body of unknown inertia that is fixed to a link: a payload on an identified arm, or a tool behind a force sensor.
 
 A payload adds its ten parameters, told in the frame of the joint that carries it, to those of the body there. With

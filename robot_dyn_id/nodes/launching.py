@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launch files share: their arguments, each described once, and how a node is started."""
 
 from __future__ import annotations

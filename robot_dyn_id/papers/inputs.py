@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the inputs of the papers are: URDFs and design files that come with the package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // The robot along its motion, on a 2D canvas: what is further away is painted first, no GPU is needed.
 const data = JSON.parse(document.getElementById("motion").textContent);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The preview of a motion: one page that needs nothing else, with the robot in motion and every joint at its limits."""
 
 from __future__ import annotations

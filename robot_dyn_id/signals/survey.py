@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One walk over the recordings before anything is decided: rates, ranges, spectra.
 
 From it follow the sample rate, the cut-off frequency, which velocity to trust, and what the health gate looks at.

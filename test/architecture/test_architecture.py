@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Architecture of the package: which room may import which."""
 
 import ast

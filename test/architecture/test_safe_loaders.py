@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No data is ever run as code: what could do so is used nowhere, or is listed here with the reason."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands as a user gives them: answers, exit codes, and one line for every bad input."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands `payload` and `gains` as a user gives them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physical consistency: bodies that could exist, friction that brakes."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse and forward dynamics from the base parameters alone, against Pinocchio with the full parameters."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Kronecker form: its building blocks one by one, then against the compiled regressor and Pinocchio."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regressor's reverse mode against Pinocchio's analytical derivatives and against finite differences."""
 
 import subprocess

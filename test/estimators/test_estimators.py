@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares over tiles: exact where data are, and honest about what data cannot tell."""
 
 from dataclasses import replace

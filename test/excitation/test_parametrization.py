@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every form of excitation under its contract: analytic derivatives, exact gradients, rest at both ends, limits."""
 
 from dataclasses import replace

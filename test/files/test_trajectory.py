@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`trajectory.yaml`: equal to the last bit when read back, and refused by name for another robot or a wrong content."""
 
 from dataclasses import fields, replace

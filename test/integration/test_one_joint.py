@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot with one joint goes through every verb: what is a matrix for others must not become a vector."""
 
 import json

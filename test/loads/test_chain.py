@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertias of the bodies of a chain from the wrenches of its hinges: against Pinocchio, exact, and with noise."""
 
 from dataclasses import fields, replace

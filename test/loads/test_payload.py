@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads on identified arms, tools behind force sensors, gains of drives: simulated with known truth."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node, with a robot behind a trajectory controller, over real DDS: moves when asked, and stops when in doubt."""
 
 import math

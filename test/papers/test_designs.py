@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Designs of published excitations, computed again with plain numpy, and what they need of the design in general."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the paper on flexible joints that are exact, and that its verdicts can come out otherwise."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear parameters and constants searched together in a box, as populations do, without looking at the data again.
 
 The columns of a term are smooth functions of the logarithms of its constants, so polynomials through their values at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances between solids that a robot carries or that stand around it, and their slopes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands around a robot: boxes and half spaces, fixed in its base frame."""
 
 from __future__ import annotations

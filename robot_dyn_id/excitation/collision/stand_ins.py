@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for links without shapes: capsules along the links, from the kinematics and the masses of a URDF.
 
 A link of an arm runs from its own joint along that joint's axis, across the common normal of the two axes, and along

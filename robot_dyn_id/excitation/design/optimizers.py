@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMIZERS`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a search for an excitation sees: a figure to be minimised and requirements, with exact gradients."""
 
 from __future__ import annotations

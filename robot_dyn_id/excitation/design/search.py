@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The design of an excitation: the motion within all requirements that tells most about the parameters."""
 
 from __future__ import annotations

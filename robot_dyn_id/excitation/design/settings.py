@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demands on an excitation, from one file: read and checked key by key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """B-splines: local in time, so that a design shapes one part of a motion without touching the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Swept sines: all frequencies of a band one after the other, up and down at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finite Fourier series (Swevers et al. 1997): periodic, analytic in all derivatives, at rest at both ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A free Fourier series, blended in and out by quintics: the harmonics need not cancel at the ends."""
 
 from __future__ import annotations

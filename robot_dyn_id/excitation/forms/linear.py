@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions that are linear in their coefficients: one class for all families of functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logistic strokes, one joint after the other (Qian et al.): velocity and acceleration are functions of the angle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of sines of given frequencies, with phases that keep their peaks low at the start of a search."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periodic polynomials with boundary conditions (Chen et al. 2021): no velocity, acceleration or jerk at both ends."""
 
 from __future__ import annotations

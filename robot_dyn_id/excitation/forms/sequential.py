@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One joint after the other, the others standing: the family of such motions, and sines in it.
 
 Sequential sines: Wang et al., Sensors 2025, 25(18), 5749.

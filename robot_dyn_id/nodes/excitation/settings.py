@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters of the excitation publisher, and what they make of a robot."""
 
 from __future__ import annotations

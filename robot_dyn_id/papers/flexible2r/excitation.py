@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The excitation of `flexible2r`: designs of polynomials, and the readings of the paper's Table 3."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chen et al. 2021: two flexible joints, excited by polynomials and identified step by step."""
 
 from __future__ import annotations

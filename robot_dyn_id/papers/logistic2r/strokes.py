@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strokes of a 2-joint arm, one joint moving and the other held by its brake, and what they tell (Qian et al.).
 
 Parameters theta are the arm's six base parameters (mx1, my1, Izz1, mx2, my2, Izz2), joint 2's mass in those of link 1.

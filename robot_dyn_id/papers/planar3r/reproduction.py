@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wang et al., Sensors 2025, 25(18), 5749: three parallel axes, one joint excited by a sine at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot of `quaternion6r`: what a simulation shows of it, how it moves, and the paper's own fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction and actuator terms: formulas, derivatives, passivity, and what an identification makes of them."""
 
 from dataclasses import replace

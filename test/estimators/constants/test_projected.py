@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials through nodes, Gram matrices, and the cost over constants alone: against what they stand for."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances against coal itself, slopes against finite differences, figures that are known, and what is missing."""
 
 from functools import cache

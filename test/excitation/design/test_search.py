@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Designs of excitations: exact gradients of all that a search sees, requirements kept on a fine grid, refusals."""
 
 from dataclasses import replace

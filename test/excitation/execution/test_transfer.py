@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions within limits: every form, the way to it, entering it midway, braking, and the points that are sent."""
 
 import numpy as np
