@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.design.objectives import condition, condition_raw
-from robot_dyn_id.excitation.design.optimizers import Effort, Search
+from robot_dyn_id.excitation.design.optimizers import Search, SearchEffort
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
@@ -131,7 +131,7 @@ def design(
     problem: DesignProblem,
     search: Search,
     seed: int = 1,
-    effort: Effort | None = None,
+    effort: SearchEffort | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Design:
     """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best so far.
@@ -152,7 +152,7 @@ def design(
     tell(f"best of {COMPARED} random motions: {compared[0]:.4f}")
     best = _Best(problem, tell)
     try:
-        for x, word in search(problem, rng, effort or Effort()):
+        for x, word in search(problem, rng, effort or SearchEffort()):
             best.offer(x, word)
     except KeyboardInterrupt:
         interrupted = True

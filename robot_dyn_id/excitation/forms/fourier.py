@@ -59,7 +59,7 @@ class Harmonics(Combination):
 
 @dataclass(frozen=True)
 class FourierSeries(Harmonics):
-    """q_j(t) = centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period.
+    """q_j(t) = center_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period.
 
     It can be evaluated at any time.
 
@@ -71,7 +71,7 @@ class FourierSeries(Harmonics):
     name: ClassVar[str] = "fourier"
     TIMES: ClassVar[tuple[str, ...]] = ("period",)
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of the coefficients is "
+        "center_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of the coefficients is "
         "a_j1 ... a_jH b_j1 ... b_jH"
     )
 
@@ -112,7 +112,7 @@ def random_fourier(
         UsageError: period, harmonics or share that leave no motion.
         ModelError: limits that leave a joint no motion.
     """
-    limits = MotionLimits.of(model, (math.inf,))
+    limits = MotionLimits.from_model(model, (math.inf,))
     family = FourierSeries.make(limits, Demand(period=period, harmonics=harmonics, share=share))
     motion = family.trajectory(family.random(np.random.default_rng(seed), share))
     assert isinstance(motion, FourierSeries)
