@@ -70,7 +70,7 @@ class Stroke:
     def rates(self, q: Array, direction: Array) -> tuple[Array, Array]:
         """Velocity and acceleration at measured angles of those samples, shape (M,) each."""
         span = self.motion.span
-        return rates_at_angle(q, self.motion.centre - span / 2.0, span, self.motion.steepness, direction)
+        return rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
 
 
 class Arm:
