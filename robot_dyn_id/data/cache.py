@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import DerivedRecordingRecording, Recording
+from robot_dyn_id.data.recording import DerivedRecording, Recording
 
 Value = TypeVar("Value")
 

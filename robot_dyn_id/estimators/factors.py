@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, kept
 from robot_dyn_id.errors import InputError, UsageError
 

@@ -92,7 +92,7 @@ class Experiment:
                 raise InputError(f"{self.name}: {channel} of joint {np.argmax(torn) + 1} is not finite everywhere")
 
     def states(self, low_pass: LowPass) -> States:
-        """FilteredWindow motion, torques as they are.
+        """Smooth motion, torques as they are.
 
         Raises:
             UsageError: a cut-off too high for the rate.

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.signals.ranges import Ranges
-
 
 FAR = 0.5
 """Share of the trained range, speed or acceleration beyond which a sample is far outside. A motion split in time always

@@ -12,15 +12,16 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import FilteredWindow
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.extrapolation import Ranges, extrapolation, outside, strays
+from robot_dyn_id.identification.extrapolation import extrapolation, outside, strays
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import Plant, steps
 from robot_dyn_id.simulation.simulated_robot import FASTEST, SimulatedRobot, follow
 
@@ -151,7 +152,7 @@ def simulate_efforts(
     every = max(1, round(min(restart * plan.rate, 2.0**62)))
     plant: Plant | None = None
     parts, recorded = [], []
-    for piece in walker([recording], joints, drives, plan, keep_edges=True)():
+    for piece in FilteredTrials([recording], joints, drives, plan, keep_edges=True):
         if plant is None:
             plant = Plant(dynamics, piece.motion.q[:, np.flatnonzero(piece.own)[0]])
         parts.append(_driven(plant, piece, every, 1.0 / plan.rate))

@@ -196,9 +196,7 @@ class RecordedProblem(RegressorProblem):
         return RecordedProblem.from_windows(regressor, columns, self.windows, self.plan)
 
 
-def _tiles(
-    regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan
-) -> Iterator[Tile]:
+def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
     """One tile per joint and window; rows below the low-velocity threshold are zero."""
     slowest = plan.slowest or (0.0,) * len(layout.supports)
     for window in windows:

@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 import yaml
+from support.commands import messages
 from support.recording_files import types, write_bag
 from support.simulated import ARM, Simulated, changed, save_npz
-from test_cli import messages
 from test_payload import brick
 
 from robot_dyn_id.cli import main

@@ -22,8 +22,8 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.summary import identification_summary
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 
 PLAN = SignalPlan.of(100.0, LowPass(5.0), False)
 NOISE = np.array([0.5, 0.8, 0.2])
@@ -42,9 +42,9 @@ def arm():
 def arm_problem(recording=None, robot=None, plan=PLAN):
     """The linear problem of an arm's recording, with the URDF as prior."""
     robot = robot or arm()[0]
-    walk = walker([recording or arm()[1]], robot.joints, {}, plan)
+    trials = FilteredTrials([recording or arm()[1]], robot.joints, {}, plan.periodic(PERIOD))
     prior = nominal_prior(robot.model, robot.base.mapping)
-    return linear_problem(robot.regressor, robot.base.independent, walk, plan.periodic(PERIOD), prior)
+    return trials.problem(robot.regressor, robot.base.independent, prior)
 
 
 def noisy(seed, correlation_time=0.0):

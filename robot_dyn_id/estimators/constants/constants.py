@@ -261,6 +261,12 @@ class Linearised:
                 yield replace(tile, block=np.concatenate([tile.block[:plain], slopes, tile.block[-1:]]))
 
         labels = tuple(self.constants.labels[i] for i in inside)
-        return replace(
-            self.wide, names=(*self.constants.parameters, *labels), supports=tuple(supports), tiles=tiles, origin=None
+        return LinearProblem(
+            (*self.constants.parameters, *labels),
+            self.wide.joint_names,
+            tuple(supports),
+            tiles,
+            self.wide.rate,
+            self.wide.prior,
+            self.wide.period,
         )

@@ -30,7 +30,7 @@ from robot_dyn_id.estimators.simulated.fixed_point import Robot, SimulationEstim
 from robot_dyn_id.estimators.simulated.replayed import encoder_readings
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.signals.windows import FilteredWindow
-from robot_dyn_id.simulation.closed_loop import Controller, Replay
+from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
 
 DIFFERENCE_RATIO = 1e-5
 """Step of a finite difference, in the torque it causes relative to the joints' torques: far above rounding, and small
@@ -92,7 +92,7 @@ class PositionStep:
         stack: compressed rows of all joints and their torques, shape (any, p + 1).
     """
 
-    controller: Controller
+    controller: ControllerModel
     stack: Array
     _slopes: PositionSlopes | None = field(default=None, init=False, repr=False)
 
@@ -133,7 +133,7 @@ class PositionSlopes:
     blocks: Callable[[], Iterator[Array]]
 
     @classmethod
-    def from_differences(cls, robot: Robot, controller: Controller, steps: Array) -> PositionSlopes:
+    def from_differences(cls, robot: Robot, controller: ControllerModel, steps: Array) -> PositionSlopes:
         """Finite differences of simulations.
 
         Args:
@@ -160,7 +160,7 @@ class PositionSlopes:
         return cls(robot.values, lambda: cache.stream("slopes", blocks, lambda block: block.nbytes))
 
 
-def position_problem(robot: Robot, controller: Controller, slopes: PositionSlopes) -> LinearProblem:
+def position_problem(robot: Robot, controller: ControllerModel, slopes: PositionSlopes) -> LinearProblem:
     """Positions as a linear problem: measured minus simulated positions, and the slopes of the simulated ones.
 
     Args:
@@ -194,7 +194,7 @@ def position_problem(robot: Robot, controller: Controller, slopes: PositionSlope
     return replace(problem, supports=supports, tiles=copies)
 
 
-def simulated_positions(robot: Robot, law: Controller, dynamics: Dynamics) -> LinearProblem:
+def simulated_positions(robot: Robot, law: ControllerModel, dynamics: Dynamics) -> LinearProblem:
     """Positions under a controller, as its encoders read them, in the place of torques.
 
     Args:

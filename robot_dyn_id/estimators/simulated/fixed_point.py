@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -19,7 +20,8 @@ from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms
 from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
 from robot_dyn_id.signals.processing import RecordedProblem
-from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, Controller
+from robot_dyn_id.signals.windows import FilteredWindow
+from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
 
 T = TypeVar("T")
 
@@ -130,7 +132,7 @@ class SimulationEstimator:
         autoregressive_order: order of the noise model of the residuals; 0: white residuals.
     """
 
-    controller: Controller = UNKNOWN_CONTROLLER
+    controller: ControllerModel = UNKNOWN_CONTROLLER
     iterations: int = 20
     autoregressive_order: int = 6
 
@@ -160,7 +162,7 @@ class SimulationEstimator:
                 f"{{name: {self.name}, controller: {{law: computed_torque, proportional: 400, derivative: 40}}}}"
             )
         for key in ("proportional", "derivative", "resolution"):
-            self.controller.of_joints(key, problem.joint_names)
+            self.controller.values_of_joints(key, problem.joint_names)
         return problem
 
     def iterate(self, problem: RecordedProblem, ordinary: Solution, step: Step[T]) -> FixedPoint[T]:
@@ -223,8 +225,12 @@ def start_values(problem: RecordedProblem, ordinary: Solution) -> tuple[Factors,
     Returns:
         The compressed rows; base parameters, shape (p,); the weight of each joint, shape (n,).
     """
-    reference = Stream(lambda: (replace(window, motion=window.reference or window.motion) for window in problem.windows))
-    along = problem.with_motion(reference)
+
+    def reference() -> Iterator[FilteredWindow]:
+        for window in problem.windows:
+            yield replace(window, motion=window.reference or window.motion)
+
+    along = problem.with_motion(Stream(reference))
     rows = factors_of(replace(problem, tiles=lambda: merge_tiles(problem, along, simulated_columns)))
     weights = inverse_rms(rows, solve_within(rows, np.ones(len(rows.counts)), ordinary).values)
     return rows, solve_within(rows, weights, ordinary).values, weights

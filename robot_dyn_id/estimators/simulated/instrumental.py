@@ -74,9 +74,7 @@ class InstrumentStep(TorqueStep):
         """See `Step.rows`."""
         return simulation.measured
 
-    def solve(
-        self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution
-    ) -> tuple[Array, Array]:
+    def solve(self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
         """See `Step.solve`; in the directions that the measured columns determine, bread G of G sum w^2 Z' tau.
 
         Raises:

@@ -22,7 +22,7 @@ from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import conclude, factors_of, sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Robot, SimulationEstimator, solve_weighted
 from robot_dyn_id.estimators.simulated.replayed import Replayed
-from robot_dyn_id.simulation.closed_loop import Controller
+from robot_dyn_id.simulation.closed_loop import ControllerModel
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class TorqueStep:
         controller: controller of the robot.
     """
 
-    controller: Controller
+    controller: ControllerModel
 
     def simulate(self, robot: Robot) -> Replayed:
         """See `Step.simulate`."""
@@ -73,8 +73,6 @@ class TorqueStep:
         """See `Step.rows`."""
         return simulation.linearized
 
-    def solve(
-        self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution
-    ) -> tuple[Array, Array]:
+    def solve(self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
         """See `Step.solve`."""
         return solve_weighted(rows, weights, ordinary)

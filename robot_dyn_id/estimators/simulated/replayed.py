@@ -16,7 +16,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
-from robot_dyn_id.simulation.closed_loop import Controller, Replay, encoded
+from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay, quantize
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Replayed:
 
     @classmethod
     def from_robot(
-        cls, problem: RecordedProblem, controller: Controller, robot: Dynamics, values: Array
+        cls, problem: RecordedProblem, controller: ControllerModel, robot: Dynamics, values: Array
     ) -> Replayed:
         """Simulate a robot; the simulation runs during the passes over the rows, see `closed_loop.Replay`.
 
@@ -83,13 +83,13 @@ class Replayed:
         )
 
 
-def reads_encoders(controller: Controller) -> bool:
+def reads_encoders(controller: ControllerModel) -> bool:
     """Whether encoders with a finite resolution are simulated."""
     return any(step > 0.0 for _, step in controller.resolution)
 
 
 def encoder_readings(
-    windows: Iterable[FilteredWindow], problem: RecordedProblem, controller: Controller
+    windows: Iterable[FilteredWindow], problem: RecordedProblem, controller: ControllerModel
 ) -> Stream[FilteredWindow]:
     """Simulated windows with the motion computed from encoder readings, as that of the recorded windows is.
 
@@ -98,12 +98,12 @@ def encoder_readings(
         problem: the recorded rows, whose low-pass filter is applied.
         controller: controller whose encoders are read.
     """
-    resolution = controller.of_joints("resolution", problem.regressor.model.joint_names)[:, None]
+    resolution = controller.values_of_joints("resolution", problem.regressor.model.joint_names)[:, None]
 
     def readings() -> Iterator[FilteredWindow]:
         for window in windows:
             rate = 1.0 / float(window.t[1] - window.t[0])
-            q = problem.low_pass(encoded(window.motion.q, resolution))
+            q = problem.low_pass(quantize(window.motion.q, resolution))
             dq = derivative(q, rate)
             yield replace(window, motion=replace(window.motion, q=q, dq=dq, ddq=derivative(dq, rate)))
 

@@ -107,9 +107,9 @@ def test_it_does_not_matter_how_fine_the_grid_is():
 
 def test_constants_of_columns_that_are_not_asked_for_are_named():
     """Without Coulomb friction among the parameters its width moves nothing."""
-    origin = arm_problem(noisy(1)).origin
-    names = np.array(origin.regressor.names)[origin.columns]
-    others = origin.columns[[not name.startswith("fc") for name in names]]
-    estimate = Separable().fit(origin.problem_of(origin.regressor, others))
+    task = arm_problem(noisy(1))
+    names = np.array(task.regressor.names)[task.columns]
+    others = task.columns[[not name.startswith("fc") for name in names]]
+    estimate = Separable().fit(task.with_columns(task.regressor, others))
     assert len(estimate.values) == len(others) < len(names)
     assert any("these data do not tell smoothing_width of" in note for note in estimate.notes)

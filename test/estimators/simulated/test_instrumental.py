@@ -16,11 +16,11 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import Instrumental, OutputError, WeightedLeastSquares
 from robot_dyn_id.estimators.simulated.fixed_point import MADE_CONSISTENT
-from robot_dyn_id.estimators.simulated.replayed import directed
+from robot_dyn_id.estimators.simulated.replayed import velocity_dependent_columns
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.trials import walker
-from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, Controller, Replay
+from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel, Replay
 
 every_simulating = pytest.mark.parametrize("kind", [Instrumental, OutputError])
 PLAN = SignalPlan.of(RATE, LowPass(20.0), False)
@@ -33,7 +33,7 @@ def truth():
 
 def replayed(recording, controller, plan=PLAN):
     """What was simulated along a recording: grid numbers, motion and torque, cut at both ends."""
-    pieces = list(Replay(controller, truth())(walker([recording], robot().joints, {}, plan)()))
+    pieces = list(Replay(controller, truth(), FilteredTrials([recording], robot().joints, {}, plan)))
     parts = [(p.motion.q, p.motion.dq, p.motion.ddq, p.tau) for p in pieces]
     own = [np.array([x[:, p.own] for x in part]) for p, part in zip(pieces, parts, strict=True)]
     q, dq, ddq, tau = np.concatenate(own, axis=2)
@@ -87,7 +87,7 @@ def test_an_encoder_a_delay_and_a_slow_velocity_change_what_is_simulated():
 
 def test_friction_columns_are_those_that_turn_with_the_motion():
     regressor = robot().regressor
-    names = [name for name, flag in zip(regressor.names, directed(regressor), strict=True) if flag]
+    names = [name for name, flag in zip(regressor.names, velocity_dependent_columns(regressor), strict=True) if flag]
     assert names == ["fv1", "fv2", "fc1", "fc2"]
 
 
@@ -97,15 +97,15 @@ def test_friction_columns_are_those_that_turn_with_the_motion():
 @every_simulating
 def test_what_cannot_be_simulated_is_refused(kind):
     given = loop_problem(recorded(1), 10.0)
-    with pytest.raises(UsageError, match=f"{kind.name}: which controller moved the robot"):
+    with pytest.raises(UsageError, match=f"{kind.name}: specify the controller"):
         kind().fit(given)
-    with pytest.raises(UsageError, match=f"{kind.name}: rows without a robot"):
+    with pytest.raises(UsageError, match=f"{kind.name}: rows that were not made of a recording"):
         kind(IDEAL).fit(problem(*rows()))
     with pytest.raises(UsageError, match="controller: proportional: elbo is not a joint; did you mean 'elbow'"):
-        kind(Controller("pd", (("elbo", 3.0),))).fit(given)
+        kind(ControllerModel("pd", (("elbo", 3.0),))).fit(given)
     with pytest.raises(UsageError, match=f"{kind.name}: iterations must be 1 or more"):
         kind(IDEAL, iterations=0)
-    with pytest.raises(ConvergenceError, match=f"{kind.name}: the parameters still move after 1 simulations"):
+    with pytest.raises(ConvergenceError, match=f"{kind.name}: no convergence after 1 simulations"):
         kind(IDEAL, iterations=1).fit(given)
 
 
@@ -140,7 +140,7 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
 ])  # fmt: skip
 def test_controllers_that_make_no_sense_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
-        Controller(**options)
+        ControllerModel(**options)
 
 
 # --- Estimates ---------------------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ def test_bias_is_less_than_that_of_least_squares(cutoff, share):
 
 
 def test_gains_are_per_joint():
-    assert UNTOLD.law == ""
-    np.testing.assert_array_equal(IDEAL.of_joints("proportional", robot().joints), PROPORTIONAL)
-    np.testing.assert_array_equal(IDEAL.of_joints("derivative", robot().joints), DERIVATIVE)
+    assert UNKNOWN_CONTROLLER.law == ""
+    np.testing.assert_array_equal(IDEAL.values_of_joints("proportional", robot().joints), PROPORTIONAL)
+    np.testing.assert_array_equal(IDEAL.values_of_joints("derivative", robot().joints), DERIVATIVE)
     mixed = replace(IDEAL, proportional=(("all", 7.0), ("elbow", 3.0)))
-    np.testing.assert_array_equal(mixed.of_joints("proportional", robot().joints), [7.0, 3.0])
+    np.testing.assert_array_equal(mixed.values_of_joints("proportional", robot().joints), [7.0, 3.0])
