@@ -15,7 +15,7 @@ from tempfile import mkstemp
 import numpy as np
 import pytest
 import yaml
-from support.recording_files import joint_state, text_message, write_bag, write_mcap
+from support.recording_files import joint_state_messages, text_message, write_bag, write_mcap
 from support.robots import joint, link, urdf
 from support.simulated import ARM, GRIPPER, Simulated, changed, save_npz
 
@@ -33,15 +33,6 @@ HELD_OUT_JOINT = {"name", "rmse", "nrmse", "correlation", "max_error", "unit"}
 SUMMARY = {"verdict", "reasons", "held_out", "condition_number", "cross_check", "rows", "warnings", "parameters_file"}
 
 
-def messages(recording, names=None):
-    """(log time, CDR) of every sample."""
-    samples = recording.samples
-    return [
-        (int(1e9 * t) + 10**18, joint_state(int(1e9 * t) + 10**18, names or recording.joint_names, q, dq, tau))
-        for t, q, dq, tau in zip(samples.t, samples.q, samples.dq, samples.tau, strict=True)
-    ]
-
-
 @pytest.fixture(scope="module")
 def recording():
     return ROBOT.record(duration=30.0, rate=50.0, noise=0.1)
@@ -54,8 +45,8 @@ def files(tmp_path_factory, recording):
     (folder / "arm.urdf").write_text(ARM)
     save_npz(folder / "data.npz", recording)
     save_npz(folder / "other.npz", ROBOT.record(seed=2, duration=15.0, rate=50.0, noise=0.1))
-    write_bag(folder / "bag", messages(recording))
-    write_mcap(folder / "bare.mcap", messages(recording))
+    write_bag(folder / "bag", joint_state_messages(recording))
+    write_mcap(folder / "bare.mcap", joint_state_messages(recording))
     assert main(["identify", str(folder / "data.npz"), "--robot", str(folder / "arm.urdf"), "--out", str(folder)]) == 0
     return folder
 
@@ -261,7 +252,7 @@ def good(folder, recording):
 
 def a_bag(names=None, topic="/joint_states", count=None, others=()):
     def make(folder, recording):
-        return [write_bag(folder / "bag", messages(recording, names)[:count], topic, others=others)]
+        return [write_bag(folder / "bag", joint_state_messages(recording, names)[:count], topic, others=others)]
 
     return make
 
@@ -269,10 +260,10 @@ def a_bag(names=None, topic="/joint_states", count=None, others=()):
 def cut_bag(kind):
     def make(folder, recording):
         if kind == "mcap":
-            file = write_mcap(folder / "cut.mcap", messages(recording))
+            file = write_mcap(folder / "cut.mcap", joint_state_messages(recording))
             file.write_bytes(file.read_bytes()[:100])
         else:
-            file = next(write_bag(folder / "bag", messages(recording)).glob("*.db3"))
+            file = next(write_bag(folder / "bag", joint_state_messages(recording)).glob("*.db3"))
             file.write_bytes(file.read_bytes()[:20_000])
         return [file]
 
@@ -743,7 +734,7 @@ from robot_dyn_id.{module}
 
 @pytest.mark.parametrize(("module", "words"), [
     ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
-    ("starting import start; start('robot_dyn_id.nodes.monitor')", "monitor: "),
+    ("nodes.starting import start; start('robot_dyn_id.nodes.monitor')", "monitor: "),
 ], ids=["demo", "a node"])  # fmt: skip
 def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
     code = WITHOUT_ROS.format(module=module)

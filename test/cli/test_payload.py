@@ -6,10 +6,9 @@ import json
 import numpy as np
 import pytest
 import yaml
-from support.recording_files import types, write_bag
+from support.recording_files import joint_state_messages, types, write_bag
+from support.robots import brick
 from support.simulated import ARM, Simulated, changed, save_npz
-from test_cli import messages
-from test_payload import brick
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion
@@ -67,7 +66,9 @@ def sense(folder, recording):
     wrench += 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
     save_npz(folder / "sensed.npz", recording, wrench=wrench[[3, 4, 5, 0, 1, 2]].T)
     stamps = [int(1e9 * t) + 10**18 for t in recording.samples.t]
-    write_bag(folder / "bag", messages(recording), others=[("/ft", WRENCH, list(wrench_messages(stamps, wrench)))])
+    write_bag(
+        folder / "bag", joint_state_messages(recording), others=[("/ft", WRENCH, list(wrench_messages(stamps, wrench)))]
+    )
 
 
 @pytest.fixture
