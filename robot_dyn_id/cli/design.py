@@ -20,8 +20,8 @@ from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
-from robot_dyn_id.excitation.design.planning import Plan, given_limits, problem_of, weakest_of
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
+from robot_dyn_id.excitation.design.planning import DesignTask, design_task, given_limits, least_known_parameters
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import FORMS, repeated
@@ -35,7 +35,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import output_folder
 
-GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance", "stand_ins")
+GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "seed", "clearance", "stand_ins")
 """Options that take the place of keys of the design file."""
 
 
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--periods", type=int, metavar="N", help="how many cycles (default: 1)")
     parser.add_argument("--harmonics", type=int, metavar="N", help="of a Fourier series (default: 5)")
     parser.add_argument("--objective", choices=OBJECTIVES, help="what is minimised (default: d_optimal)")
-    parser.add_argument("--optimiser", choices=OPTIMISERS, help="how (default: gradient)")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, help="how (default: gradient)")
     parser.add_argument("--clearance", type=float, metavar="M", help="kept in the search [m] (default: 0.02; 0: none)")
     parser.add_argument("--stand-ins", choices=STAND_INS, help="for links without shapes (default: capsules)")
     parser.add_argument("--seed", type=int, help="of everything random (default: 1)")
@@ -84,13 +84,13 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     )
     model = limits.narrowed(model)
     regressor = Regressor(model, regressor.terms)
-    plan = problem_of(settings, model, regressor, prior, after=bool(arguments.after))
+    plan = design_task(settings, model, regressor, prior, after=bool(arguments.after))
     for note in plan.notes:
         progress(f"  ! {note}")
     found = _design(plan, settings)
     folder = output_folder(arguments.out)
-    about = f"{plan.objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
-    excitation: Any = repeated(found.excitation, plan.problem.parametrisation, settings.demand.periods)
+    about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
+    excitation: Any = repeated(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
     stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
     write_trajectory(path, stored)
@@ -119,9 +119,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     }  # fmt: skip
 
 
-def _design(plan: Plan, settings: DesignSettings) -> Design:
+def _design(plan: DesignTask, settings: DesignSettings) -> Design:
     try:
-        return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.search, progress)
+        return design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     except MotionError as error:
         if f" and {GROUND}: " not in str(error):
             raise
@@ -167,11 +167,11 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     return replace(settings, folders=(*settings.folders, *folders_above(arguments.robot)))
 
 
-def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
+def _told(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
     """The parameters that were known worst, before and after the motion."""
     names = list(prior.names)
     rows = []
-    for name in weakest_of(prior):
+    for name in least_known_parameters(prior):
         number = names.index(name)
         before, after = float(prior.standard_deviations[number]), float(found.standard_deviations[number])
         rows.append({"name": name, "value": float(prior.values[number]),
@@ -179,7 +179,7 @@ def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]
     return rows
 
 
-def _preview(path: Path, model: RobotModel, plan: Plan, found: Design, settings: DesignSettings) -> None:
+def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, settings: DesignSettings) -> None:
     from robot_dyn_id.report.margins import PlannedMotion
     from robot_dyn_id.report.preview import write_preview
 

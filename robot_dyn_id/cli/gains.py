@@ -16,7 +16,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import yaml_text
-from robot_dyn_id.workflow import open_all, robot_for
+from robot_dyn_id.workflow.identification import open_all, robot_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--loaded", nargs="+", required=True, metavar="DATA", help="recordings with it")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--payload", required=True, metavar="FILE",
-                        help="link, mass, centre_of_mass and inertia of the payload (YAML)")  # fmt: skip
+                        help="link, mass, center_of_mass and inertia of the payload (YAML)")  # fmt: skip
     parser.add_argument("--out", required=True, metavar="FILE", help="where a configuration with the gains goes")
     add_force(parser)
     add_configuration(parser)

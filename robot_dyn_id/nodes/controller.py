@@ -38,7 +38,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
     Gains,
-    StartInertia,
+    ScaledNominalInertia,
     check_static_efforts,
     computed_torque,
     rated_efforts,
@@ -108,9 +108,9 @@ class Controller(RobotNode):
             ModelError: the URDF cannot be read.
         """
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
-        self._gains = Gains.of_bandwidth(self.settings.bandwidth)
+        self._gains = Gains.from_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None
-        self._start: StartInertia | None = None  # used until there are dynamics
+        self._start: ScaledNominalInertia | None = None  # used until there are dynamics
         self._offered: bytes | None = None
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
@@ -201,7 +201,7 @@ class Controller(RobotNode):
             return  # more joint states are to come
         try:
             rated = self._rated(model)
-            self._start = StartInertia.anywhere(self.settings.start_droop, model, self._gains)
+            self._start = ScaledNominalInertia.from_robot(self.settings.start_droop, model, self._gains)
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
         else:

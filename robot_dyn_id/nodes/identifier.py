@@ -50,7 +50,7 @@ from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
 from robot_dyn_id.recordings.rosbag2 import open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
-from robot_dyn_id.workflow import identify_recordings, open_all
+from robot_dyn_id.workflow.identification import identify_recordings, open_all
 
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""

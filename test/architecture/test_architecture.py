@@ -11,6 +11,7 @@ import robot_dyn_id
 ROOT = Path(robot_dyn_id.__file__).parent
 
 ROOMS = (
+    "findings",
     "errors",
     "arrays",
     "__init__",

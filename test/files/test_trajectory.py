@@ -10,12 +10,12 @@ from support.robots import panda_arm
 from support.simulated import ARM, LIFT
 
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrisation
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 
 MODEL = panda_arm()
-LIMITS = MotionLimits.of(MODEL, (15, 7.5, 10, 12.5, 15, 20, 20), 0.9, 0.05, jerk=(1000.0,))
+LIMITS = MotionLimits.from_model(MODEL, (15, 7.5, 10, 12.5, 15, 20, 20), 0.9, 0.05, jerk=(1000.0,))
 ABOUT = "random motion\nof seed 1: ä"
 
 
@@ -59,7 +59,7 @@ def test_what_is_read_is_what_was_written_to_the_last_bit(tmp_path, form):
 
 def test_a_person_can_read_it(tmp_path):
     text = written(tmp_path / "trajectory.yaml").read_text()
-    assert text.startswith("# q_j(t) = centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of")
+    assert text.startswith("# q_j(t) = center_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of")
     assert "form: fourier\n" in text
     assert "period: 6.0\n" in text
     assert "joint_names: [panda_joint1, " in text
@@ -72,7 +72,7 @@ def test_an_open_spline_and_odd_frequencies_are_kept(tmp_path):
         ("bspline", {"closed": False, "degree": 4}),
         ("multisine", {"frequencies": (0.13, 0.31, 0.5)}),
     ):
-        family = make_parametrisation(form, LIMITS, Demand(**demand))
+        family = make_parametrization(form, LIMITS, Demand(**demand))
         cycle = family.trajectory(family.random(np.random.default_rng(1)))
         write_trajectory(tmp_path / form, StoredExcitation.of(MODEL, LIMITS, cycle, ""))
         again = read_trajectory(tmp_path / form)
@@ -87,11 +87,11 @@ def test_another_robot_is_refused_by_name_and_another_urdf_of_the_same_joints_is
         InputError,
         match=r"is for the robot panda with the joints panda_joint1, .* not for small with lift, turn: design",
     ):
-        file.matched(lift, MotionLimits.of(lift, (1.0,)))
+        file.matched(lift, MotionLimits.from_model(lift, (1.0,)))
     other = replace(MODEL, urdf=MODEL.urdf + "<!-- calibrated -->")
     assert "another URDF of panda (SHA-256 " in file.matched(other, LIMITS)
     assert "joint names and limits fit panda" in file.matched(other, LIMITS)
-    slow = MotionLimits.of(other, (0.5,))
+    slow = MotionLimits.from_model(other, (0.5,))
     with pytest.raises(
         InputError, match="another URDF of panda and does not fit this one: joint panda_joint1: the acc"
     ):
@@ -104,7 +104,7 @@ def test_fewer_joints_of_the_same_robot_are_another_motion(tmp_path):
     file = read_trajectory(written(tmp_path / "trajectory.yaml"))
     two = RobotModel.from_urdf(MODEL.urdf, ["panda_joint1", "panda_joint2"])
     with pytest.raises(InputError, match="not for panda with panda_joint1, panda_joint2: design one for it, or choose"):
-        file.matched(two, MotionLimits.of(two, (1.0,)))
+        file.matched(two, MotionLimits.from_model(two, (1.0,)))
 
 
 def key(*path, value):
@@ -135,19 +135,19 @@ def remove(*path):
         (remove("motion", "period"), "motion: period is missing"),
         (remove("robot_name"), "the file: robot_name is missing"),
         (key("form", value="furier"), "form: there is no form of excitation 'furier'; did you mean 'fourier'?"),
-        (key("form", value="polynomial"), "motion: unknown key 'period'; known are centre, coefficients, length"),
+        (key("form", value="polynomial"), "motion: unknown key 'period'; known are center, coefficients, length"),
         (key("periods", value=2.5), "periods: must be a whole number, not 2.5"),
         (key("periods", value=0), "periods must be at least 1, not 0"),
         (key("motion", "period", value="long"), "motion.period: must be a number, not 'long'"),
         (key("motion", "period", value=-1.0), "a fourier motion needs a positive duration"),
         (key("motion", "period", value=0), "a fourier motion needs a positive duration"),
-        (key("motion", "centre", value=[0.0]), "coefficients have the shape (7, 10), expected (1, 10)"),
+        (key("motion", "center", value=[0.0]), "coefficients have the shape (7, 10), expected (1, 10)"),
         (key("motion", "coefficients", value=[[0.0] * 10] * 7), "the motion moves no joint: its amplitude is 0"),
         (key("motion", "coefficients", 3, 2, value="much"), "motion.coefficients: must hold numbers, not 'much'"),
         (key("motion", "coefficients", 3, 2, value=True), "motion.coefficients: must hold numbers, not True"),
         (key("motion", "coefficients", 3, 2, value=float("nan")), "positions or derivatives that are not finite"),
         (key("motion", "coefficients", 3, value=[1.0]), "motion.coefficients: its rows have different lengths"),
-        (key("motion", "centre", 3, value=[0.0]), "motion.centre: its rows have different lengths"),
+        (key("motion", "center", 3, value=[0.0]), "motion.center: its rows have different lengths"),
         (
             key("motion", "coefficients", 3, 2, value=0.4),
             "joint panda_joint4: the motion does not begin and end without",
@@ -183,4 +183,4 @@ def test_what_is_no_such_file_is_refused(tmp_path):
         write_trajectory(tmp_path / "nowhere" / "trajectory.yaml", stored())
     arm = RobotModel.from_urdf(ARM)
     with pytest.raises(InputError, match="one row for each of the 3 joint_names"):
-        StoredExcitation.of(arm, MotionLimits.of(arm, (1.0,)), stored().excitation, "")
+        StoredExcitation.of(arm, MotionLimits.from_model(arm, (1.0,)), stored().excitation, "")

@@ -140,7 +140,7 @@ def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
             assert ROOT.joinpath(*names).exists()
     given = yaml.safe_load((ROOT / "config" / "planar3r.yaml").read_text())["/**/excitation_publisher"]
     model = RobotModel.from_file(ROOT / "urdf" / "planar3r.urdf")
-    limits = MotionLimits.of(model, given["ros__parameters"]["acceleration"])
+    limits = MotionLimits.from_model(model, given["ros__parameters"]["acceleration"])
     for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
         assert read_trajectory(file).matched(model, limits) == ""
 

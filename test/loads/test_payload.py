@@ -123,8 +123,8 @@ def test_impossible_estimates_become_the_nearest_body():
 
 def test_slopes_of_the_central_parameters():
     def told(parameters):
-        mass, centre, inertia = central(parameters)
-        return np.array([mass, *centre, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
+        mass, center, inertia = central(parameters)
+        return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
     step = 1e-6
     numeric = [(told(BRICK + step * unit) - told(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)]

@@ -18,7 +18,7 @@ from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import seconds
 from robot_dyn_id.nodes.monitor import Monitor
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, STREAM
-from robot_dyn_id.simulation.sensors import coloured_noise
+from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE, STEP, BATCH = 100.0, 34.0, 50
 
@@ -42,7 +42,7 @@ class Told:
         load = np.zeros_like(self.truth)
         load[[self.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032
         tau = self.regressor.torque(states, self.truth)
-        tau += coloured_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
+        tau += colored_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
         tau[:, late] += self.regressor.torque(states.take(late), load)
         self.rows = np.array((q, dq, tau)).transpose(2, 0, 1).tolist()
 

@@ -102,12 +102,3 @@ def assert_equal(chunk, expected, rows=slice(None)):
     np.testing.assert_array_equal(chunk.t, expected.t[rows])
     for name in ("q", "dq", "tau"):
         np.testing.assert_array_equal(getattr(chunk, name), getattr(expected, name)[rows], err_msg=name)
-
-
-def joint_state_messages(recording, names=None):
-    """(log time, CDR) of every sample."""
-    samples = recording.samples
-    return [
-        (int(1e9 * t) + 10**18, joint_state(int(1e9 * t) + 10**18, names or recording.joint_names, q, dq, tau))
-        for t, q, dq, tau in zip(samples.t, samples.q, samples.dq, samples.tau, strict=True)
-    ]

@@ -198,8 +198,8 @@ GRAVITIES = {
 }
 
 
-def brick(mass, centre, sides):
+def brick(mass, center, sides):
     """The ten parameters of a brick along the axes of a frame."""
-    spread = np.diag(np.square(sides)) / 12.0 + np.outer(centre, centre)
-    pseudo = mass * np.block([[spread, np.reshape(centre, (3, 1))], [np.reshape(centre, (1, 3)), np.ones((1, 1))]])
+    spread = np.diag(np.square(sides)) / 12.0 + np.outer(center, center)
+    pseudo = mass * np.block([[spread, np.reshape(center, (3, 1))], [np.reshape(center, (1, 3)), np.ones((1, 1))]])
     return parameters_of(pseudo)

@@ -126,7 +126,7 @@ def check_box(estimator: str, box: float, ratio: float) -> None:
 
 
 def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Array, Array]:
-    """Centre and half of the width for the p parameters."""
+    """Center and half of the width for the p parameters."""
     _, solution, _ = reweighted(plain)
     sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
     center, half = solution.values.copy(), np.maximum(box * np.abs(solution.values), SURE * sigma)

@@ -12,9 +12,9 @@ from scipy.interpolate import BSpline
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation, at_ends
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 DEGREE = 5
 """Unless told otherwise: the jerk is smooth."""
@@ -46,17 +46,17 @@ def clamped_splines(duration: float, degree: int, count: int, t: Array) -> Array
 
 @dataclass(frozen=True)
 class Spline(Combination):
-    """q_j(t) = centre_j + sum_m coefficients_jm B_m(t), clamped B-spline functions on equally spaced knots.
+    """q_j(t) = center_j + sum_m coefficients_jm B_m(t), clamped B-spline functions on equally spaced knots.
 
     Attributes:
-        coefficients: control points, from the centre, shape (n, M) [rad or m].
+        coefficients: control points, from the center, shape (n, M) [rad or m].
         length: how long it takes [s].
         degree: at least 3.
     """
 
     name: ClassVar[str] = "bspline"
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_m c_jm B_m(t), clamped B-spline functions of the degree on equally spaced knots from 0 to "
+        "center_j + sum_m c_jm B_m(t), clamped B-spline functions of the degree on equally spaced knots from 0 to "
         "length; a row of the coefficients are the control points c_j1 ... c_jM"
     )
 
@@ -97,7 +97,7 @@ class Spline(Combination):
         return clamped_splines(self.length, self.degree, self.functions, t)
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """Splines at rest without acceleration at both ends, whose control points have the mean 0.
 
         Raises:
@@ -108,7 +108,7 @@ class Spline(Combination):
             raise UsageError("a spline that does not end where it begins cannot be repeated: ask for one period")
         family = cls(np.zeros(1), np.zeros((1, demand.control_points)), demand.period, demand.degree or DEGREE)
         ends = family.basis(np.array([0.0, family.duration]))[0]
-        # a constant would be a second centre
+        # a constant would be a second center
         conditions = [at_ends(family), np.ones((1, family.functions)), *([np.diff(ends).T] if demand.closed else [])]
         knots = knots_of(family.length, family.degree, family.functions)
-        return LinearParametrisation(limits, demand, family, np.concatenate(conditions), demand.closed, tuple(knots))
+        return LinearParametrization(limits, demand, family, np.concatenate(conditions), demand.closed, tuple(knots))

@@ -10,15 +10,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import composed, product, window
 
 
 @dataclass(frozen=True)
 class Chirp(Combination):
-    """q_j(t) = centre_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)).
+    """q_j(t) = center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)).
 
     p(t) = 2 pi (first t + (last - first) t^2 / (2 length)): the frequency goes from the first to the last, and at the
     same time from the last to the first, so that joints differ in more than their phase. v(t) grows from 0 to 1 over
@@ -35,7 +35,7 @@ class Chirp(Combination):
     TIMES: ClassVar[tuple[str, ...]] = ("length", "blend")
     RATES: ClassVar[tuple[str, ...]] = ("first", "last")
     FORMULA: ClassVar[str] = (
-        "centre_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)), "
+        "center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)), "
         "p(t) = 2 pi (first t + (last - first) t^2 / (2 length)), v a quintic in and out over the time blend; a row of "
         "the coefficients is a_j b_j c_j d_j"
     )
@@ -79,7 +79,7 @@ class Chirp(Combination):
         ]
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """Sweeps between two frequencies.
 
         Raises:
@@ -95,4 +95,4 @@ class Chirp(Combination):
             )
         family = cls(np.zeros(1), np.zeros((1, 4)), demand.period, given[0], given[1], demand.blend)
         steps = (0.0, demand.blend, demand.period - demand.blend, demand.period)
-        return LinearParametrisation(limits, demand, family, np.zeros((0, 4)), True, steps)
+        return LinearParametrization(limits, demand, family, np.zeros((0, 4)), True, steps)

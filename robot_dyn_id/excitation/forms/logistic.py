@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.forms.sequential import SequentialParametrisation, Turns
+from robot_dyn_id.excitation.forms.sequential import SequentialParametrization, Turns
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand, moving_joints
+from robot_dyn_id.excitation.parametrization import Demand, moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, composed, smooth_ramp, window
 
 EASE = 0.05
@@ -53,7 +53,7 @@ def logistic(u: Array) -> Array:
 
 @dataclass(frozen=True)
 class Logistic(Turns):
-    """q_j = centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) rising, then the same falling, in joint j's turn.
+    """q_j = center_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) rising, then the same falling, in joint j's turn.
 
     s is the time from the middle of the stroke. In the first and the last 5 % of a stroke s runs slower and halts, so
     that joints rest at its ends, where the logistic alone only becomes slow; between them `rates_at_angle` is exact.
@@ -66,7 +66,7 @@ class Logistic(Turns):
     name: ClassVar[str] = "logistic"
     RATES: ClassVar[tuple[str, ...]] = ("steepness",)
     FORMULA: ClassVar[str] = (
-        "centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) in the first half of every period of joint j's turn, "
+        "center_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) in the first half of every period of joint j's turn, "
         "the same back in the second half, s from the middle of the half, eased to rest at its ends over 5 % of it"
     )
 
@@ -125,7 +125,7 @@ class Logistic(Turns):
         return np.asarray(self.span[joint] * direction * np.array(composed(outer, clock)))
 
     @staticmethod
-    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrisation:
+    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrization:
         """Spans and steepnesses of strokes of one period.
 
         Raises:
@@ -139,7 +139,7 @@ def own_time(period: float) -> float:
     return period / 2.0 * (1.0 - EASE)
 
 
-class _Strokes(SequentialParametrisation):
+class _Strokes(SequentialParametrization):
     """Two numbers for each joint: its span in units of twice the reach, and the logarithm of its steepness.
 
     The latter is 0 where the exponent at the ends of a stroke is `TAIL`.
@@ -156,12 +156,12 @@ class _Strokes(SequentialParametrisation):
         steps = [k * half + side for k in range(2) for side in (0.0, ease, half - ease)]
         super().__init__(limits, demand, 2, prototype, (*steps, demand.period))
 
-    def _motion(self, centre: Array, span: Array, steepness: Array) -> Logistic:
-        return Logistic(centre, self._demand.period, self._demand.periods, self._order, span, steepness)
+    def _motion(self, center: Array, span: Array, steepness: Array) -> Logistic:
+        return Logistic(center, self._demand.period, self._demand.periods, self._order, span, steepness)
 
     def trajectory(self, x: Array) -> Logistic:
-        numbers, centre = self._parts(x)
-        return self._motion(centre, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+        numbers, center = self._parts(x)
+        return self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
 
     def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
         assert isinstance(motion, Logistic)

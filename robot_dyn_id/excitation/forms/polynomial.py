@@ -11,9 +11,9 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.bspline import clamped_splines
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 ENDS = 4
 """Position, velocity, acceleration and jerk at one end: as many Bernstein coefficients are 0 there."""
@@ -21,18 +21,18 @@ ENDS = 4
 
 @dataclass(frozen=True)
 class Polynomial(Combination):
-    """q_j(t) = centre_j + sum_m coefficients_jm b_m(t / length), Bernstein polynomials of one degree.
+    """q_j(t) = center_j + sum_m coefficients_jm b_m(t / length), Bernstein polynomials of one degree.
 
     Powers of t would lose digits at high degrees. Of degree 8, only c t^4 (T - t)^4 fulfils the conditions.
 
     Attributes:
-        coefficients: Bernstein coefficients, from the centre, shape (n, degree + 1) [rad or m].
+        coefficients: Bernstein coefficients, from the center, shape (n, degree + 1) [rad or m].
         length: how long it takes [s].
     """
 
     name: ClassVar[str] = "polynomial"
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_m c_jm binomial(d, m) s^m (1 - s)^(d - m), s = t / length; a row of the coefficients is "
+        "center_j + sum_m c_jm binomial(d, m) s^m (1 - s)^(d - m), s = t / length; a row of the coefficients is "
         "c_j0 ... c_jd"
     )
 
@@ -58,8 +58,8 @@ class Polynomial(Combination):
         return clamped_splines(self.length, self.functions - 1, self.functions, t)
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
-        """Polynomials that begin and end at the centre without velocity, acceleration or jerk.
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
+        """Polynomials that begin and end at the center without velocity, acceleration or jerk.
 
         Raises:
             UsageError: a degree below 8, which leaves nothing free.
@@ -73,4 +73,4 @@ class Polynomial(Combination):
             )
         family = cls(np.zeros(1), np.zeros((1, degree + 1)), demand.period)
         bound = np.r_[:ENDS, degree + 1 - ENDS : degree + 1]
-        return LinearParametrisation(limits, demand, family, np.eye(degree + 1)[bound], True)
+        return LinearParametrization(limits, demand, family, np.eye(degree + 1)[bound], True)

@@ -243,7 +243,7 @@ def _side_by_side(errors: Errors, plain: Errors) -> Iterator[Figure]:
 
 
 def _searches(histories: dict[str, Design]) -> Drawing:
-    """The optimisation curves."""
+    """The optimization curves."""
     curves = []
     for name, found in histories.items():
         steps, figures = np.append(found.history, [[found.evaluations], [found.figure]], axis=1)

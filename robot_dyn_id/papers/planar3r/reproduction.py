@@ -20,7 +20,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.stepwise import Observability
-from robot_dyn_id.excitation.design.planning import Plan
+from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.model.robot import RobotModel
@@ -99,7 +99,7 @@ DRAWS = 20
 """Of the noise, at least: fewer say nothing about uncertainties."""
 
 
-def plan(joint: str, **given: Any) -> Plan:
+def plan(joint: str, **given: Any) -> DesignTask:
     """The design of one joint's sine: the paper's amplitude, posture of all joints and frequency free.
 
     The parameters are the independent columns of all three torques while the others stand: 7, 9 and 11 for joints 3, 2
@@ -191,7 +191,7 @@ def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]
                    agreement=digit, why="raw, all torques; the paper tells neither postures nor columns"),
             Figure(f"condition number, {name}, designed", best_figure, published, "lower", digit,
                    ASKED["condition numbers"][name],
-                   f"optimised, not the paper's trajectory: posture free, {2.0 * np.pi / best.period:.2f} rad/s"),
+                   f"optimized, not the paper's trajectory: posture free, {2.0 * np.pi / best.period:.2f} rad/s"),
             Figure(f"frequency of the least condition number, {name}, posture 0 [rad/s]", float(SPEEDS[sweep.argmin()]),
                    why=f"above it the number rises, to {sweep[-1]:.0f} at {SPEEDS[-1]:g} rad/s: faster is not better"),
         ]  # fmt: skip
