@@ -110,7 +110,7 @@ class StartInertia:
     @staticmethod
     def anywhere(droop: float, model: RobotModel, gains: Gains) -> StartInertia:
         """For a robot that moves slowly in any pose; see `within`."""
-        prior = Dynamics.of_bodies(model)
+        prior = Dynamics.from_model(model)
         q = random_motion(model, POSES).q.T
         return StartInertia.within(droop, prior, gains, q, np.zeros_like(q))
 
@@ -158,7 +158,7 @@ def usable_dynamics(
     missing = [name for name in parameters.joint_names if name not in joint_names]
     if missing:
         raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")
-    dynamics = Dynamics.of(parameters)
+    dynamics = Dynamics.from_parameters(parameters)
     if needs_mass_matrix:
         poses = np.random.default_rng(0).uniform(parameters.q_min, parameters.q_max, (POSES, len(parameters.q_min)))
         share = 1.0 - float(dynamics.is_positive_definite(poses).mean())
