@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Everything a machine without ROS 2 needs: Python >= 3.10 (headers, venv), gcc, g++, make and a package index.
 #   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
 #   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build the ROS 2 messages for `pip install .`; everything static stands in pyproject.toml.
 
 The messages are built by the same CMakeLists.txt that colcon uses, on the ROS 2 wheels of the distribution

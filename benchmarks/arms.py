@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arms that benchmarks run on, ours and Pinocchio's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goal 7: the base parameters of a 7-axis arm, from its model to names, mapping and expressions.
 
 FIGAROH up to 0.2 finds them by a pivoted QR of a stacked regressor with the whole of Q, written out here where that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goal 8: forward dynamics of many states from the base parameters alone against Pinocchio with all parameters.
 
 Part of goal 9 too: what one state costs, in a compiled loop and from Python, as a step of a simulation needs it.

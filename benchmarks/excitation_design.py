@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What designed motions of a 7-axis arm are worth: against random ones, for parameters, one after another.
 
 The condition number of unit-norm columns depends on which columns stand for the base parameters. Its figures are given
@@ -27,7 +28,7 @@ from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.design.objectives import a_optimal
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
 from robot_dyn_id.excitation.design.planning import Plan, problem_of
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.search import Design, design
@@ -81,7 +82,7 @@ def against_random(seeds: int) -> list[Goal]:
         problem = replace(problem, information=replace(problem.information, noise=np.ones(7)))
         rng = np.random.default_rng(100)
         best = min(problem.figure(problem.parametrisation.random(rng, 1.0)) for _ in range(RANDOM))
-        found = [design(problem, OPTIMISERS["gradient"], seed, MANY) for seed in range(1, seeds + 1)]
+        found = [design(problem, OPTIMIZERS["gradient"], seed, MANY) for seed in range(1, seeds + 1)]
         ratios = [float(np.exp(best - one.figure)) for one in found]
         details = {"best_random": float(np.exp(best)), "seconds": max(one.seconds for one in found)}
         name = f"design: condition, {columns} columns, best of {RANDOM} random ones over it"
@@ -113,7 +114,7 @@ def without_collisions() -> list[Goal]:
         if figure < best and not clearance.encounters(fine, finely):
             best = figure
     began = time.perf_counter()
-    found = design(problem, OPTIMISERS["gradient"], 1, Effort(draws=200, starts=12, finished=4))
+    found = design(problem, OPTIMIZERS["gradient"], 1, Effort(draws=200, starts=12, finished=4))
     seconds = time.perf_counter() - began
     touches = len(clearance.encounters(fine, found.excitation.evaluate(fine)[0]))
     name = "design without collisions, rightmost columns"
@@ -141,7 +142,7 @@ def for_parameters() -> list[Goal]:
     spread = {}
     for objective in ("d_optimal", "condition"):
         problem = planned(objective=objective).problem
-        found = design(problem, OPTIMISERS["gradient"], 1, MANY)
+        found = design(problem, OPTIMIZERS["gradient"], 1, MANY)
         spread[objective] = deviations(problem, found, 100)
     ratios = [
         float(np.exp(np.mean(np.log(mine) - np.log(theirs))))
@@ -160,13 +161,13 @@ def one_after_another() -> list[Goal]:
         if first == "random":
             x = problem.parametrisation.random(np.random.default_rng(7), 1.0)
         else:
-            x = design(problem, OPTIMISERS["gradient"], 1, MANY).coefficients
+            x = design(problem, OPTIMIZERS["gradient"], 1, MANY).coefficients
         known = problem.told(x)
         relative = np.sqrt(np.linalg.inv(known).diagonal()) / truth
         weak = np.argsort(relative)[-WORST:]
         scale = np.maximum(truth, 1e-9)
         wanted = partial(a_optimal, chosen=weak, scale=scale)
-        second = design(replace(problem, prior=known, objective=wanted), OPTIMISERS["gradient"], 2, MANY)
+        second = design(replace(problem, prior=known, objective=wanted), OPTIMIZERS["gradient"], 2, MANY)
         again = (relative / np.sqrt(2.0))[weak].sum()
         designed = (second.standard_deviations / truth)[weak].sum()
         goals.append(at_least(f"design after a {first} motion: the first once more over it", again / designed, goal))

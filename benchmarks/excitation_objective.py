@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goal 11: the figure that a design of excitation minimises, and its gradient.
 
 The peer is what everybody writes: a loop over Pinocchio, the base columns stacked, the condition number by singular

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of an arm with flexible joints identified step by step, over draws of sensor noise; and the plans."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals 3 and 6: from samples to parameters, how fast and how exactly, beside least squares as everybody writes it.
 
 Speed: samples of an arm with friction to its base parameters, streamed by QR and by Gram matrices, against a Python

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How benchmarks measure: ratios of CPU times of contenders that take turns, against goals.
 
 Machines are shared and clocks change: no figure of one run is compared with one of another. Every contender runs once

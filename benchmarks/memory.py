@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goal 5: memory does not grow with a recording: two real bags, the second ten times the first, through `identify`.
 
 Each run is a process of its own that tells its peak resident set at its end (VmHWM: the largest since it became this

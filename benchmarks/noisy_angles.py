@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bias by the encoders of a robot's joints: least squares, instrumental variables and output error.
 
 Two axes in a vertical plane under a PD law at 1 kHz that reads encoders of 12 bits (2 pi / 4096 rad) and makes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a robot that works: how soon a payload is seen and weighed, false alarms, and what a moment costs.
 
 A 7-axis arm, identified from 60 s with the same noise (autoregressive, 0.1 s), repeats a random period;
@@ -38,7 +39,7 @@ from robot_dyn_id.simulation.sensors import Sensors, coloured_noise, simulated_r
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
 SENSORS = Sensors(NOISE, correlation_time=CORRELATION)
 CENTRE, RADIUS = np.array([0.02, 0.01, 0.2]), 0.04
-"""Of the payload: centre of mass in the frame of the last joint, radius of gyration about it [m]."""
+"""Of the payload: center of mass in the frame of the last joint, radius of gyration about it [m]."""
 DETECTION = {2.0: 0.2, 0.5: 0.5, 0.2: 1.0}
 """Payloads [kg], and the time within which they are to be seen [s]."""
 SETTLING = {0.05: 2.0, 0.02: 3.0}

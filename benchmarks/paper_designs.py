@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Excitations of published identifications, designed by the package from the papers' inputs alone.
 
 Every figure is computed again with plain numpy at the samples of the paper: analytic columns of the two-joint arms,
@@ -72,7 +73,7 @@ def sines(joint: str, **given: object) -> tuple[float, int, Design]:
     motion, number = result.excitation, int(joint[-1]) - 1
     w = 2.0 * np.pi / motion.period
     t = np.arange(0.0, motion.period, 1e-3)
-    q = np.repeat(motion.centre[:, None], len(t), axis=1)
+    q = np.repeat(motion.center[:, None], len(t), axis=1)
     dq, ddq = np.zeros_like(q), np.zeros_like(q)
     a = motion.amplitude[number]
     q[number] += a * np.sin(w * t)
@@ -91,7 +92,7 @@ def strokes(joint: str, window: float | None = None) -> tuple[float, float, Desi
     span, w = float(result.excitation.span[0]), float(result.excitation.steepness[0])
     period, step = 40.0 / w, 0.01
     half = round(width / 2.0 / step)
-    low = float(result.excitation.centre[0]) - span / 2.0
+    low = float(result.excitation.center[0]) - span / 2.0
 
     def motion(t: np.ndarray) -> tuple[np.ndarray, ...]:
         rising = t < period / 2.0
@@ -152,7 +153,7 @@ def series() -> tuple[float, float, float, int]:
     def at(t: np.ndarray) -> tuple[np.ndarray, ...]:
         w = 2.0 * np.pi * k / 10.0
         s, c = np.sin(w * t), np.cos(w * t)
-        return motion.centre[:, None] + a @ s + b @ c, (a @ (w * c)) - b @ (w * s), -(a @ (w**2 * s)) - b @ (w**2 * c)
+        return motion.center[:, None] + a @ s + b @ c, (a @ (w * c)) - b @ (w * s), -(a @ (w**2 * s)) - b @ (w**2 * c)
 
     q, dq, ddq = at(np.arange(1000) / 100.0)
     own = [values.T[:, :, None] * np.eye(6) for values in (ddq, np.sign(dq), dq, dq**2, dq**3)]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well is a payload found on top of an arm that was itself identified from noisy data?
 
 A simulated Panda runs one 10 s D-optimal motion twice, bare and with 1, 2 and 5 kg on its hand, with new noise every
@@ -31,7 +32,7 @@ from robot_dyn_id.dynamics.consistency import central, parameters_of
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import GeneralizedLeastSquares
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import problem_of
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.settings import DesignSettings
@@ -54,7 +55,7 @@ ASKED = {
     ("white", 1.0): (0.004, 1.5), ("white", 2.0): (0.002, 0.8), ("white", 5.0): (0.001, 0.4),
     ("measured", 1.0): (0.010, 3.0), ("measured", 2.0): (0.005, 1.5), ("measured", 5.0): (0.002, 0.8),
 }  # fmt: skip
-"""Root mean square of the mass's error as a share of it, and of the centre's [mm]."""
+"""Root mean square of the mass's error as a share of it, and of the center's [mm]."""
 TWO, THREE = (0.85, 0.99), 0.95
 
 
@@ -103,7 +104,7 @@ def study() -> Study:
     regressor = arms.with_friction(ARM)
     acceleration = dict(zip(regressor.model.joint_names, (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0), strict=True))
     settings = DesignSettings(acceleration=acceleration, objective="d_optimal", clearance=0.0)
-    motion = Twice(design(problem_of(settings, regressor.model, regressor).problem, OPTIMISERS["gradient"]).excitation)
+    motion = Twice(design(problem_of(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation)
     parameters = arms.true_parameters(regressor.model)
     first = simulated_recording(regressor, parameters, motion, DURATION, RATE, sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
@@ -113,7 +114,7 @@ def study() -> Study:
 
 
 class Run(NamedTuple):
-    """Errors of mass [kg], centre (3) [m] and central inertia (6) [kg m^2], their sigmas, and the joint score."""
+    """Errors of mass [kg], center (3) [m] and central inertia (6) [kg m^2], their sigmas, and the joint score."""
 
     errors: Array
     sigmas: Array
@@ -122,9 +123,9 @@ class Run(NamedTuple):
 
 
 def told(parameters: Array) -> Array:
-    """Mass, centre and central inertia of a body, shape (10,)."""
-    mass, centre, inertia = central(parameters)
-    return np.array([mass, *centre, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
+    """Mass, center and central inertia of a body, shape (10,)."""
+    mass, center, inertia = central(parameters)
+    return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
 
 def one(kind: str, seed: int) -> list[Run]:
@@ -155,18 +156,18 @@ def rows(kind: str, results: list[list[Run]]) -> Iterator[tuple[str, list[Goal]]
         runs = [result[number] for result in results]
         errors, sigmas, frozen = (np.array([getattr(run, name) for run in runs]) for name in Run._fields[:3])
         of_mass = float(np.sqrt((errors[:, 0] ** 2).mean()) / mass)
-        of_centre = float(1e3 * np.sqrt((errors[:, 1:4] ** 2).sum(axis=1).mean()))
+        of_center = float(1e3 * np.sqrt((errors[:, 1:4] ** 2).sum(axis=1).mean()))
         inside = [float((np.abs(errors) < count * sigmas).mean()) for count in (2, 3)]
         z, z_frozen = (float(np.sqrt(((errors / s)[:, :4] ** 2).mean())) for s in (sigmas, frozen))
         name, asked = f"payload {mass:g} kg, {kind} noise", ASKED[kind, mass]
-        line = (f"{name:<32} mass {of_mass:.3%} centre {of_centre:.2f} mm, z {z:.2f} (arm taken for certain "
+        line = (f"{name:<32} mass {of_mass:.3%} center {of_center:.2f} mm, z {z:.2f} (arm taken for certain "
                 f"{z_frozen:.2f}), within 2, 3 sigma {inside[0]:.3f} {inside[1]:.3f}, score of 10: "
                 f"{np.mean([run.square for run in runs]):.1f}")  # fmt: skip
         yield (
             line,
             [
                 at_most(f"{name}: mass, rms", of_mass, asked[0]),
-                at_most(f"{name}: centre of mass, rms [mm]", of_centre, asked[1]),
+                at_most(f"{name}: center of mass, rms [mm]", of_center, asked[1]),
                 at_least(f"{name}: truth within 2 sigma", inside[0], TWO[0]),
                 at_most(f"{name}: and not too often", inside[0], TWO[1]),
                 at_least(f"{name}: truth within 3 sigma", inside[1], THREE),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The peer of benchmarks/regressor.py: a C++ loop over Pinocchio's torque regressor.
 #include <pinocchio/algorithm/regressor.hpp>
 #include <pinocchio/multibody/data.hpp>

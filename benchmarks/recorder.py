@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder at 1 kHz for a minute beside other nodes, and killed at random moments: nothing may be missing.
 
 Three processes on the same host: this one publishes seven joints, a second one decodes them and sends efforts as a

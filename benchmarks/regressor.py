@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals 1 and 2: the stacked rigid-body regressor against loops over Pinocchio and against FIGAROH."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goal 10: the simulator as a node of its own process at 1 kHz: rate, period, share of a core.
 
 The arm of seven joints with friction and noise follows a trajectory; a listener in another process takes the arrival

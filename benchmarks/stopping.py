@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the excitation publisher stops a robot: faults at random moments, over real DDS, 100 runs of each.
 
 The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C or SIGKILL end. Half of the

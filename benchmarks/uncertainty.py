@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do 95 % intervals hold the truth, and does the model predict? Many recordings of one motion, with new noise each.
 
 A simulated arm, recorded with white noise, with noise that is correlated over 0.1 and 0.5 s, and with resampled

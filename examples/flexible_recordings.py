@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of a simulated arm with flexible joints, as files for `robot-dyn-id flexible`.
 
     python examples/flexible_recordings.py FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example controller moves the simulated robot by efforts, with an identified model."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A designed trajectory on a robot behind a joint trajectory controller, and the recorder."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification in closed loop (docs/papers/logistic2r.md): move, identify, let the controller use it, move again."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identify from recordings, and publish what was identified to whoever subscribes."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arm of Wang et al. 2025: one joint after the other is excited; a twin of what was identified stands beside it."""
 
 from launch import LaunchDescription

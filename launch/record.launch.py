@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record a robot that something else moves."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real arm behind a trajectory controller: excite (once it is asked to), record, identify, watch."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole line on a simulated robot: excite, record, identify, watch."""
 
 from launch import LaunchDescription

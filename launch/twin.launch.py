@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulator of an identified model beside the robot (or a bag that is played), following the same trajectories."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of robot dynamics from joint motion and torque, for ROS 2."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of arrays."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors that a user can act on.
 
 Every error carries one line that names the offending file, joint or value and says what to do; the command line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of faults of this package itself: one line for the user, and the traceback in a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, order and units of parameters, and the identified parameter set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From recordings to a folder with the identified model: what the command line and the identifier node both do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fault suite: `python -m faults`, in `benchmarks/`."""
 
 from __future__ import annotations

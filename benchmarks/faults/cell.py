@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot cell of real processes: the installed executables with their logs in files, and an observer.
 
 The position cell is a simulated arm behind its trajectory controller with excitation publisher, recorder, identifier

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Valid input of every kind, from which mutations are made: `python -m faults.corpus FOLDER` writes it."""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ sys.path.insert(0, str(ROOT / "test"))
 
 PAYLOAD = """link: l3
 mass: 1.5
-centre_of_mass: [0.05, 0.02, 0.1]
+center_of_mass: [0.05, 0.02, 0.1]
 inertia: {ixx: 0.0078125, ixy: 0, iyy: 0.0040625, ixz: 0, iyz: 0, izz: 0.00625}
 """
 

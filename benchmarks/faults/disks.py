@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Disks that fail while the recorder writes: full, read-only, removed.
 
 A small memory file system is mounted where the right to do so is there; else the size of files is limited, which is

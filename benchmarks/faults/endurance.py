@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hours of work in minutes: all nodes at 1 kHz with flat memory; two robots that do not hear one another."""
 
 from __future__ import annotations

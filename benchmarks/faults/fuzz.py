@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fuzzing: mutated files and messages may cause declared errors only, no hang, and no large memory.
 
 Cases run in forked children of one process that has loaded all libraries, as an import takes a hundred times as long as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGKILL of every node in every state: the robot comes to rest, others stay, files are readable, a restart works."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seeded mutations of valid input: of bytes and text, of YAML as a tree, of XML as a tree, of ROS messages.
 
 Random bytes would be refused by the first line of every parser. Mutations of valid files that know the structure reach

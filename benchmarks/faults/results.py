@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table of promise, fault, runs and result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faulty joint states and clocks: a relay between robot and nodes loses, delays, changes or repeats messages.
 
 What must hold under every fault: no node ends, the robot never leaves its limits of speed, the excitation goes on or

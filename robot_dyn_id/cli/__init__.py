@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line `robot-dyn-id`: one file per verb, imported only when it is called."""
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ VERBS = {
     "simulate": "motion of an identified model along a trajectory, or under recorded efforts",
     "export": "write an identified model as URDF or MJCF",
     "validate": "judge an identified model on another recording",
-    "payload": "mass, centre and inertia of what an arm carries",
+    "payload": "mass, center and inertia of what an arm carries",
     "gains": "gains of the drives from currents with and without a known payload",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
     "recover": "a complete bag from one whose recorder was killed or whose disk was full",

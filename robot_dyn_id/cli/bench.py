@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id bench`: speed as ratios to the same work done sample by sample with Pinocchio, in the same run."""
 
 from __future__ import annotations

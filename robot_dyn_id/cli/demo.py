@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id demo`: a simulated arm, excited, recorded and identified by the real nodes over DDS, in one process."""
 
 from __future__ import annotations

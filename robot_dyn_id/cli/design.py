@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id design`."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import Plan, given_limits, problem_of, weakest_of
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
@@ -34,7 +35,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import output_folder
 
-GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimiser", "seed", "clearance", "stand_ins")
+GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "seed", "clearance", "stand_ins")
 """Options that take the place of keys of the design file."""
 
 
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--periods", type=int, metavar="N", help="how many cycles (default: 1)")
     parser.add_argument("--harmonics", type=int, metavar="N", help="of a Fourier series (default: 5)")
     parser.add_argument("--objective", choices=OBJECTIVES, help="what is minimised (default: d_optimal)")
-    parser.add_argument("--optimiser", choices=OPTIMISERS, help="how (default: gradient)")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, help="how (default: gradient)")
     parser.add_argument("--clearance", type=float, metavar="M", help="kept in the search [m] (default: 0.02; 0: none)")
     parser.add_argument("--stand-ins", choices=STAND_INS, help="for links without shapes (default: capsules)")
     parser.add_argument("--seed", type=int, help="of everything random (default: 1)")
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         progress(f"  ! {note}")
     found = _design(plan, settings)
     folder = output_folder(arguments.out)
-    about = f"{plan.objective} {found.figure:.6g} by {settings.optimiser}, seed {settings.seed}"
+    about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeated(found.excitation, plan.problem.parametrisation, settings.demand.periods)
     path = folder / "trajectory.yaml"
     stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _design(plan: Plan, settings: DesignSettings) -> Design:
     try:
-        return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.search, progress)
+        return design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     except MotionError as error:
         if f" and {GROUND}: " not in str(error):
             raise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id gains`."""
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--loaded", nargs="+", required=True, metavar="DATA", help="recordings with it")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--payload", required=True, metavar="FILE",
-                        help="link, mass, centre_of_mass and inertia of the payload (YAML)")  # fmt: skip
+                        help="link, mass, center_of_mass and inertia of the payload (YAML)")  # fmt: skip
     parser.add_argument("--out", required=True, metavar="FILE", help="where a configuration with the gains goes")
     add_force(parser)
     add_configuration(parser)

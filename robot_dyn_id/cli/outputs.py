@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that a verb writes: none is replaced unless the user asks for it, and an input never is."""
 
 from __future__ import annotations

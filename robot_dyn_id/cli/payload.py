@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id payload`."""
 
 from __future__ import annotations
@@ -92,12 +93,12 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]
 
 
 def _print(payload: Payload) -> None:
-    """A table of mass, centre of mass and central inertia with their standard deviations."""
-    values = [payload.mass, *payload.centre_of_mass]
+    """A table of mass, center of mass and central inertia with their standard deviations."""
+    values = [payload.mass, *payload.center_of_mass]
     values += [payload.inertia["xyz".index(name[1]), "xyz".index(name[2])] for name in MOMENTS]
-    names = ("mass", *(f"centre {axis}" for axis in "xyz"), *(name.capitalize() for name in MOMENTS))
+    names = ("mass", *(f"center {axis}" for axis in "xyz"), *(name.capitalize() for name in MOMENTS))
     units = ("kg", *("m",) * 3, *("kg m^2",) * 6)
-    print(f"in the frame of {payload.link}; moments of inertia about the centre of mass")
+    print(f"in the frame of {payload.link}; moments of inertia about the center of mass")
     for name, unit, value, sigma in zip(names, units, values, payload.central_standard_deviations, strict=True):
         print(f"{name:<10} {value:>11.5g} +- {sigma:<9.2g} {unit}" if np.isfinite(sigma) else f"{name:<10} not told")
     if payload.not_seen:

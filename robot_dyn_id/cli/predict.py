@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id predict`."""
 
 from __future__ import annotations

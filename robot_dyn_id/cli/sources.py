@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the verbs that take a configuration share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunks of recorded samples: the value that files and topics turn into.
 
 A recording is never held as a whole: it is a re-iterable sequence of chunks. Walking it twice gives the same samples.

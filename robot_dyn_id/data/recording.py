@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings: re-iterable sequences of chunks."""
 
 from __future__ import annotations

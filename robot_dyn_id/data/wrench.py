@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of a wrench sensor."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics that is linear in its parameters: regressor, base parameters, inverse and forward dynamics."""

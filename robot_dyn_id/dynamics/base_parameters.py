@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base (minimal) parameters: which combinations of the standard parameters and terms a robot's torque depends on.
 
 Numerically, from the regressor at random states (Gautier 1991; Khalil and Dombre, Modeling, Identification and Control

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physical consistency of parameters: could a real robot have them?
 
 A body's parameters are consistent if and only if its 4 x 4 pseudo-inertia matrix is positive definite (Wensing, Kim and
@@ -60,7 +61,7 @@ def parameters_of(pseudo: Array) -> Array:
 
 
 def central(parameters: Array) -> tuple[float, Array, Array]:
-    """Mass, centre of mass (3,) and inertia about it (3, 3) of a body's parameters, shape (10,).
+    """Mass, center of mass (3,) and inertia about it (3, 3) of a body's parameters, shape (10,).
 
     Raises:
         ZeroDivisionError: no mass.
@@ -68,10 +69,10 @@ def central(parameters: Array) -> tuple[float, Array, Array]:
     m, *moment = parameters[:4].tolist()
     xx, xy, yy, xz, yz, zz = parameters[4:]
     if m == 0.0:
-        raise ZeroDivisionError("a body without mass has no centre")
-    centre = np.array(moment) / m
+        raise ZeroDivisionError("a body without mass has no center")
+    center = np.array(moment) / m
     about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return m, centre, about_origin - m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    return m, center, about_origin - m * (center @ center * np.eye(3) - np.outer(center, center))
 
 
 def is_consistent(parameters: Array) -> bool:
@@ -123,26 +124,26 @@ def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[str, ..
     typical = typical or (0.1 * reach) ** 2
     if not typical > 0.0:
         raise InputError(
-            "the URDF gives no moving link an inertia or a centre of mass off its joint: write estimates into it, or "
+            "the URDF gives no moving link an inertia or a center of mass off its joint: write estimates into it, or "
             "choose the estimator weighted"
         )
     bodies, told = [], []
     for name, body in zip(names, parameters, strict=True):
         mass = max(float(body[0]), lightest)
-        centre = body[1:4] / mass if body[0] >= lightest else np.zeros(3)
+        center = body[1:4] / mass if body[0] >= lightest else np.zeros(3)
         values, vectors = np.linalg.eigh(_spread(body) if body[0] >= lightest else np.zeros((3, 3)))
         floor = max(FLATTEST * values[-1], SMALLEST**2 * typical)
         if mass > body[0] or values[0] < floor:
             told.append(f"joint {name}: no real link has the URDF's inertia, or hardly one "
                         f"({violation(body) or 'it is almost flat'}): the prior is a body near it")  # fmt: skip
-        second = (vectors * np.maximum(values, floor)) @ vectors.T + np.outer(centre, centre)
-        pseudo = mass * np.block([[second, centre[:, None]], [centre[None, :], np.ones((1, 1))]])
+        second = (vectors * np.maximum(values, floor)) @ vectors.T + np.outer(center, center)
+        pseudo = mass * np.block([[second, center[:, None]], [center[None, :], np.ones((1, 1))]])
         bodies.append(parameters_of(pseudo))
     return np.array(bodies), tuple(told)
 
 
 def _spread(body: Array) -> Array:
-    """Second moments of mass about the centre of mass, per mass [m^2], shape (3, 3)."""
+    """Second moments of mass about the center of mass, per mass [m^2], shape (3, 3)."""
     mass, _, inertia = central(body)
     return np.asarray((0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
 

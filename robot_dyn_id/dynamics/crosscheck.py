@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of our equations with Pinocchio's and with the Kronecker form, on given samples.
 
 Three programs that share no code must agree: the compiled regressor, Pinocchio, and the literal matrices of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse and forward dynamics of an identified robot, from its base parameters alone: tau = M(q) ddq + h(q, dq).
 
 A representative with the base values in their independent columns and zero in all others has the torque of the robot in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The literal block-matrix and Kronecker form of the torque regressor and of the mass matrix, as a reference.
 
 Wang et al., Sensors 2025, 25(18), 5749, with its symbols, carried over from a planar chain to any tree of

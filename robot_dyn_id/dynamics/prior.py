@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a robot's parameters before any data: its URDF, or a parameter set that was identified earlier."""
 
 from __future__ import annotations

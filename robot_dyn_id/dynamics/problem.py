@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The linear problem that estimators solve: tau = W theta as a stream of tiles, and what else is known about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regressor Y of a robot with its terms, tau = Y(q, dq, ddq) pi."""
 
 from __future__ import annotations

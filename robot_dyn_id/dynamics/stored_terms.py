@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms as a parameter set carries them: names, joints, and constants by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimators under one contract. A new one is one file and one line here."""
 
 from robot_dyn_id.estimators.consistent import Consistent

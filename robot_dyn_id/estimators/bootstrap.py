@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standard deviations and intervals of any estimator by a moving-block bootstrap of its residuals (Kuensch 1989).
 
 Residuals follow one another, so pieces of them are drawn, the same of all joints, and laid end to end on the predicted

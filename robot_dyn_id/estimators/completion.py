@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All parameters from estimated combinations of them: the physically consistent ones that are nearest to a prior.
 
 With P(k) the pseudo-inertia of body k, P0(k) the prior's, x all parameters and b the estimate with information R' R,

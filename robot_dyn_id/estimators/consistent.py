@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physically consistent estimate: weighted least squares, and the real robot nearest to it."""
 
 from __future__ import annotations

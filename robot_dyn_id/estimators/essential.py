@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Essential parameters: those that the data tell, by backward elimination (Pressé and Gautier 1992; Janot et al. 2014).
 
 The parameter with the greatest relative standard deviation is taken for zero, the others are estimated again, and so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All that least squares needs to know of a problem: one triangular factor per joint.
 
 The rows of a joint contain only the parameters that can appear in its torque, so each joint has its own small factor R

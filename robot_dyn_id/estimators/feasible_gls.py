@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feasible generalized least squares: whiten, weight and solve in turn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary, weighted and generalised least squares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maximum a posteriori: least squares that also believe in what was known before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Covariance of sums of scores whose noise neither is stationary nor of one joint alone (Newey and West 1987).
 
 The noise of encoders comes and goes with the motion: it is large where a joint turns round, and there the columns are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Averages of whole periods of a periodic motion, weighted by what differs between them (Swevers et al. 1997)."""
 
 from __future__ import annotations

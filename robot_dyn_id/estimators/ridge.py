@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ridge regression: least squares that prefer small parameters (Hoerl and Kennard 1970)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robust regression: rows that do not fit count less, or not at all (Huber 1964; Beaton and Tukey 1974)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sandwich covariance for autocorrelated residuals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Total least squares: errors in the columns as well as in the torques (Golub and Van Loan 1980)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights of joints by the RMS of their residuals, and solutions with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Autoregressive prewhitening: residuals that follow one another are not independent.
 
 Zero-phase filters, unmodelled friction and drives make neighbouring residuals alike, and least squares then reports

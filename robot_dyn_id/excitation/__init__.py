@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Excitation trajectories. A new form is one file here, and one line in `forms.py`."""
 
 from robot_dyn_id.excitation.forms.fourier import FourierSeries, random_fourier

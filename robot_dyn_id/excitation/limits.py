@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion may use of a robot: limits of position and its derivatives, narrowed by what the user asks."""
 
 from __future__ import annotations
@@ -107,10 +108,10 @@ class MotionLimits:
         return "m" if self.prismatic[joint] else "rad"
 
     def around(self, posture: Sequence[float] = ()) -> tuple[Array, Array]:
-        """Where a motion has its centre, and how far it may go to either side, shape (n,) each.
+        """Where a motion has its center, and how far it may go to either side, shape (n,) each.
 
         Args:
-            posture: the centre; empty for the middle of the position limits, 0 for a joint that has none.
+            posture: the center; empty for the middle of the position limits, 0 for a joint that has none.
 
         Raises:
             UsageError: a posture of another number of joints.
@@ -126,15 +127,15 @@ class MotionLimits:
             raise UsageError(
                 f"posture has {len(posture)} positions, expected one for each of {', '.join(self.joint_names)}"
             )
-        centre = np.asarray(posture, dtype=np.float64)
-        self.check_positions(centre[:, None], "the posture asked for")
-        reach = np.minimum(self.upper - centre, centre - self.lower)
+        center = np.asarray(posture, dtype=np.float64)
+        self.check_positions(center[:, None], "the posture asked for")
+        reach = np.minimum(self.upper - center, center - self.lower)
         for j in np.flatnonzero(reach <= ROUNDING):
             raise MotionError(
-                f"joint {self.joint_names[j]}: the posture asked for is at its limit {centre[j]:.4g} {self.unit(j)}, "
+                f"joint {self.joint_names[j]}: the posture asked for is at its limit {center[j]:.4g} {self.unit(j)}, "
                 "and leaves it no way to one side: move the posture away from it"
             )
-        return centre, np.where(np.isfinite(reach), reach, free)
+        return center, np.where(np.isfinite(reach), reach, free)
 
     def check_positions(self, q: Array, what: str = "the motion", hard: bool = False) -> None:
         """Compare positions, shape (n, N), with the limits.
@@ -178,8 +179,8 @@ class MotionLimits:
         """Factor per joint that brings a motion to its first limit, shape (n,); infinite for one that stands.
 
         Args:
-            reach: how far it may go from its centre [rad or m], shape (n,).
-            peaks: largest distance from the centre, velocity, acceleration and jerk of the motion, shape (n,) each.
+            reach: how far it may go from its center [rad or m], shape (n,).
+            peaks: largest distance from the center, velocity, acceleration and jerk of the motion, shape (n,) each.
         """
         room = (reach, self.velocity, self.acceleration, self.jerk)
         with np.errstate(divide="ignore"):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Families of excitations that a design chooses among: the contract, and what is common to all of them."""
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ class Demand:
         harmonics: of a Fourier series.
         seed: of random coefficients.
         share: of the limits that is used.
-        posture: its centre; see `MotionLimits.around`.
+        posture: its center; see `MotionLimits.around`.
         degree: of a spline or polynomial; 0 for the form's own.
         control_points: of a spline.
         frequencies: of a multisine, or the first and the last of a chirp [Hz]; empty for those of a Fourier series.
         blend: how long a motion that is blended in and out takes for either [s].
         closed: whether a spline ends where it begins, so that it can be repeated.
-        free_centre: whether the centre is chosen too, within the limits around the posture.
-        moving: joints that move; the others stand at their centre. Empty: all.
+        free_center: whether the center is chosen too, within the limits around the posture.
+        moving: joints that move; the others stand at their center. Empty: all.
         amplitude: of sequential sines, fixed [rad or m], shape (n,); empty: free.
         window: of sequential forms: only what is recorded so long around the middle of every stroke or burst counts
             [s]; 0: all.
@@ -64,7 +65,7 @@ class Demand:
     frequencies: tuple[float, ...] = ()
     blend: float = 1.0
     closed: bool = True
-    free_centre: bool = False
+    free_center: bool = False
     moving: tuple[str, ...] = ()
     amplitude: tuple[float, ...] = ()
     window: float = 0.0
@@ -129,7 +130,7 @@ class Parametrisation(Protocol):
         """Random coefficients, every joint scaled exactly to its first limit times `share`; shape (size,)."""
 
     def scaled(self, x: Array, factor: Array) -> Array:
-        """Coefficients of the motion with every joint's distance from its centre times `factor`, shape (n,)."""
+        """Coefficients of the motion with every joint's distance from its center times `factor`, shape (n,)."""
 
 
 class Memory:
@@ -151,21 +152,21 @@ class Memory:
         return values
 
 
-class Centred(ABC):
-    """What parametrisations share in which every joint has a centre and some numbers.
+class Centered(ABC):
+    """What parametrisations share in which every joint has a center and some numbers.
 
-    x holds the numbers of the joints that move, joint by joint, and then, if they are free, the centres of all joints
+    x holds the numbers of the joints that move, joint by joint, and then, if they are free, the centers of all joints
     in units of the reach.
 
     Attributes:
-        centre, reach: see `MotionLimits.around`.
+        center, reach: see `MotionLimits.around`.
         moving: numbers of the joints that move, ascending.
     """
 
     windows: tuple[tuple[float, float], ...] = ()
 
     AMPLITUDES: ClassVar[slice] = slice(None)
-    """Which of a joint's numbers are proportional to its distance from the centre."""
+    """Which of a joint's numbers are proportional to its distance from the center."""
 
     def __init__(
         self,
@@ -192,9 +193,9 @@ class Centred(ABC):
             UsageError: a moving joint that does not exist.
             MotionError: a posture outside the limits.
         """
-        self.centre, self.reach = limits.around(demand.posture)
+        self.center, self.reach = limits.around(demand.posture)
         self.moving = moving_joints(limits, demand)
-        self._limits, self._numbers, self._free = limits, numbers, demand.free_centre
+        self._limits, self._numbers, self._free = limits, numbers, demand.free_center
         self.duration, self.periodic = prototype.duration, periodic
         end = self.duration if span is None else span
         self._grid = np.linspace(0.0, end, 1 + int(np.ceil(OVERSAMPLING * end / prototype.fastest)))
@@ -207,14 +208,14 @@ class Centred(ABC):
         return len(self.moving) * self._numbers + len(self.reach) * self._free
 
     def _parts(self, x: Array) -> tuple[Array, Array]:
-        """Numbers, 0 of joints that stand, shape (n, numbers), and centres [rad or m], shape (n,)."""
+        """Numbers, 0 of joints that stand, shape (n, numbers), and centers [rad or m], shape (n,)."""
         n, count = len(self.reach), len(self.moving) * self._numbers
         numbers = np.zeros((n, self._numbers))
         numbers[self.moving] = x[:count].reshape(len(self.moving), self._numbers)
-        return numbers, self.centre + self.reach * (x[count:] if self._free else np.zeros(n))
+        return numbers, self.center + self.reach * (x[count:] if self._free else np.zeros(n))
 
     def _joined(self, numbers: Array, shift: Array) -> Array:
-        """Numbers and centres in units of the reach, or derivatives with respect to them, as x has them."""
+        """Numbers and centers in units of the reach, or derivatives with respect to them, as x has them."""
         own = numbers[self.moving].ravel()
         return np.concatenate([own, shift]) if self._free else own
 
@@ -237,19 +238,19 @@ class Centred(ABC):
 
     def scaled(self, x: Array, factor: Array) -> Array:
         """See `Parametrisation`."""
-        numbers, centre = self._parts(x)
+        numbers, center = self._parts(x)
         numbers = numbers.copy()
         numbers[:, self.AMPLITUDES] *= factor[:, None]
-        return self._joined(numbers, (centre - self.centre) / self.reach)
+        return self._joined(numbers, (center - self.center) / self.reach)
 
     def _away(self, x: Array, t: Array) -> Sample:
-        """The motion as seen from its centre, in the part in which all peaks are."""
+        """The motion as seen from its center, in the part in which all peaks are."""
         motion = self.trajectory(x)
         q, dq, ddq, dddq = motion.evaluate(t)
-        return q - motion.centre[:, None], dq, ddq, dddq
+        return q - motion.center[:, None], dq, ddq, dddq
 
     def _peaks(self, x: Array) -> Sample:
-        """Largest distance from the centre, velocity, acceleration and jerk, shape (n,) each."""
+        """Largest distance from the center, velocity, acceleration and jerk, shape (n,) each."""
         smooth = [_peak(values) for values in self._away(x, self._grid)]
         steps = [np.abs(values).max(axis=1, initial=0.0) * (1.0 + BETWEEN) for values in self._away(x, self._sides)]
         q, dq, ddq, dddq = (np.maximum(*pair) for pair in zip(smooth, steps, strict=True))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placeholder limits: values written into a URDF, which must have limits, in place of unknown ones."""
 
 from __future__ import annotations

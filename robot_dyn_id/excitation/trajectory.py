@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every motion of a robot is: positions over a finite time, with their derivatives."""
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Excitation(Trajectory, Protocol):
     """A motion that excites the dynamics, at rest without acceleration at both ends."""
 
     @property
-    def centre(self) -> Array:
+    def center(self) -> Array:
         """Posture about which its amplitude can be scaled [rad or m], shape (n,)."""
 
     @property
@@ -127,9 +128,9 @@ class Repeated:
         return self.periods * self.cycle.duration
 
     @property
-    def centre(self) -> Array:
+    def center(self) -> Array:
         """See `Excitation`."""
-        return self.cycle.centre
+        return self.cycle.center
 
     @property
     def fastest(self) -> float:
@@ -144,12 +145,12 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A motion made slower, and smaller about its centre.
+    """A motion made slower, and smaller about its center.
 
     Attributes:
         motion: the motion.
         speed: 1 for its own, less for a longer time.
-        amplitude: 1 for its own, less for a smaller distance from its centre.
+        amplitude: 1 for its own, less for a smaller distance from its center.
     """
 
     motion: Excitation
@@ -162,9 +163,9 @@ class Scaled:
         return self.motion.duration / self.speed
 
     @property
-    def centre(self) -> Array:
+    def center(self) -> Array:
         """See `Excitation`."""
-        return self.motion.centre
+        return self.motion.center
 
     @property
     def fastest(self) -> float:
@@ -174,7 +175,7 @@ class Scaled:
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
         q, dq, ddq, dddq = self.motion.evaluate(np.minimum(t * self.speed, self.motion.duration))
-        middle, a, s = self.centre[:, None], self.amplitude, self.speed
+        middle, a, s = self.center[:, None], self.amplitude, self.speed
         return middle + a * (q - middle), a * s * dq, a * s**2 * ddq, a * s**3 * dddq
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identified models in the formats of other tools: one file per format, and one line here."""
 
 from collections.abc import Callable

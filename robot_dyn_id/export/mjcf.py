@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MJCF, the format of MuJoCo: bodies, joints, inertias; no shapes."""
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Elem
         "body", name=f"{model.body_names[number]}_link", pos=numbers(model.translation[number]),
         quat=_quaternion(model.rotation[number]),
     )  # fmt: skip
-    mass, centre, inertia = central(parameters)
+    mass, center, inertia = central(parameters)
     principal, axes = np.linalg.eigh(inertia)  # MuJoCo would find them to nine digits only
     axes[:, 2] *= np.linalg.det(axes)
     ElementTree.SubElement(
-        body, "inertial", pos=numbers(centre), quat=_quaternion(axes), mass=numbers([mass]),
+        body, "inertial", pos=numbers(center), quat=_quaternion(axes), mass=numbers([mass]),
         diaginertia=numbers(principal),
     )  # fmt: skip
     return body

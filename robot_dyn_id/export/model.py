@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every format is given of a parameter set: bodies, and which of its terms the format has a place for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URDF: the text that was identified, with other inertias and friction."""
 
 from __future__ import annotations
@@ -147,11 +148,11 @@ def inertial_text(body: Array) -> str:
 
 
 def _inertial(document: minidom.Document, body: Array) -> minidom.Element:
-    mass, centre, inertia = central(body)
+    mass, center, inertia = central(body)
     pairs = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
     inertial = document.createElement("inertial")
     for tag, attributes in (
-        ("origin", {"xyz": numbers(centre), "rpy": "0 0 0"}),
+        ("origin", {"xyz": numbers(center), "rpy": "0 0 0"}),
         ("mass", {"value": numbers([mass])}),
         ("inertia", {key: numbers([inertia[pair]]) for key, pair in pairs.items()}),
     ):

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of settings and results: typed reading and writing of YAML."""

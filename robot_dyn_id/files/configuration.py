@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one `--config` file: read, checked key by key, and turned into values."""
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def shared_file(name: str) -> Path:
     Raises:
         InputError: it is not there.
     """
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     # <prefix>/lib/pythonX/site-packages/robot_dyn_id, or the root of the source tree
     for folder in (package.parent, *(above / "share" / "robot_dyn_id" for above in package.parents)):
         if (folder / name).is_file():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading design files."""
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from robot_dyn_id.errors import UsageError, suggestion
-from robot_dyn_id.excitation.design.optimisers import Effort
+from robot_dyn_id.excitation.design.optimizers import Effort
 from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
 from robot_dyn_id.excitation.parametrisation import Demand
 from robot_dyn_id.text.yaml import read_yaml

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`flexible.yaml`: an identified arm with flexible joints as text, equal to the last bit when read back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From files of experiments with flexible joints to arrays at a constant rate: what `robot-dyn-id flexible` reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The section `flexible` of the configuration file: which joints are flexible, what the files are."""
 
 from __future__ import annotations

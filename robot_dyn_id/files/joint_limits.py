@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`joint_limits.yaml` as MoveIt has it: limits of a robot that its URDF does not hold, or that are narrower."""
 
 from __future__ import annotations

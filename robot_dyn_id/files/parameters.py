@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`parameters.yaml`: a parameter set as text for people to read and compare, equal to the last bit when read back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`payload.yaml`: a body on a link as text; written by `robot-dyn-id payload`, read as the known load of `gains`."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from robot_dyn_id.text.yaml import Row, read_yaml, yaml_text
 FORMAT = "robot_dyn_id payload 1"
 
 MOMENTS = ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")
-"""About the centre of mass, along the axes of the link's frame."""
+"""About the center of mass, along the axes of the link's frame."""
 
 _PLACES = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
 
@@ -31,11 +32,11 @@ def payload_summary(payload: Payload) -> dict[str, Any]:
     return {
         "link": payload.link,
         "mass": payload.mass,
-        "centre_of_mass": payload.centre_of_mass.tolist(),
+        "center_of_mass": payload.center_of_mass.tolist(),
         "inertia": dict(zip(MOMENTS, moments, strict=True)),
         "standard_deviations": {
             "mass": sigma[0],
-            "centre_of_mass": sigma[1:4],
+            "center_of_mass": sigma[1:4],
             "inertia": dict(zip(MOMENTS, sigma[4:], strict=True)),
         },
         "parameters": dict(zip(INERTIAL_SYMBOLS, payload.parameters.tolist(), strict=True)),
@@ -63,38 +64,38 @@ def write_payload(path: str | Path, payload: Payload, **more: Any) -> dict[str, 
 
 
 def read_payload(path: str | Path) -> Payload:
-    """A payload that is known: `link`, `mass`, `centre_of_mass` and `inertia` of a file count, all else does not.
+    """A payload that is known: `link`, `mass`, `center_of_mass` and `inertia` of a file count, all else does not.
 
     Raises:
         InputError: not readable, an entry that is missing or no number, or a body that could not exist.
     """
     content = read_yaml(path, "payload")
     if not isinstance(content, dict) or not isinstance(content.get("link"), str):
-        raise InputError(f"{path}: a payload needs link, mass [kg], centre_of_mass [m] and inertia [kg m^2]")
+        raise InputError(f"{path}: a payload needs link, mass [kg], center_of_mass [m] and inertia [kg m^2]")
     try:
         moments = content["inertia"]
-        mass, centre = float(content["mass"]), np.array(content["centre_of_mass"], dtype=np.float64)
+        mass, center = float(content["mass"]), np.array(content["center_of_mass"], dtype=np.float64)
         inertia = np.zeros((3, 3))
         inertia[_PLACES] = [float(moments[name]) for name in MOMENTS]
     except KeyError as missing:
         raise InputError(f"{path}: {missing.args[0]} is missing") from None
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{path}: mass, centre_of_mass and inertia must be numbers, [x, y, z] and "
+        raise InputError(f"{path}: mass, center_of_mass and inertia must be numbers, [x, y, z] and "
                          f"{{{', '.join(MOMENTS)}}}") from None  # fmt: skip
-    if centre.shape != (3,):
-        raise InputError(f"{path}: centre_of_mass must be three numbers [m]")
-    body = _body(mass, centre, inertia + np.triu(inertia, 1).T)
+    if center.shape != (3,):
+        raise InputError(f"{path}: center_of_mass must be three numbers [m]")
+    body = _body(mass, center, inertia + np.triu(inertia, 1).T)
     if not np.isfinite(body).all():
-        raise InputError(f"{path}: mass, centre_of_mass and inertia must be finite, and so must their products")
+        raise InputError(f"{path}: mass, center_of_mass and inertia must be finite, and so must their products")
     if not is_consistent(body):
         raise InputError(f"{path}: no real body is like that: {violation(body) or 'it is flat'}")
     return Payload(content["link"], body, np.zeros((10, 10)), body)
 
 
-def _body(mass: float, centre: Array, inertia: Array) -> Array:
-    """The ten parameters about the origin from mass, centre of mass and inertia about it."""
-    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(centre, centre)
-    moment = mass * centre
+def _body(mass: float, center: Array, inertia: Array) -> Array:
+    """The ten parameters about the origin from mass, center of mass and inertia about it."""
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(center, center)
+    moment = mass * center
     return parameters_of(np.block([[second, moment[:, None]], [moment[None], np.full((1, 1), mass)]]))
 
 

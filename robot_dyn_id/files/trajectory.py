@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`trajectory.yaml`: an excitation of one robot as text for people to read, equal to the last bit when read back."""
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class StoredExcitation:
         """
         n = len(self.joint_names)
         arrays = [values for name, values in vars(self.limits).items() if name != "joint_names"]
-        if len(self.cycle.centre) != n or any(values.shape != (n,) for values in arrays):
+        if len(self.cycle.center) != n or any(values.shape != (n,) for values in arrays):
             raise InputError(f"motion and limits must have one row for each of the {n} joint_names")
         if self.periods < 1:
             raise InputError(f"periods must be at least 1, not {self.periods}")

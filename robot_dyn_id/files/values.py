@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of values of a configuration file: each returns one, or raises a `UsageError` that names the key."""
 
 from __future__ import annotations

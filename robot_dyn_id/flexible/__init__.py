@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms with flexible joints: model of link and motor side, identification step by step, simulation."""
 
 from robot_dyn_id.flexible.agreement import Agreement, agreements, overall

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well parameters of an arm with flexible joints fulfil its equations on an experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was recorded of an arm with flexible joints, and the equations that it gives."""
 
 from __future__ import annotations

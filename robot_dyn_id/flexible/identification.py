@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of an arm with flexible joints: a plan from the data, then step by step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm with flexible joints: its parameters, and what a joint's sensors make known of them.
 
 Spong's model (1987): the motor's angle m turns, through a gear of ratio N, one end of a spring whose other end is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of an arm with flexible joints, sample by sample: rows of the link side, of springs and of motors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm with flexible joints, simulated under the control of its motors."""
 
 from __future__ import annotations

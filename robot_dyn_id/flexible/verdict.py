@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the parameters of an arm with flexible joints can be trusted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameter set, put together from everything that an identification found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One estimation as the settings want it: prior, estimator, bootstrap, essential parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model is worth on data that it has not seen: metrics, cross-check, verdict, and traces for plots."""
 
 from __future__ import annotations

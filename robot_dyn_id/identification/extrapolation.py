@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion that a model was trained on, and how far another one leads away from it."""
 
 from __future__ import annotations

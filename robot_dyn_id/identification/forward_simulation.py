@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an identified robot would do: along a trajectory under position control, or under the efforts of a recording."""
 
 from __future__ import annotations

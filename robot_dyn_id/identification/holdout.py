@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splitting recordings into training and held-out data."""
 
 from __future__ import annotations

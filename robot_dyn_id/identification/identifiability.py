@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which parameters a recording has told, why not the others, and which motion would help."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification in closed loop: identify, let the controller use it, repeat the motion, until tracking gains nothing.
 
 Qian et al. (dynamic parameter identification with a Logistic excitation trajectory) repeat identification and motion so

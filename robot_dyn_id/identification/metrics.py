@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well a model predicts torques that it has not seen, and the verdict."""
 
 from __future__ import annotations

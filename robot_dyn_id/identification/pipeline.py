@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The straight line from recordings to an identified and validated model; it has no idea of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques of an identified model along a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The choices of an identification."""
 
 from __future__ import annotations

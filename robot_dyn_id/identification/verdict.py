@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdict on an identified model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the reverse mode of the regressor, for one body or one of its blocks; see `kernels.regressor_gradient`.
 
 They work on a tile as those of the regressor do, in rows of `now` behind theirs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cosine and sine in loops that the compiler vectorises: calls of the mathematical library would stop it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the recursions along a tree, one body at a time, for the states of one tile.
 
 The bodies' vectors are taken along the axes of the base, about the origin of each body's own frame: composite bodies

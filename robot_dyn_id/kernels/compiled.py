@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a kernel is compiled, and what runs where numba is not installed.
 
 A kernel is written once. Its innermost loop reads `for k in samples(n):` and uses `k` only as an index of the last

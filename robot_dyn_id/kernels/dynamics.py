@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics, mass matrix and forward dynamics of N states of a tree with known standard parameters.
 
 Newton-Euler recursion for the torque, composite bodies for the mass matrix and its factors L' D L, which need no square

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot that follows a reference under its own controller: the loop of plant, encoders and control law.
 
 One tick of the controller is: read the encoders, compute torques, hold them for a period. Velocities are read from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rigid-body torque regressor of N samples.
 
 The twist (s_w, s_v) of every joint, about the origin of the base, is turned into the frame of every body i that it

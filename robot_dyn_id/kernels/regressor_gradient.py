@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reverse mode of the regressor: the gradient of a number with respect to the motion, from that to the entries.
 
 Let D be the number's derivatives by the entries (its cotangent), d_ij the ten of body i in the row of joint j. They act

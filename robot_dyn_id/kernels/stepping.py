@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward simulation of one robot: Runge-Kutta steps of a tree with friction, many steps in one call.
 
 Smoothed Coulomb friction is stiff (its slope fc / width over a wrist's inertia is far beyond what an explicit method

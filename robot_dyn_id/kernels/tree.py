@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arrays that compiled loops read a robot from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion under a controller, tick by tick: a plant, what its sensors show, and a model that makes torques of it."""
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains of bodies: how they move, and what their hinges bear.
 
-In a frame in the centre of mass along the principal axes a body has only m, Ixx, Iyy, Izz: the form in quaternions of
+In a frame in the center of mass along the principal axes a body has only m, Ixx, Iyy, Izz: the form in quaternions of
 multibody programs, whose Euler equation S diag(J) = M is the moment of `wrench`. Unlike joint torques, hinge wrenches
 show each body by itself.
 """
@@ -21,7 +22,7 @@ from robot_dyn_id.model.robot import RobotModel
 
 ALL = tuple(range(10))
 CENTROIDAL = (0, 4, 6, 9)
-"""The parameters that a body has in a frame along its principal axes in its centre of mass: m, Ixx, Iyy, Izz."""
+"""The parameters that a body has in a frame along its principal axes in its center of mass: m, Ixx, Iyy, Izz."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class ChainBody:
 
 
 def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
-    """A frame in the centre of mass of every body, along the axes of its joint's frame.
+    """A frame in the center of mass of every body, along the axes of its joint's frame.
 
     Raises:
         InputError: a body without mass.

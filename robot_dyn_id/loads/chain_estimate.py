@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertias of all bodies of a chain from the wrenches of its hinges, with the motion taken as it is measured."""
 
 from __future__ import annotations

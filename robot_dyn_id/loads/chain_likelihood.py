@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertias of a chain whose motion is measured with errors too: the greatest likelihood of all signals at once.
 
 `identify_chain` takes the motion of each body as it is measured. Here positions, velocities and accelerations of the

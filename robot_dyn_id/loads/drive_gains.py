@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gains of drives from a payload that is known: the only thing that ties the currents of a robot to newton metres.
 
 Currents alone show every parameter of a joint's row divided by its gain. With a known payload phi in one of two runs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From recordings to the body at the end of an arm: a payload from joint torques, a tool from a wrench, drive gains."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A body of unknown inertia that is fixed to a link: a payload on an identified arm, or a tool behind a force sensor.
 
 A payload adds its ten parameters, told in the frame of the joint that carries it, to those of the body there. With
@@ -80,13 +81,13 @@ class Payload:
         return float(self.parameters[0])
 
     @property
-    def centre_of_mass(self) -> Array:
+    def center_of_mass(self) -> Array:
         """In the link's frame [m], shape (3,)."""
         return central(self.parameters)[1]
 
     @property
     def inertia(self) -> Array:
-        """About the centre of mass, along the axes of the link's frame [kg m^2], shape (3, 3)."""
+        """About the center of mass, along the axes of the link's frame [kg m^2], shape (3, 3)."""
         return central(self.parameters)[2]
 
     @property
@@ -97,7 +98,7 @@ class Payload:
 
     @property
     def central_standard_deviations(self) -> Array:
-        """One sigma of mass, centre of mass (3) and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, shape (10,)."""
+        """One sigma of mass, center of mass (3) and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, shape (10,)."""
         slopes = central_slopes(self.parameters)
         sigma = np.sqrt(np.maximum(np.diag(slopes @ self.covariance @ slopes.T), 0.0))
         hidden = np.isin(INERTIAL_SYMBOLS, self.not_seen)
@@ -111,7 +112,7 @@ def moved(placement: Placement) -> Array:
 
 
 def central_slopes(parameters: Array) -> Array:
-    """Derivatives of mass, centre of mass and inertia about it by the ten parameters of a body, shape (10, 10)."""
+    """Derivatives of mass, center of mass and inertia about it by the ten parameters of a body, shape (10, 10)."""
     m, h = parameters[0], parameters[1:4]
     slopes = np.eye(10)
     slopes[1:4, 0], slopes[1:4, 1:4] = -h / m**2, np.eye(3) / m

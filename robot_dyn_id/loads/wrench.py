@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wrench that a moving rigid body needs: what a 6-axis sensor shows of the bodies behind it.
 
 A rigid body with mass m, first moment h and inertia I about the origin of its frame, moved with angular velocity w and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the bodies of a robot are at many postures at once, and how a point of them moves with the joints."""
 
 from __future__ import annotations

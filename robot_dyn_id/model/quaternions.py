@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attitude in quaternions, scalar first, with derivatives: no posture is singular."""
 
 from __future__ import annotations

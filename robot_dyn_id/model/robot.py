@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot model: a tree of moving bodies, read from URDF.
 
 Bodies are the moving joints with everything that is fixed to them lumped in, in Pinocchio's order (parents first).

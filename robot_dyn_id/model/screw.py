@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Twists, wrenches and rigid transforms as plain matrices, and the geometry of a tree in these terms.
 
 Twists are (angular; linear), wrenches (moment; force). A transform T_ab, 4 x 4, takes coordinates in frame b

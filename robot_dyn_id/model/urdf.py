@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robot descriptions: text of a plain URDF, its origin, and its XML."""
 
 from __future__ import annotations

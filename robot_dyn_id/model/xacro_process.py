@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expansion of xacro files in a process of its own, with limits of time and memory.
 
 The expressions of a xacro file are Python: one that never ends, or that fills the memory, ends with its process.

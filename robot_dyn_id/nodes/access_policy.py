@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SROS2 access policy of the nodes, made from the interfaces that they declare.
 
 `python -m robot_dyn_id.nodes.access_policy [NAMESPACE] > config/sros2_policy.xml`

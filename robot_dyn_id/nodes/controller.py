@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node `controller`, an example: gravity compensation or computed torque with the identified model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node `excitation_publisher`: moves the robot so that its dynamics can be identified, and brakes when in doubt."""
 
 from __future__ import annotations

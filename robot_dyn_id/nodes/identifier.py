@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node `identifier`: a live stream of joint states, or recordings, become a latched ParameterSet and a report."""
 
 from __future__ import annotations

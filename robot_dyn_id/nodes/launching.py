@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launch files share: their arguments, each described once, and how a node is started."""
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "settings": ("", str, "configuration file of the identification (gains, terms, filter); empty: defaults"),
     "trajectory": ("", str, "trajectory.yaml of `robot-dyn-id design`; empty: the form of the parameters"),
     "speed_scale": ("", _yaml, "slower than designed: 0.5 takes twice the time; empty: as designed"),
-    "amplitude_scale": ("", _yaml, "smaller than designed, about its centre; empty: as designed"),
+    "amplitude_scale": ("", _yaml, "smaller than designed, about its center; empty: as designed"),
     "dry_run": ("", _boolean, "true: check and show the motion, never move"),
     "parameters": ("", str, "parameters.yaml of an earlier identification"),
     "law": (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node `monitor`: torque residual of the identified model on live joint states, and what it says about the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records topics into a rosbag2 folder: bytes as received, nothing overwritten, readable whatever happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node `simulator`: a robot with friction and sensors, commanded by trajectories or efforts."""
 
 from __future__ import annotations

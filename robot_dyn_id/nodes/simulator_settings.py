@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters of the simulator, and the robot and sensors that they describe."""
 
 from __future__ import annotations

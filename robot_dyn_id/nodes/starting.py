@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the executables of nodes call: a node that is asked to end does so at once, also while it still loads."""
 
 from __future__ import annotations

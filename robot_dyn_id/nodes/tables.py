@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page about the nodes, made from what they declare: `python -m robot_dyn_id.nodes.tables > docs/nodes.md`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification while the robot works: recursive estimates, and what has changed since the model was identified."""
 
 from robot_dyn_id.online.changes import Change, Part, parts_of

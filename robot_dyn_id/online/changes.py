@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may have changed on a robot since it was identified, and how surprised one must be by its motion.
 
 A change is a part of the robot (a body at the flange, the friction of a joint) and the directions of the base

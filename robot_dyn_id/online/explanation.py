@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What explains the residual best: estimates of several parts that may have changed, side by side."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well an identified model predicts the torque of a robot while it works."""
 
 from __future__ import annotations

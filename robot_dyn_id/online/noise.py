@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Residuals of one moment after the other: their autocovariance, and rows that are filtered until they are white."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive weighted least squares as a square-root information filter with forgetting and bounded covariance.
 
 The rows seen so far are kept as the triangular R of [W tau] (Bierman, Factorization Methods for Discrete Sequential

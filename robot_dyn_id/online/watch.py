@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of a robot that works: does it still hold, and if not, what has changed?"""
 
 from __future__ import annotations

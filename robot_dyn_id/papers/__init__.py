@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published identifications: inputs and special steps of a paper in each module; the rest is the package's own."""
 
 PAPERS = {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reproduction answers: the figures of a paper, printed and found here, and what that means."""
 
 from __future__ import annotations

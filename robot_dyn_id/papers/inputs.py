@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the inputs of the papers are: URDFs and design files that come with the package."""
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from typing import Any
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import Plan, problem_of
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import DesignSettings
@@ -58,16 +59,16 @@ def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) 
 
 
 def designed(paper: str, plan: Plan, **given: Any) -> Design:
-    """The best motion of a plan, by the optimiser, the seed and the effort of a paper's design file.
+    """The best motion of a plan, by the optimizer, the seed and the effort of a paper's design file.
 
     Args:
         paper: its name.
         plan: what is searched.
-        given: what takes the place of those keys: `optimiser`, `seed`, `search`.
+        given: what takes the place of those keys: `optimizer`, `seed`, `search`.
 
     Raises:
         MotionError: no motion keeps to everything.
-        UsageError: the optimiser is not installed.
+        UsageError: the optimizer is not installed.
     """
     settings = settings_of(paper, **given)
-    return design(plan.problem, OPTIMISERS[settings.optimiser], settings.seed, settings.search)
+    return design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings from files: one module per format, chosen by what a path is."""
 
 from __future__ import annotations

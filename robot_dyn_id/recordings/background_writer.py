@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a bag in a thread of its own, so that a disk that is slow for a moment costs no message."""
 
 from __future__ import annotations

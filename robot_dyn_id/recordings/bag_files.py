@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which files a bag consists of, in order, and how their messages are had."""
 
 from __future__ import annotations

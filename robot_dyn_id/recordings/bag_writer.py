@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rosbag2 folders: messages as they were received, on disk within half a second."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`, `reference_`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rosbag2's SQLite storage (`.db3`), as raw messages."""
 
 from __future__ import annotations

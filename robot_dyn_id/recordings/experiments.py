@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments with flexible joints from files: the joints' side, the motors' side, and what kind of experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sensor_msgs/msg/JointState in CDR: many messages decoded, or many samples encoded, at once.
 
 Messages of one publisher differ in their stamp, their frame_id and their numbers only. So one message is

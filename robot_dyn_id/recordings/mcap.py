@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MCAP storage (`.mcap`), as raw messages, finished or not.
 
 The framing of records is walked here and not by the `mcap` library: its readers refuse a file whose writer

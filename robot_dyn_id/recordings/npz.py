@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The neutral `.npz`: `t`, `q`, `joint_names`; if there are, `dq`, `tau`, `current`, `temperature`, `reference`."""
 
 from __future__ import annotations

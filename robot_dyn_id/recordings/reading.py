@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all recording formats share: their contract, their errors, chunks of a constant size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recovery of bags whose recorder was killed, or whose disk was full: a new, complete bag of every whole message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states of a bag beside those that the robot's controller was told, from another topic of the same bag."""
 
 from __future__ import annotations

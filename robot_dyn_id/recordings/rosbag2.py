@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states of a ROS 2 bag as a recording."""
 
 from __future__ import annotations

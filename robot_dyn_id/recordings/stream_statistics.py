@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How regularly the messages of a topic come: count, rate, jitter, longest silence, all in constant memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One walk over the joint states of a bag that settles what later walks agree on: clock, channels, drops."""
 
 from __future__ import annotations

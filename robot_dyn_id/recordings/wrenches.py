@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches of a 6-axis sensor: geometry_msgs/msg/WrenchStamped of a bag, or `wrench` of a `.npz`."""
 
 from __future__ import annotations

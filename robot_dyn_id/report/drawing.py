@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawings as values, and how they become a file: panels one below the other, each with curves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a run: file names, writing and reading of results."""
 
 from __future__ import annotations

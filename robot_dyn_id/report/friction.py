@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of a joint as a curve over its speed, from the base parameters and their covariance."""
 
 from __future__ import annotations

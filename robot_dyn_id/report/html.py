@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report page: one file that needs nothing else, with the verdict first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of its joints' limits a motion leaves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots of the report, as SVG text to be put into a page. Names of joints stay out of them: the page escapes text."""
 
 from __future__ import annotations

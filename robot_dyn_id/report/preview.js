@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // The robot along its motion, on a 2D canvas: what is further away is painted first, no GPU is needed.
 const data = JSON.parse(document.getElementById("motion").textContent);
@@ -51,7 +52,7 @@ function poses(t) {
 
 const place = (pose, p) => add(pose.at, [dot(pose.turn[0], p), dot(pose.turn[1], p), dot(pose.turn[2], p)]);
 
-const home = { azimuth: -0.9, height: 0.42, distance: 2.7 * data.radius, target: data.centre };
+const home = { azimuth: -0.9, height: 0.42, distance: 2.7 * data.radius, target: data.center };
 let camera = { ...home };
 
 function projector() {
@@ -71,7 +72,7 @@ function projector() {
 
 function grid(view, plane) {
   const normal = plane.normal, side = unit(Math.abs(normal[2]) < 0.9 ? cross([0, 0, 1], normal) : cross([0, 1, 0], normal));
-  const other = cross(normal, side), middle = add(data.centre, scale(normal, plane.height - dot(normal, data.centre)));
+  const other = cross(normal, side), middle = add(data.center, scale(normal, plane.height - dot(normal, data.center)));
   const step = data.radius > 4 ? 1 : data.radius > 0.4 ? 0.2 : 0.05, count = Math.ceil((1.7 * data.radius) / step);
   context.strokeStyle = plane.solid ? "#b9c6d3" : "#d9e2ec";
   context.lineWidth = 1;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The preview of a motion: one page that needs nothing else, with the robot in motion and every joint at its limits."""
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def scene(
     """What the animation is made of.
 
     `t` and `q` of every frame; `poses`: position [m] and orientation (quaternion x y z w) of every body's frame in the
-    base frame; `parents` of the bodies; `shapes` in the bodies' frames; `planes`; `centre` and `radius` of it all [m].
+    base frame; `parents` of the bodies; `shapes` in the bodies' frames; `planes`; `center` and `radius` of it all [m].
     """
     count = max(100, min(FRAMES, POSES // len(model.body_names)))
     frames = np.unique(np.linspace(0, len(motion.t) - 1, count).round().astype(np.int64))
@@ -134,7 +135,7 @@ def scene(
         "poses": np.round(np.concatenate([position, _quaternions(rotation)], axis=-1), DIGITS).tolist(),
         "shapes": shapes,
         "planes": planes or [{"normal": [0.0, 0.0, 1.0], "height": 0.0, "solid": False}],
-        "centre": np.round((low + high) / 2.0, 4).tolist(),
+        "center": np.round((low + high) / 2.0, 4).tolist(),
         "radius": max(0.05, round(float(np.linalg.norm(high - low)) / 2.0, 4)),
         "frame": [plots.MARGIN["left"], plots.MARGIN["right"]],
     }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes as polygons, to be drawn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answer of an identification or validation as plain data: `report.json` and `--json`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repair of a raw recording: what is dropped, why, and where the clock has gaps.
 
 Every walk makes the same repairs; the counts of one walk are a `Repairs`.

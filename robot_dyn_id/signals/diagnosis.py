@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agreement of efforts with the URDF's own torque, and their delay against the motion."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Zero-phase low-pass filtering, and derivatives without phase lag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The health gate: what is wrong with a recording, before anything is estimated from it.
 
 Each finding warns or refuses. A refusal can be overruled by naming its check in the configuration (`health.ignore`).

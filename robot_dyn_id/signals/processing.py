@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From windows of raw samples to the tiles of the linear problem.
 
 Positions and velocities pass a zero-phase low-pass whose cut-off lies far above the motion, so that only noise is lost.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows near a reversal of the velocity, where its noise decides which way friction points.
 
 Columns of friction change fastest there, and are computed from a velocity with noise: what they get wrong, a smoothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a recording stands still: a recorder that was left running, a paused excitation.
 
 A robot at rest tells nothing about inertia and viscous friction, and not even its weight: dry friction holds it at any

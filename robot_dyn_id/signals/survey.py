@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One walk over the recordings before anything is decided: rates, ranges, spectra.
 
 From it follow the sample rate, the cut-off frequency, which velocity to trust, and what the health gate looks at.
@@ -207,8 +208,8 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
     scale = step / (window**2).sum()
 
     def transform(values: Array) -> NDArray[np.complex128]:
-        centred = (values - values.mean(axis=1, keepdims=True)) * window
-        return np.asarray(np.fft.rfft(centred, n=length, axis=1) * math.sqrt(scale))
+        centered = (values - values.mean(axis=1, keepdims=True)) * window
+        return np.asarray(np.fft.rfft(centered, n=length, axis=1) * math.sqrt(scale))
 
     derived = transform(velocity)
     # the central difference has gain sin(w h) / (w h): undone, so that it compares with a true velocity

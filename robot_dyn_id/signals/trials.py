@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The walk over all recordings that training, validation and prediction make."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overlapping windows of a recording on a uniform grid.
 
 The grid of a segment starts at its first stamp and is cut into windows by sample count alone: whoever brings the

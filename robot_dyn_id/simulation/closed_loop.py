@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded motion once more, by a simulated robot under the controller that the real one had."""
 
 from __future__ import annotations

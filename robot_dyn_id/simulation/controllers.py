@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control laws that use a model: gravity compensation and computed torque (Siciliano et al., Robotics, 2009, 8.5)."""
 
 from __future__ import annotations

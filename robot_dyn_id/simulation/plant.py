@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot to simulate: its state, and its dynamics with friction compiled for one state at a time."""
 
 from __future__ import annotations

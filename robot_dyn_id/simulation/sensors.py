@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated recordings: what the sensors of a known robot would have shown along a motion."""
 
 from __future__ import annotations

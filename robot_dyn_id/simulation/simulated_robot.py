@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot with its sensors and its own position controller: tick by tick what a robot's driver does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setpoints along a joint trajectory, as a joint trajectory controller of ros2_control follows one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text files named by the user: regular files of limited size, with one line for all that can be wrong."""
 
 from __future__ import annotations

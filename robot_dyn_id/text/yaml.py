@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading YAML that a person or this tool wrote: one way, with limits, and one line for all that can be wrong."""
 
 from __future__ import annotations

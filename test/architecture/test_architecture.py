@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Architecture of the package: which room may import which."""
 
 import ast
@@ -10,6 +11,7 @@ import robot_dyn_id
 ROOT = Path(robot_dyn_id.__file__).parent
 
 ROOMS = (
+    "findings",
     "errors",
     "arrays",
     "__init__",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of the project: CONTRIBUTING.md lists words that are replaced by the field's own; none comes back."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No data is ever run as code: what could do so is used nowhere, or is listed here with the reason."""
 
 import ast
@@ -56,7 +57,7 @@ EXCEPTIONS = {
         "import of a name",
     ): "package of a message type, whose name is checked",
     ("robot_dyn_id/nodes/starting.py", "import of a name"): "a module that an executable of this package names",
-    ("robot_dyn_id/excitation/design/optimisers.py", "import of a name"): "a module of a table in that file",
+    ("robot_dyn_id/excitation/design/optimizers.py", "import of a name"): "a module of a table in that file",
 }
 """File, what it uses, and why that runs no data."""
 

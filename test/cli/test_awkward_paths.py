@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of files that are no plain text: they never cost an identification its result."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no estimator may make garbage of: too little motion, budgets that are too small, priors that do not belong."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id design`: files, JSON, sequential design, wrong usage."""
 
 import json

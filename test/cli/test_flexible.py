@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `flexible` as a user gives it: what is found, from which files, what is said, and every bad input."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing is replaced unless the user asks for it, and inputs never: one rule for every verb that writes."""
 
 import argparse

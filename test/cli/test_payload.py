@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands `payload` and `gains` as a user gives them."""
 
 import json
@@ -5,9 +6,9 @@ import json
 import numpy as np
 import pytest
 import yaml
+from support.commands import messages
 from support.recording_files import types, write_bag
 from support.simulated import ARM, Simulated, changed, save_npz
-from test_cli import messages
 from test_payload import brick
 
 from robot_dyn_id.cli import main
@@ -109,13 +110,13 @@ def test_tool_at_a_sensor(files, tmp_path, cli, data):
     assert (code, told) == (0, "")
     answer = json.loads(out)
     assert answer["mass"] == pytest.approx(1.5, rel=2e-3)
-    np.testing.assert_allclose(answer["centre_of_mass"], [0.05, 0.02, 0.1], atol=1e-3)
+    np.testing.assert_allclose(answer["center_of_mass"], [0.05, 0.02, 0.1], atol=1e-3)
     assert answer["sensor_offsets"]["force z"][0] == pytest.approx(5.0, abs=0.05)
 
 
 def test_gains(files, tmp_path, cli):
     (tmp_path / "known.yaml").write_text(
-        "link: l3\nmass: 1.5\ncentre_of_mass: [0.05, 0.02, 0.1]\n"
+        "link: l3\nmass: 1.5\ncenter_of_mass: [0.05, 0.02, 0.1]\n"
         f"inertia: {{ixx: {1.5 * 0.0625 / 12}, ixy: 0, iyy: {1.5 * 0.0325 / 12}, ixz: 0, iyz: 0, "
         f"izz: {1.5 * 0.05 / 12}}}\n"
     )
@@ -154,17 +155,17 @@ def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
     ("text", "named"),
     [
         ("mass: 1", "needs link"),
-        ("link: l3\nmass: 1\ncentre_of_mass: [0, 0, 0]", "inertia is missing"),
-        ("link: l3\nmass: heavy\ncentre_of_mass: [0, 0, 0]\ninertia: {}", "must be numbers"),
+        ("link: l3\nmass: 1\ncenter_of_mass: [0, 0, 0]", "inertia is missing"),
+        ("link: l3\nmass: heavy\ncenter_of_mass: [0, 0, 0]\ninertia: {}", "must be numbers"),
         (
-            "link: l3\nmass: 1\ncentre_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 3, ixy: 0, ixz: 0, iyz: 0}",
+            "link: l3\nmass: 1\ncenter_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 3, ixy: 0, ixz: 0, iyz: 0}",
             "triangle",
         ),
         (
-            "link: l3\nmass: .inf\ncentre_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}",
+            "link: l3\nmass: .inf\ncenter_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}",
             "must be finite",
         ),
-        (f"link: l3\nmass: {'9' * 400}\ncentre_of_mass: [0, 0, 0]\ninertia: {{}}", "must be"),
+        (f"link: l3\nmass: {'9' * 400}\ncenter_of_mass: [0, 0, 0]\ninertia: {{}}", "must be"),
     ],
 )
 def test_wrong_payload_files(files, tmp_path, cli, text, named):

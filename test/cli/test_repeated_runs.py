@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification in closed loop through the nodes, over real DDS: move, identify, take the model over, move again."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reproduction answers: verdicts are computed, and can come out otherwise."""
 
 import json

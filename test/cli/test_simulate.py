@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id simulate`: along a trajectory, under recorded efforts, and what it refuses."""
 
 import json

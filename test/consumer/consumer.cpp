@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fill a message as a C++ controller would find it, check its shapes, and ask the type support that a publisher needs.
 #include <cstdio>
 #include <robot_dyn_id/msg/parameter_set.hpp>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunks, recordings in memory, excerpts."""
 
 from dataclasses import FrozenInstanceError, replace

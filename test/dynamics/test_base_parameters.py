@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base parameters: the rank of Pinocchio's regressor, the groupings of the paper, the same answer every time."""
 
 from functools import cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physical consistency: bodies that could exist, friction that brakes."""
 
 import re
@@ -21,7 +22,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 
 BOX = np.array([2.0, 0.2, 0.0, 0.0, 0.1, 0.0, 0.2 + 0.02, 0.0, 0.0, 0.2 + 0.02])
-"""2 kg, its centre 0.1 m along x, moments of inertia 0.1, 0.2, 0.2 about the centre."""
+"""2 kg, its center 0.1 m along x, moments of inertia 0.1, 0.2, 0.2 about the center."""
 
 
 def test_the_pseudo_inertia_of_points_is_the_sum_of_their_squares():
@@ -36,7 +37,7 @@ def test_the_pseudo_inertia_of_points_is_the_sum_of_their_squares():
 
 
 @pytest.mark.parametrize(
-    ("index", "value"), [(0, -2.0), (1, 2.0), (4, 0.5), (5, 0.3)], ids=["mass", "far centre", "triangle", "product"]
+    ("index", "value"), [(0, -2.0), (1, 2.0), (4, 0.5), (5, 0.3)], ids=["mass", "far center", "triangle", "product"]
 )
 def test_what_no_body_has_is_told(index, value):
     impossible = BOX.copy()
@@ -96,7 +97,7 @@ def test_a_prior_of_real_bodies_is_left_alone():
 def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_named():
     flat, massless, plate = BOX.copy(), np.zeros(10), BOX.copy()
     flat[4] = 0.5
-    plate[4:] = [0.2, 0.0, 0.12, 0.0, 0.0, 0.12]  # 0.2, 0.1, 0.1 about the centre: no thickness along x
+    plate[4:] = [0.2, 0.0, 0.12, 0.0, 0.0, 0.12]  # 0.2, 0.1, 0.1 about the center: no thickness along x
     for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of metres
         size = scale ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
         bodies = np.array([BOX, flat, massless, plate]) * size

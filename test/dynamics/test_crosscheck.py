@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cross-check passes on true models, fails on tampered ones, and is quick enough to run each time."""
 
 import time

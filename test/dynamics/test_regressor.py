@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regressor against Pinocchio on every published model, and the layouts that estimators read it in."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regressor's reverse mode against Pinocchio's analytical derivatives and against finite differences."""
 
 import subprocess
@@ -144,6 +145,7 @@ def test_entries_without_a_slot_do_not_count(name):
 WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
+sys.path.append("..")  # for the folder support
 import numpy as np
 from robot_dyn_id.kernels.compiled import COMPILED
 from test_regressor_gradient import compared

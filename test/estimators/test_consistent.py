@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The physically consistent estimate: real bodies, what the data tell, and near the URDF else."""
 
 import os

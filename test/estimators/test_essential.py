@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bootstrap, essential parameters, identifiability, and the model's own uncertainty elsewhere."""
 
 from dataclasses import replace

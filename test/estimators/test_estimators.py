@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares over tiles: exact where data are, and honest about what data cannot tell."""
 
 from dataclasses import replace
@@ -53,7 +54,7 @@ def rows(noise=(0.0, 0.0), count=400, seed=0):
     return columns, torques
 
 
-def stack_regressor(columns, torques, weights=(1.0, 1.0)):
+def stacked(columns, torques, weights=(1.0, 1.0)):
     """The whole problem as one matrix, for numpy."""
     blocks = []
     for w, support, weight in zip(columns, SUPPORTS, weights, strict=True):
@@ -94,7 +95,7 @@ def test_an_arm_is_recovered_from_exact_rows(name):
 @every_method
 def test_ordinary_least_squares_is_that_of_numpy(method):
     data = rows(noise=(0.1, 2.0))
-    w, tau = stack_regressor(*data)
+    w, tau = stacked(*data)
     expected, *_ = np.linalg.lstsq(w, tau, rcond=None)
     estimate = OrdinaryLeastSquares(method=method).fit(problem(*data))
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-9)
@@ -109,7 +110,7 @@ def test_weights_are_one_over_each_joints_own_noise():
     data = rows(noise=(0.1, 5.0))
     estimate = WeightedLeastSquares().fit(problem(*data))
     # both joints lose half of the eight parameters' degrees of freedom, so these are the weights up to a factor
-    w, tau = stack_regressor(*data, 1.0 / estimate.residual_rms)
+    w, tau = stacked(*data, 1.0 / estimate.residual_rms)
     np.testing.assert_allclose(estimate.values, np.linalg.lstsq(w, tau, rcond=None)[0], rtol=1e-5)
     np.testing.assert_allclose(estimate.residual_rms, (0.1, 5.0), rtol=0.1)
     shared = slice(2, 6)  # seen by both joints: the quiet one must decide
@@ -179,7 +180,7 @@ def test_what_the_data_do_not_show_is_named_and_left_small(name, method):
 
 def test_the_minimum_norm_is_that_of_numpy():
     data = hidden()
-    w, tau = stack_regressor(*data)
+    w, tau = stacked(*data)
     scale = np.maximum(np.linalg.norm(w, axis=0), 1e-300)
     expected = np.linalg.lstsq(w / scale, tau, rcond=1e-9)[0] / scale
     np.testing.assert_allclose(OrdinaryLeastSquares().fit(problem(*data)).values, expected, atol=1e-9)

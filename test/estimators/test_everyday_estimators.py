@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robust, MAP, ridge and separable estimators, and what every estimator refuses or names."""
 
 from dataclasses import replace

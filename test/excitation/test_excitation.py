@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fourier excitation: derivatives, limits, rest at both ends."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every form of excitation under its contract: analytic derivatives, exact gradients, rest at both ends, limits."""
 
 from dataclasses import replace
@@ -22,7 +23,7 @@ LIMITS = {"panda": PANDA, "panda, jerk counts": JERKY, "lift": LIFT_LIMITS}
 
 every_form = pytest.mark.parametrize("form", FORMS)
 every_robot = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
-fixed_or_free = pytest.mark.parametrize("free", [False, True], ids=["fixed centre", "free centre"])
+fixed_or_free = pytest.mark.parametrize("free", [False, True], ids=["fixed center", "free center"])
 
 OTHERS = {
     "bspline of degree 3": ("bspline", {"degree": 3}),
@@ -53,7 +54,7 @@ def within(family, count=211):
 
 def uses(motion, limits, reach, t):
     q, dq, ddq, dddq = motion.evaluate(t)
-    away = np.abs(q - motion.centre[:, None]).max(axis=1)
+    away = np.abs(q - motion.center[:, None]).max(axis=1)
     rates = zip((dq, ddq, dddq), (limits.velocity, limits.acceleration, limits.jerk), strict=True)
     return np.array([away / reach, *(np.abs(values).max(axis=1) / limit for values, limit in rates)])
 
@@ -61,7 +62,7 @@ def uses(motion, limits, reach, t):
 @fixed_or_free
 @every_case
 def test_the_sample_is_the_motion_and_the_motion_has_analytic_derivatives(form, options, free):
-    family = family_of(form, free_centre=free, **options)
+    family = family_of(form, free_center=free, **options)
     x, t = start(family), within(family)
     assert x.shape == (family.size,)
     motion = family.trajectory(x)
@@ -95,7 +96,7 @@ def test_it_is_at_rest_at_both_ends_and_nothing_but_the_jerk_has_steps(form, opt
 @fixed_or_free
 @every_case
 def test_the_gradient_is_exact(form, options, free):
-    family = family_of(form, LIFT_LIMITS, free_centre=free, **options)
+    family = family_of(form, LIFT_LIMITS, free_center=free, **options)
     rng = np.random.default_rng(5)
     x, t = start(family), within(family, 60)
     weights = [rng.normal(size=(2, len(t))) / np.abs(values).max() for values in family.sample(x, t)]
@@ -114,10 +115,10 @@ def test_the_gradient_is_exact(form, options, free):
 @fixed_or_free
 @every_case
 def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_none(form, options, free, limits):
-    family = family_of(form, limits, free_centre=free, **options)
+    family = family_of(form, limits, free_center=free, **options)
     x = start(family, seed=3, share=0.8)
     motion = family.trajectory(x)
-    reach = family.reach - np.abs(motion.centre - family.centre)
+    reach = family.reach - np.abs(motion.center - family.center)
     fine = np.linspace(0.0, motion.duration, 30_001)
     knots = knots_of(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
     beside = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots])[:, None] + [-1e-9, 1e-9]
@@ -125,8 +126,8 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     use = np.max(uses(motion, limits, reach, fine), axis=0)
     assert np.all(use <= 0.8)
     assert np.all(use >= 0.8 * (1 - 1e-4))
-    assert make_parametrisation(form, limits, Demand(period=6.0, free_centre=free, **options)).size == family.size
-    again = make_parametrisation(form, limits, Demand(period=6.0, free_centre=free, **options))
+    assert make_parametrisation(form, limits, Demand(period=6.0, free_center=free, **options)).size == family.size
+    again = make_parametrisation(form, limits, Demand(period=6.0, free_center=free, **options))
     assert np.array_equal(start(again, seed=3, share=0.8), x)
     if family.size > len(limits.joint_names) and form not in ("sequential_sine",):
         assert not np.allclose(start(family, seed=4, share=0.8), x)
@@ -134,14 +135,14 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
 
 @fixed_or_free
 @every_form
-def test_scaled_is_the_same_motion_around_its_centre(form, free):
-    family = family_of(form, free_centre=free)
+def test_scaled_is_the_same_motion_around_its_center(form, free):
+    family = family_of(form, free_center=free)
     x, t = start(family), within(family)
     factor = np.linspace(0.2, 1.5, 7)
     motion, other = family.trajectory(x), family.trajectory(family.scaled(x, factor))
-    assert np.array_equal(other.centre, motion.centre)
-    centre = motion.centre[:, None]
-    assert np.allclose(other.evaluate(t)[0] - centre, factor[:, None] * (motion.evaluate(t)[0] - centre), atol=1e-12)
+    assert np.array_equal(other.center, motion.center)
+    center = motion.center[:, None]
+    assert np.allclose(other.evaluate(t)[0] - center, factor[:, None] * (motion.evaluate(t)[0] - center), atol=1e-12)
     slower = Scaled(motion, 0.5, 0.25)
     small = family.trajectory(family.scaled(x, np.full(7, 0.25)))
     assert slower.duration == 2 * motion.duration
@@ -194,7 +195,7 @@ def test_free_coefficients_are_what_the_ends_leave():
     assert family_of("polynomial", degree=8).size == 7
     assert family_of("bspline", closed=False).size == 7 * 15
     assert family_of("multisine", frequencies=(0.13, 0.31, 0.52)).size == 7 * 2
-    assert all(family_of(form, free_centre=True).size == 7 * (size[form] + 1) for form in FORMS)
+    assert all(family_of(form, free_center=True).size == 7 * (size[form] + 1) for form in FORMS)
 
 
 def test_a_polynomial_of_degree_8_is_the_published_one():
@@ -203,9 +204,9 @@ def test_a_polynomial_of_degree_8_is_the_published_one():
     t = np.linspace(0.0, 5.0, 251)
     motion = family.trajectory(start(family))
     q, dq, ddq, dddq = motion.evaluate(t)
-    amplitude = motion.evaluate(np.array([2.5]))[0] - family.centre[:, None]
+    amplitude = motion.evaluate(np.array([2.5]))[0] - family.center[:, None]
     s = t / 5.0
-    assert np.allclose(q - family.centre[:, None], amplitude * 256 * s**4 * (1 - s) ** 4, atol=1e-12)
+    assert np.allclose(q - family.center[:, None], amplitude * 256 * s**4 * (1 - s) ** 4, atol=1e-12)
     assert np.abs(dq / amplitude).max() == pytest.approx(0.76164, abs=5e-6)
     assert np.abs(ddq / amplitude).max() == pytest.approx(1.28, abs=5e-6)
     assert np.abs(dddq[:, [0, -1]]).max() < 1e-9
@@ -218,7 +219,7 @@ def test_a_logistic_stroke_has_its_rates_by_the_angle_alone():
         t = np.linspace(0.0, 6.0, 4001)
         eased = np.minimum(t % 3.0, 3.0 - t % 3.0) < 0.05 * 3.0 + 1e-9
         q, dq, ddq, _ = (values[joint] for values in motion.evaluate(place * 6.0 + t))
-        low = motion.centre[joint] - motion.span[joint] / 2
+        low = motion.center[joint] - motion.span[joint] / 2
         direction = np.where(t < 3.0, 1.0, -1.0)
         velocity, acceleration = rates_at_angle(q, low, motion.span[joint], motion.steepness[joint], direction)
         assert np.allclose(velocity[~eased], dq[~eased], rtol=0, atol=1e-12 * np.abs(dq).max())
@@ -234,13 +235,13 @@ def test_a_multisine_on_the_harmonics_is_a_fourier_series_with_low_peaks():
     series = family_of("fourier", period=10.0, harmonics=20)
     x, t = start(multisine), within(multisine)
     same = replace(
-        series.trajectory(start(series)), centre=multisine.centre, coefficients=multisine.trajectory(x).coefficients
+        series.trajectory(start(series)), center=multisine.center, coefficients=multisine.trajectory(x).coefficients
     )
     for ours, other in zip(multisine.sample(x, t), same.evaluate(t), strict=True):
         assert np.allclose(ours, other, atol=1e-9 * np.abs(other).max())
 
     def crest(family):
-        q = [family.sample(start(family, seed), t)[0] - family.centre[:, None] for seed in range(20)]
+        q = [family.sample(start(family, seed), t)[0] - family.center[:, None] for seed in range(20)]
         return np.median([np.abs(values).max(axis=1) / values.std(axis=1) for values in q])
 
     assert crest(multisine) < crest(series)
@@ -250,7 +251,7 @@ def test_a_chirp_sweeps_its_band():
     family = family_of("chirp", period=20.0, frequencies=(0.5, 3.0))
     motion = replace(family.trajectory(start(family)), coefficients=np.tile([1.0, 0.0, 0.0, 0.0], (7, 1)))
     t = np.linspace(0.0, 20.0, 20001)
-    q = motion.evaluate(t)[0][0] - motion.centre[0]
+    q = motion.evaluate(t)[0][0] - motion.center[0]
     crossings = t[1:][(q[:-1] < 0) & (q[1:] >= 0)]
     frequency, middle = 1.0 / np.diff(crossings), (crossings[1:] + crossings[:-1]) / 2
     assert np.allclose(frequency, 0.5 + 2.5 * middle / 20.0, rtol=0.02)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identified models in the formats of other tools: the same torque there, and told what they cannot carry."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configuration file: every key, and every way to get one wrong."""
 
 from dataclasses import fields

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`parameters.yaml`: equal to the last bit when read back, and every damage named."""
 
 import contextlib

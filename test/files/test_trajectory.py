@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`trajectory.yaml`: equal to the last bit when read back, and refused by name for another robot or a wrong content."""
 
 from dataclasses import fields, replace
@@ -58,7 +59,7 @@ def test_what_is_read_is_what_was_written_to_the_last_bit(tmp_path, form):
 
 def test_a_person_can_read_it(tmp_path):
     text = written(tmp_path / "trajectory.yaml").read_text()
-    assert text.startswith("# q_j(t) = centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of")
+    assert text.startswith("# q_j(t) = center_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of")
     assert "form: fourier\n" in text
     assert "period: 6.0\n" in text
     assert "joint_names: [panda_joint1, " in text
@@ -134,19 +135,19 @@ def remove(*path):
         (remove("motion", "period"), "motion: period is missing"),
         (remove("robot_name"), "the file: robot_name is missing"),
         (key("form", value="furier"), "form: there is no form of excitation 'furier'; did you mean 'fourier'?"),
-        (key("form", value="polynomial"), "motion: unknown key 'period'; known are centre, coefficients, length"),
+        (key("form", value="polynomial"), "motion: unknown key 'period'; known are center, coefficients, length"),
         (key("periods", value=2.5), "periods: must be a whole number, not 2.5"),
         (key("periods", value=0), "periods must be at least 1, not 0"),
         (key("motion", "period", value="long"), "motion.period: must be a number, not 'long'"),
         (key("motion", "period", value=-1.0), "a fourier motion needs a positive duration"),
         (key("motion", "period", value=0), "a fourier motion needs a positive duration"),
-        (key("motion", "centre", value=[0.0]), "coefficients have the shape (7, 10), expected (1, 10)"),
+        (key("motion", "center", value=[0.0]), "coefficients have the shape (7, 10), expected (1, 10)"),
         (key("motion", "coefficients", value=[[0.0] * 10] * 7), "the motion moves no joint: its amplitude is 0"),
         (key("motion", "coefficients", 3, 2, value="much"), "motion.coefficients: must hold numbers, not 'much'"),
         (key("motion", "coefficients", 3, 2, value=True), "motion.coefficients: must hold numbers, not True"),
         (key("motion", "coefficients", 3, 2, value=float("nan")), "positions or derivatives that are not finite"),
         (key("motion", "coefficients", 3, value=[1.0]), "motion.coefficients: its rows have different lengths"),
-        (key("motion", "centre", 3, value=[0.0]), "motion.centre: its rows have different lengths"),
+        (key("motion", "center", 3, value=[0.0]), "motion.center: its rows have different lengths"),
         (
             key("motion", "coefficients", 3, 2, value=0.4),
             "joint panda_joint4: the motion does not begin and end without",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flexible joints: model against an independent form, rank, identification of simulated experiments."""
 
 from dataclasses import replace

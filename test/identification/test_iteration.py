@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification in closed loop on simulated arms whose inertias the URDF tells only roughly."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The straight line: split, identify, validate, predict."""
 
 from dataclasses import fields, replace

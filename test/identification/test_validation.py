@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics against numpy's plain formulas, and every rule of the verdict."""
 
 from dataclasses import replace

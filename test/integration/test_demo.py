@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo, as its user runs it: all nodes over DDS in one process, and what it must show."""
 
 import json

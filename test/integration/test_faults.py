@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small form of the fault suite (`make soak` is the large one): it finds faults, and finds none in the package."""
 
 import subprocess

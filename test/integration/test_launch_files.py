@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What launch files and robots' configurations name exists; genuine `ros2 launch` where launch_ros is installed."""
 
 import ast

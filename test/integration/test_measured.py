@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two real robots, from the file to the verdict, judged by our own report and by an independent protocol.
 
 The recordings are public: the Franka arm's from unisa-acg/inverse-dynamics-solver (commit 41e196de5ca3, BSD-3-Clause),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot with one joint goes through every verb: what is a matrix for others must not become a vector."""
 
 import json
@@ -132,7 +133,7 @@ def test_loads_on_one_joint(files, run, parameters, tmp_path):
 def test_drive_gain_of_one_joint(files, run, tmp_path):
     known = tmp_path / "known.yaml"
     known.write_text(
-        "link: l1\nmass: 1.5\ncentre_of_mass: [0.3, 0, 0]\ninertia: {ixx: 0.001, ixy: 0, iyy: 0.001, ixz: 0, iyz: 0, izz: 0.001}\n"
+        "link: l1\nmass: 1.5\ncenter_of_mass: [0.3, 0, 0]\ninertia: {ixx: 0.001, ixy: 0, iyy: 0.001, ixz: 0, iyz: 0, izz: 0.001}\n"
     )
     answer = run("gains", "--bare", files.folder / "data_current.npz", "--loaded", files.folder / "loaded_current.npz",
                  "--payload", known, "--out", tmp_path / "gains.yaml")  # fmt: skip

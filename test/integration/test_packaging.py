@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as others meet it: installed, built by colcon, found by CMake, on the right distribution."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertias of the bodies of a chain from the wrenches of its hinges: against Pinocchio, exact, and with noise."""
 
 from dataclasses import fields, replace
@@ -58,12 +59,12 @@ def test_what_hinges_show_is_what_pinocchio_says():
         pinocchio.forwardKinematics(model, data, q, *state[1:])
         for number, body in enumerate(chain(motion.take(slice(k, k + 1)))):
             place = data.oMi[number + 1]
-            centre = pinocchio.SE3(np.eye(3), ROBOT.frames[number].position)
-            spatial, rate = (centre.actInv(x[number + 1]) for x in (data.a, data.v))
+            center = pinocchio.SE3(np.eye(3), ROBOT.frames[number].position)
+            spatial, rate = (center.actInv(x[number + 1]) for x in (data.a, data.v))
             classical = spatial.linear + np.cross(rate.angular, rate.linear)
             wrench = [*place.rotation @ forces[number + 1].angular, *place.rotation @ forces[number + 1].linear]
             expected = {
-                "rotation": place.rotation, "position": place.act(centre.translation),
+                "rotation": place.rotation, "position": place.act(center.translation),
                 "acceleration": place.rotation @ classical, "rate": rate.angular, "rate_change": spatial.angular,
                 "hinge": place.translation, "wrench": np.array(wrench),
             }  # fmt: skip
@@ -192,7 +193,7 @@ def test_all_ten_parameters_of_every_body():
 
 
 def test_all_ten_parameters_in_the_frames_of_the_joints():
-    """A real arm, whose bodies have their centres of mass anywhere."""
+    """A real arm, whose bodies have their centers of mass anywhere."""
     model = panda_arm()
     rng, t = np.random.default_rng(4), np.linspace(0.0, 3.0, 40)
     n, w = len(model.joint_names), rng.uniform(1.0, 4.0, (7, 1))

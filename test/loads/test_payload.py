@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads on identified arms, tools behind force sensors, gains of drives: simulated with known truth."""
 
 from dataclasses import replace
@@ -28,10 +29,10 @@ NOISE = 0.2
 SETTINGS = Settings(estimator=GeneralizedLeastSquares())
 
 
-def brick(mass, centre, sides):
+def brick(mass, center, sides):
     """The ten parameters of a brick along the axes of a frame."""
-    spread = np.diag(np.square(sides)) / 12.0 + np.outer(centre, centre)
-    pseudo = mass * np.block([[spread, np.reshape(centre, (3, 1))], [np.reshape(centre, (1, 3)), np.ones((1, 1))]])
+    spread = np.diag(np.square(sides)) / 12.0 + np.outer(center, center)
+    pseudo = mass * np.block([[spread, np.reshape(center, (3, 1))], [np.reshape(center, (1, 3)), np.ones((1, 1))]])
     return parameters_of(pseudo)
 
 
@@ -130,8 +131,8 @@ def test_impossible_estimates_become_the_nearest_body():
 
 def test_slopes_of_the_central_parameters():
     def told(parameters):
-        mass, centre, inertia = central(parameters)
-        return np.array([mass, *centre, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
+        mass, center, inertia = central(parameters)
+        return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
     step = 1e-6
     numeric = [(told(BRICK + step * unit) - told(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wrench that a moving body needs, against Pinocchio."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot model: what is read from a URDF or xacro, and what is refused in one line."""
 
 import os

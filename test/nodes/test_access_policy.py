@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SROS2 policy of `config/` is that of the declared interfaces, and running nodes need nothing else."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller and the monitor beside the simulator, over real DDS, with the parameters identified from that plant."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node, with a robot behind a trajectory controller, over real DDS: moves when asked, and stops when in doubt."""
 
 import math
@@ -219,12 +220,12 @@ def test_a_trajectory_file_is_executed_slower_and_smaller_if_asked(world, file):
     own = (times - times[-1] + 4.0) * 0.75
     running = own >= 0.0
     assert np.count_nonzero(running) >= 400
-    centre = motion.centre[:, None]
+    center = motion.center[:, None]
     q, dq, _, _ = motion.evaluate(own[running])
     sent = [
         np.array([getattr(point, name) for point in command.points])[running].T for name in ("positions", "velocities")
     ]
-    assert np.allclose(sent[0], centre + 0.5 * (q - centre), atol=1e-6)
+    assert np.allclose(sent[0], center + 0.5 * (q - center), atol=1e-6)
     assert np.allclose(sent[1], 0.375 * dq, atol=1e-5)
 
 
@@ -814,7 +815,7 @@ def test_a_file_that_was_edited_is_checked_although_it_says_that_it_was(tmp_path
     stored = read_trajectory(file)
     settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,)}
     plan_of(arm, ExcitationSettings(trajectory=str(file), **settings))
-    low = replace(stored.cycle, centre=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
+    low = replace(stored.cycle, center=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
     write_trajectory(tmp_path / "edited.yaml", replace(stored, cycle=low))
     with pytest.raises(
         MotionError, match=r"edited.yaml .*the motion collides: link\d and ground are .*design it again"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterSets of the network that are wrong: refused with the reason, and no node commands or breaks by them."""
 
 import re

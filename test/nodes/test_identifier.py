@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identifier over real DDS: a stream gives what its file gives; what is bad is told and never published."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node `monitor` over real DDS, told joint states whose stamps run faster than the clock."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion in pieces from the excitation publisher to the simulator over real DDS, in real and in simulated time."""
 
 from pathlib import Path

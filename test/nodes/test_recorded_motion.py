@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An excitation and its recording over real DDS, the one in a process of its own that is ended in every way."""
 
 import os

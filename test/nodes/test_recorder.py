@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder over real DDS: every byte, every phase, every fault."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator over real DDS: trajectories, efforts, time, bad commands, namespaces, signals."""
 
 import signal

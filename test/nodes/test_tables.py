@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page about the nodes says what the nodes declare, and every node can be started."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The causal filter against exact solutions; residuals of a model on its own motion, and on another."""
 
 from dataclasses import replace

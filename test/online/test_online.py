@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive estimates against batch solutions; payloads and friction that change on a robot of known parameters."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Designs of published excitations, computed again with plain numpy, and what they need of the design in general."""
 
 import sys
@@ -63,9 +64,9 @@ def test_the_columns_of_the_papers():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
-    demand = Demand(period=6.0, free_period=True, free_centre=True)
+    demand = Demand(period=6.0, free_period=True, free_center=True)
     family = make_parametrisation(form, LIMITS, demand)
-    inner = make_parametrisation(form, LIMITS, Demand(period=6.0, free_centre=True))
+    inner = make_parametrisation(form, LIMITS, Demand(period=6.0, free_center=True))
     x = family.random(np.random.default_rng(2), 0.8)
     factor, t = np.exp(x[-1]), np.linspace(0.01, 0.99, 57) * family.duration
     motion = family.trajectory(x)
@@ -77,8 +78,8 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
         assert np.allclose(sample[order], own[order] / factor**order, atol=1e-12 * size)
         assert np.allclose(stretched[order], sample[order], atol=1e-7 * size)
     q, dq, ddq, dddq = motion.evaluate(np.linspace(0.0, motion.duration, 20_001))
-    reach = family._family.reach - np.abs(motion.centre - family._family.centre)
-    use = [np.abs(q - motion.centre[:, None]).max(axis=1) / reach]
+    reach = family._family.reach - np.abs(motion.center - family._family.center)
+    use = [np.abs(q - motion.center[:, None]).max(axis=1) / reach]
     use += [
         np.abs(v).max(axis=1) / limit
         for v, limit in ((dq, LIMITS.velocity), (ddq, LIMITS.acceleration), (dddq, LIMITS.jerk))
@@ -91,8 +92,8 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
 @pytest.mark.parametrize(
     "demands",
     [
-        {"form": "fourier", "free_period": True, "free_centre": True},
-        {"form": "sequential_sine", "moving": ("joint3",), "window": 4.0, "free_centre": True, "free_period": True},
+        {"form": "fourier", "free_period": True, "free_center": True},
+        {"form": "sequential_sine", "moving": ("joint3",), "window": 4.0, "free_center": True, "free_period": True},
         {"form": "logistic", "moving": ("joint1", "joint3"), "window": 2.0},
         {"form": "polynomial", "identified": ("fv*", "fc1")},
     ],
@@ -109,7 +110,7 @@ def test_gradients_are_exact_with_all_of_it(demands):
 
 
 def test_joints_that_do_not_move_stand_and_leave_fewer_parameters():
-    problem = plan(PLANAR, form="fourier", moving=("joint2",), free_centre=True).problem
+    problem = plan(PLANAR, form="fourier", moving=("joint2",), free_center=True).problem
     x = problem.parametrisation.random(np.random.default_rng(1))
     assert problem.parametrisation.size == plan(PLANAR).problem.parametrisation.size // 3 + 3
     _, dq, ddq, _ = problem.parametrisation.trajectory(x).evaluate(np.linspace(0.0, 10.0, 99))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the paper on flexible joints that are exact, and that its verdicts can come out otherwise."""
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.flexible import Experiment
 from robot_dyn_id.papers.flexible2r import reproduction as flexible2r
@@ -80,7 +81,7 @@ def test_readings_are_of_motions_within_the_limits():
 def test_the_genetic_search_takes_its_chances():
     problem = flexible2r.plan("both", raw=True, degree=8).problem
     found = [
-        design(problem, OPTIMISERS["genetic"], 1, Effort(population=8, generations=15, crossover=c, mutation=m)).figure
+        design(problem, OPTIMIZERS["genetic"], 1, Effort(population=8, generations=15, crossover=c, mutation=m)).figure
         for c, m in ((0.8, 0.2), (0.8, 1.0), (0.1, 0.2))
     ]
     assert len(set(found)) == 3

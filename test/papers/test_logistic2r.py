@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper of the Logistic strokes: what is exact, its steps, and a repetition at a small extent."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wang et al. 2025: the exact steps of the paper, and the simulated experiment."""
 
 import sys

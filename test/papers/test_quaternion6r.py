@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper of 2022 in quaternions: what its samples tell of each body, and what they cannot."""
 
 import json

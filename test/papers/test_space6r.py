@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the space manipulator's paper: what can be told at all, its trials, its temperature; small extents."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A disk that stands still costs nothing for a while, and then a clear word; what was taken is in the bag."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What BagWriter writes is a bag for others too, survives a kill, and refuses clearly."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bags of every kind, read value by value; topics; folders."""
 
 import os

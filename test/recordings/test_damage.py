@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files cut or damaged at many places give a prefix of the truth or a clear refusal; memory stays flat."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measured bag of a Franka arm equals the arrays that were taken from it, row by row."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of single messages: repaired, or left out and counted, the same on every walk."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `recover` writes is complete for other libraries, holds every whole message, and the original is never lost."""
 
 import json

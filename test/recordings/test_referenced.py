@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of a robot's controller from another topic of a bag."""
 
 from dataclasses import replace

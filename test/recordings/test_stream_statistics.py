@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rate, jitter and silence of a stream: equal to those of the whole, however it is cut into batches."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`.npz` and `.csv`: the truth, and every way in which they can be wrong."""
 
 import os

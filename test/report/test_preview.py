@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The preview: one page that loads nothing, whose figures are those of forward kinematics and of the motion."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report: fixed keys, the verdict first, everything escaped, nothing loaded from elsewhere."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repairs: what is dropped is counted, on every walk alike, whatever the chunks."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What efforts are made of is told, and gains that do nothing are not passed over."""
 
 import numpy as np

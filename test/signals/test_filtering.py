@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The zero-phase low-pass and the derivative."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The health gate: each check fires on its own fault, and on nothing else."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From windows to rows: the same filter on columns and torques, edges cut, rows thinned."""
 
 import numpy as np

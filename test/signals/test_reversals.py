@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows near reversals: where the threshold comes from, what is left out, and what friction gains by it."""
 
 from dataclasses import replace

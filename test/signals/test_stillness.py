@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings that stand still for a time: what is seen of it, and what it does to an identification."""
 
 import re

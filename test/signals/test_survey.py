@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one walk over the recordings finds: rate, bandwidth, cut-off, and which velocity to trust."""
 
 from dataclasses import replace

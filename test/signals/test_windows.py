@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows depend on the samples alone, never on the portions in which they arrive."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which identified models may move a robot, and which efforts they may command."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated plant: energy, order of convergence, Pinocchio's accelerations, friction that sticks and never explodes."""
 
 from dataclasses import dataclass

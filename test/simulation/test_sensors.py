@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated recordings: exact torque, and noise of the stated statistics."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot and its sensors: determinism, tracking, effort commands, noise, delay, pace."""
 
 import numpy as np

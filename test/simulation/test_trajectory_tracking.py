@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setpoints along trajectories: interpolation truths, replacement, holding, and refusals."""
 
 import numpy as np

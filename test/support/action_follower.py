@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot of `follower.py` behind the action FollowJointTrajectory; importing it needs control_msgs.
 
 Like joint_trajectory_controller: a new goal replaces the one before, which ends as aborted; a goal that is cancelled or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A parameter set that every check admits, and that careless text formats and conversions change."""
 
 from dataclasses import fields

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A two-axis robot under a PD law that reads 12-bit encoders: what its driver would have recorded."""
 
 from functools import cache

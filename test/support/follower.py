@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot behind a joint_trajectory_controller, for tests: it follows JointTrajectory messages exactly.
 
 Like the controller of ros2_controllers, it replaces its trajectory by every message, begins at the stamp or, where that

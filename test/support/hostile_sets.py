@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ParameterSet messages that no identification writes, each with the words by which it is refused."""
 
 import array

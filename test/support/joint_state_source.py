@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states with a counter in the header, published as bytes that a test keeps, and a recorder in a process of its own."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm that is simulated and its identified parameter set, for tests of the nodes that use one."""
 
 from functools import cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real recordings for the tests, written by libraries that know nothing of this package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots that tests run on, and Pinocchio's truth for them, by another way than that of the package."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A ROS world of its own for a test: nodes in one process, spun until something holds or a deadline passes."""
 
 from collections.abc import Callable

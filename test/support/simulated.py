@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small robots with known parameters, and what their sensors would have recorded."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that would hang, crash or fill the memory: a declared error at once, within bounded memory."""
 
 import os

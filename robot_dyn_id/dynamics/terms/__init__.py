@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns beside the rigid body: friction, rotor inertia, spring, offset. A new term is one file and one line here."""
 
 from robot_dyn_id.dynamics.terms.asymmetric import Asymmetric

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction that differs between both directions: fcp + fvp dq for dq > 0, -fcn + fvn dq for dq < 0."""
 
 from __future__ import annotations

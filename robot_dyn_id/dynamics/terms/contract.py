@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a term is: columns beside the rigid body, in the torque of one coordinate.
 
 A term belongs to a coordinate y = weights . q + offset: usually one moving joint, but it may be a sum of joints

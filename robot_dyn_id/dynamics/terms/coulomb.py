@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coulomb friction: fc tanh(dq / width), or fc sign(dq) with width 0."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordinates that are weighted sums of joints, as the motors of coupled wrists turn.
 
 In a Staubli-type wrist the motor of joint 6 turns with q5 + q6 as well: its inertia and its friction act on the sum of

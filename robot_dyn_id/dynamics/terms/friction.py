@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Combinations of terms that make up the friction of a joint, by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms of one kind on many coordinates at once: a loop over coordinates in Python would cost more than the columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The improved Stribeck friction of Jing et al. (Actuators 2025, 14(10), 497, eq. 2).
 
 [fc + (fb - fc) exp(-(dq / vs)^2)] sign(dq) + kv1 dq + kv2 dq^2 + kv3 dq^3, the sign on the whole bracket: on the

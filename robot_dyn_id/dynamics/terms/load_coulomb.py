@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coulomb friction that grows with the load of the gear: fl |load| sign(dq).
 
 The load is the torque along the coordinate that the URDF's own masses and inertias need at this position and velocity,

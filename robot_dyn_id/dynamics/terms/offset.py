@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constant offset of the effort sensor (or of an asymmetric friction)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotor inertia, seen at the joint (motor inertia times the gear ratio squared): Ir ddq."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sign of a velocity, hard or smoothed, and the terms that are made of it alone."""
 
 from __future__ import annotations

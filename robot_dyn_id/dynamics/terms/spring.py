@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint spring: k (q - q0), a balancer, a cable or hose package, a torsion spring."""
 
 from __future__ import annotations

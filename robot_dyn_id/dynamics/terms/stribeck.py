@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stribeck friction: [fc + (fb - fc) exp(-(dq / vs)^2)] sign(dq), linear in fc and fb - fc for a given vs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coulomb friction that changes with the temperature of the joint: ft (T - T0) sign(dq)."""
 
 from __future__ import annotations

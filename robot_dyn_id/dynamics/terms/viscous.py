@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Viscous friction: fv dq."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials through Chebyshev nodes (Trefethen, Approximation Theory and Approximation Practice, 2013)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free constants of the terms of a problem, and the problem made linear in them."""
 
 from __future__ import annotations

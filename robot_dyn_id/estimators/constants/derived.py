@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns that are made of those of a term: terms of their own, for what estimators look for beside its parameters."""
 
 from __future__ import annotations

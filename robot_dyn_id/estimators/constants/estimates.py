@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What estimators of constants conclude with: least squares of the problem made linear in them."""
 
 from __future__ import annotations

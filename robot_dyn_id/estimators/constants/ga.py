@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Genetic algorithm (Holland 1975; simulated binary crossover, Deb and Agrawal 1995), by pymoo."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search of free constants on a grid, without looking at the data again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A problem linearized in the free constants of its terms."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Levenberg-Marquardt (Levenberg 1944; Marquardt 1963) over linear parameters and constants of terms together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maximum a posteriori over constants of terms beside their linear parameters, by Gauss-Newton steps."""
 
 from __future__ import annotations

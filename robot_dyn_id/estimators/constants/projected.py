@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variable projection on compressed rows: the cost over constants alone (Golub and Pereyra 1973).
 
 Columns are polynomials through Chebyshev nodes of the logarithms of their constants, so Gram matrices of the columns at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Particle swarm (Kennedy and Eberhart 1995), as Jing et al. (Actuators 2025, 14(10), 497) use it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A particle swarm, then Levenberg-Marquardt from its best point (Jing et al., Actuators 2025, 14(10), 497)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms at several values of their constants side by side, so that one walk over the data serves all of them."""
 
 from __future__ import annotations

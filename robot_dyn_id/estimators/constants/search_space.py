@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear parameters and constants searched together in a box, as populations do, without looking at the data again.
 
 The columns of a term are smooth functions of the logarithms of its constants, so polynomials through their values at
@@ -128,7 +129,7 @@ def check_box(estimator: str, box: float, ratio: float) -> None:
 
 
 def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Array, Array]:
-    """Centre and half of the width for the p parameters."""
+    """Center and half of the width for the p parameters."""
     _, solution, _ = solve_reweighted(plain)
     sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
     center, half = solution.values.copy(), np.maximum(box * np.abs(solution.values), SURE * sigma)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Separable least squares: constants of terms beside their linear parameters (Golub and Pereyra 1973; Kaufman 1975).
 
 For given constants the best linear parameters are known, so only the constants are searched, by their logarithms: first

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimators that replace measured signals by simulated ones."""

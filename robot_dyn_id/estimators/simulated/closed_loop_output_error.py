@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed-loop output error: the positions of a simulated robot are fitted to the measured ones.
 
 CLOE (Landau and Karimi 1997; for robots Janot, Gautier, Jubien and Vandanjon 2014): the robot is simulated under its

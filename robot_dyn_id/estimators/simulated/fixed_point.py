@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulations and least squares in turn: what estimators share that simulate the robot."""
 
 from __future__ import annotations

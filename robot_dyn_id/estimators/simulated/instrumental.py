@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instrumental variables: the errors of noisy positions are in the columns, those of a simulated robot are not.
 
 IDIM-IV (Janot, Vandanjon and Gautier 2014): theta = (Z' W)^-1 Z' tau, with the columns Z of a simulated robot that has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output error: the torques of a simulated robot are fitted to the measured ones.
 
 DIDIM (Gautier, Janot and Vandanjon 2013): the robot is simulated under its controller along the reference, and only

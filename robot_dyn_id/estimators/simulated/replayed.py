@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A linear problem beside the same motion of a simulated robot, row by row; for estimators that simulate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stepwise identification: the plan by rank and condition, and the steps with their covariance."""
 
 from robot_dyn_id.estimators.stepwise.equations import SCALINGS, Equations, Group, Observability

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations of groups of parameters, compressed, and what they show: rank and condition."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One joint after the other, from the last to the first; what a joint's rows tell is known to those after it."""
 
 from __future__ import annotations

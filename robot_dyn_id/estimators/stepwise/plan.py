@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stepwise identification: which groups of parameters are identified together, from which data, in which order.
 
 After Chen et al. 2021: equations whose unknowns are rank-deficient, or whose condition number is above 10, are not

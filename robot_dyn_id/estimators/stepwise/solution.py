@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a plan, solved one after the other; each takes the earlier ones as known, with their covariance."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances between the links of a robot and its surroundings."""

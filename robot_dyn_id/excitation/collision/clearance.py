@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a robot stays from itself and from what stands around it.
 
 Links without shapes have capsules as stand-ins (`stand_ins.py`), and the ground is an obstacle, unless the user says

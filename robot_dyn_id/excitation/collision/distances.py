@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances between solids that a robot carries or that stand around it, and their slopes."""
 
 from __future__ import annotations
@@ -163,16 +164,16 @@ class Solids:
 
     @cached_property
     def _spheres(self) -> tuple[Array, Array]:
-        """Centre in the body's frame [m], (s, 3), and radius [m], (s,), of a sphere around each solid."""
+        """Center in the body's frame [m], (s, 3), and radius [m], (s,), of a sphere around each solid."""
         balls = [_ball(solid) for solid in (*self.shapes, *self.obstacles)]
-        centres = [at.rotation @ ball[0] + at.position for at, ball in zip(self._placements, balls, strict=True)]
-        return np.array(centres).reshape(-1, 3), np.array([ball[1] for ball in balls])
+        centers = [at.rotation @ ball[0] + at.position for at, ball in zip(self._placements, balls, strict=True)]
+        return np.array(centers).reshape(-1, 3), np.array([ball[1] for ball in balls])
 
     def _bounds(self, poses: Poses) -> Array:
         """Distances that are not larger than the true ones [m], shape (N, rows of the table)."""
         first, second, _ = self._table
-        centres, radii = self._spheres
-        points = poses.points(self._bodies, centres)
+        centers, radii = self._spheres
+        points = poses.points(self._bodies, centers)
         gaps = points[:, second] - points[:, first]
         bounds = np.sqrt(np.einsum("nmi,nmi->nm", gaps, gaps)) - radii[second] - radii[first]
         for k, obstacle in enumerate(self.obstacles, start=len(self.shapes)):
@@ -207,15 +208,15 @@ class Solids:
 
 
 def _ball(solid: Shape | Obstacle) -> tuple[Array, float]:
-    """Centre in the solid's frame and radius of a sphere around it [m]; of a half space, which has none, zero."""
+    """Center in the solid's frame and radius of a sphere around it [m]; of a half space, which has none, zero."""
     origin = np.zeros(3)
     if isinstance(solid, HalfSpace):
         return origin, 0.0
     if isinstance(solid, Box):
         return origin, float(np.linalg.norm(solid.size)) / 2.0
     if solid.vertices is not None:
-        centre = (solid.vertices.min(axis=0) + solid.vertices.max(axis=0)) / 2.0
-        return centre, float(np.linalg.norm(solid.vertices - centre, axis=1).max())
+        center = (solid.vertices.min(axis=0) + solid.vertices.max(axis=0)) / 2.0
+        return center, float(np.linalg.norm(solid.vertices - center, axis=1).max())
     size = solid.size
     radii = {
         "box": lambda: float(np.linalg.norm(size)) / 2.0,

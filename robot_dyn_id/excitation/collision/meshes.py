@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files of a URDF: where they are, what is in them, and how they are made small."""
 
 from __future__ import annotations

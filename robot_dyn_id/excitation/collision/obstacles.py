@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands around a robot: boxes and half spaces, fixed in its base frame."""
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Box:
     Attributes:
         name: for messages.
         size: its edges [m], shape (3,).
-        position: of its centre in the base frame [m], shape (3,).
+        position: of its center in the base frame [m], shape (3,).
         rotation: of its frame to the base frame, shape (3, 3).
     """
 
@@ -59,7 +60,7 @@ KEYS = {"box": ("name", "box", "position", "rpy"), "height": ("name", "height", 
 def obstacles_of(entries: Sequence[Mapping[str, Any]]) -> tuple[Obstacle, ...]:
     """Obstacles as a file tells them.
 
-    A box: `{name: table, box: [1.0, 0.6, 0.05], position: [0.5, 0.0, -0.1], rpy: [0, 0, 0]}`; edges and centre in m,
+    A box: `{name: table, box: [1.0, 0.6, 0.05], position: [0.5, 0.0, -0.1], rpy: [0, 0, 0]}`; edges and center in m,
     roll, pitch and yaw in rad, 0 where left out. A half space: `{name: ground, height: 0.0, normal: [0, 0, 1]}`; the
     normal points to the free side and is +z where left out.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The geometry of a URDF's links: primitives and meshes, fixed to the moving bodies."""
 
 from __future__ import annotations

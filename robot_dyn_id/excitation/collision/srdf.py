@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of links that a SRDF file of MoveIt's allows to touch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for links without shapes: capsules along the links, from the kinematics and the masses of a URDF.
 
 A link of an arm runs from its own joint along that joint's axis, across the common normal of the two axes, and along
@@ -66,7 +67,7 @@ class _Link:
         behind: length along that axis that the parent's line has in front of the joint, as a vector [m], shape (3,).
         children: origin [m] and axis of each joint that it carries; None as axis of a fixed joint.
         mass: [kg]; 0 where the URDF has none.
-        centre: center of mass [m], shape (3,).
+        center: center of mass [m], shape (3,).
     """
 
     name: str
@@ -75,7 +76,7 @@ class _Link:
     behind: Array
     children: tuple[tuple[Array, Array | None], ...]
     mass: float
-    centre: Array
+    center: Array
 
 
 def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
@@ -136,10 +137,10 @@ def thinned(shape: Shape, deficit: float, near: Array) -> tuple[Shape, ...]:
     slender = replace(shape, size=(thin, length))
     if length <= radius:
         return (slender,)
-    direction, centre = shape.placement.rotation[:, 2], shape.placement.position
-    first = centre - direction * length / 2.0
-    away = direction if math.dist(first, near) < math.dist(centre + direction * length / 2.0, near) else -direction
-    placement = replace(shape.placement, position=centre + away * radius / 2.0)
+    direction, center = shape.placement.rotation[:, 2], shape.placement.position
+    first = center - direction * length / 2.0
+    away = direction if math.dist(first, near) < math.dist(center + direction * length / 2.0, near) else -direction
+    placement = replace(shape.placement, position=center + away * radius / 2.0)
     return slender, replace(shape, size=(radius, length - radius), placement=placement)
 
 
@@ -153,9 +154,9 @@ def _inside(link: _Link, lines: Sequence[Line], capsules: Sequence[Shape]) -> bo
 def _depth(point: Array, capsule: Shape) -> float:
     """Depth of a point in a capsule or sphere [m]; negative outside."""
     half = capsule.size[1] / 2.0 if capsule.kind == "capsule" else 0.0
-    z, centre = capsule.placement.rotation[:, 2], capsule.placement.position
-    along = float(np.clip((point - centre) @ z, -half, half))
-    return float(capsule.size[0] - math.dist(point, centre + along * z))
+    z, center = capsule.placement.rotation[:, 2], capsule.placement.position
+    along = float(np.clip((point - center) @ z, -half, half))
+    return float(capsule.size[0] - math.dist(point, center + along * z))
 
 
 def without_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
@@ -198,7 +199,7 @@ def _within(link: _Link, around: Sequence[Array]) -> bool:
     if not around:
         return False
     corners = np.concatenate(around)
-    points = link.at.position + np.array([np.zeros(3), link.centre]) @ link.at.rotation.T
+    points = link.at.position + np.array([np.zeros(3), link.center]) @ link.at.rotation.T
     return bool(((points >= corners.min(axis=0) - SHORT) & (points <= corners.max(axis=0) + SHORT)).all())
 
 
@@ -233,7 +234,7 @@ def reach_of(model: RobotModel, links: Mapping[str, _Link]) -> float:
     tips = np.zeros(len(model.body_names))
     for link in links.values():
         if link.at.body != BASE:
-            ends = [np.zeros(3), link.centre, *(origin for origin, _ in link.children)]
+            ends = [np.zeros(3), link.center, *(origin for origin, _ in link.children)]
             points = link.at.position + np.array(ends) @ link.at.rotation.T
             tips[link.at.body] = max(tips[link.at.body], np.linalg.norm(points, axis=1).max())
     return float((longest + tips).max(initial=0.0))
@@ -247,9 +248,9 @@ def link_lines(link: _Link) -> list[Line]:
         lines += [line for line in _path(link, end, axis) if not _covered(line, lines)]
     if link.mass > 0.0:
         # a bar that begins at the joint ends at twice the way to its center of mass
-        tip = (1.0 if link.children else 2.0) * link.centre
-        beside = _nearest(link.centre, lines)
-        if math.dist(beside, link.centre) > SHORT:
+        tip = (1.0 if link.children else 2.0) * link.center
+        beside = _nearest(link.center, lines)
+        if math.dist(beside, link.center) > SHORT:
             lines.append((beside, tip))
     if math.hypot(*link.behind) > SHORT:
         lines.append((origin, -SHARED * link.behind))
@@ -275,8 +276,8 @@ def _path(link: _Link, end: Array, axis: Array | None) -> list[Line]:
             return first if own is not None else second
         if not link.mass > 0.0:
             return first + second  # of two ways that are as good as each other, both
-        centre = link.centre
-        return min(first, second, key=lambda lines: math.dist(_nearest(centre, lines), centre))
+        center = link.center
+        return min(first, second, key=lambda lines: math.dist(_nearest(center, lines), center))
     feet = _common_normal(own, end, axis)
     return _polyline([np.zeros(3), *feet, end])
 
@@ -341,9 +342,9 @@ def _links(model: RobotModel) -> dict[str, _Link]:
     links = {}
     for element in root.findall("link"):
         name = element.get("name", "")
-        mass, centre = _mass_of(element)
+        mass, center = _mass_of(element)
         links[name] = _Link(
-            name, placements[name], axes.get(name), np.zeros(3), tuple(children.get(name, ())), mass, centre
+            name, placements[name], axes.get(name), np.zeros(3), tuple(children.get(name, ())), mass, center
         )
     for name, (parent, rotation, origin) in parents.items():
         link = links[name]

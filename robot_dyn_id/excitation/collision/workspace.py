@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The room that a frame of the robot must stay in."""
 
 from __future__ import annotations

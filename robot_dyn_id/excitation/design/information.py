@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion tells about the base parameters: the Fisher information, and its exact gradient.
 
 M = sum over samples and joints of y y' / sigma^2, with y the row of the base columns and sigma the standard deviation

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requirements on joints: limits of position and its derivatives, of efforts, and frequencies to be left alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes one motion better than another: figures of the information matrix, to be minimised, with their gradients.
 
 All take M, shape (p, p): the information of a motion (`Information.matrix`) or of several (a sum), with what is known

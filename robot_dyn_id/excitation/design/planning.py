@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A design problem from the demands of a person, for one robot with the terms that are to be identified."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a search for an excitation sees: a figure to be minimised and requirements, with exact gradients."""
 
 from __future__ import annotations
@@ -149,11 +150,11 @@ class DesignProblem:
         """The same motion, every joint scaled down as far as its own limits, looked at finely, make it necessary."""
         trajectory = self.parametrisation.trajectory(x)
         _, motion = self.finely(x)
-        centre = trajectory.centre[:, None]
+        center = trajectory.center[:, None]
         peaks = [np.abs(values).max(axis=1) for values in motion[1:]]
         with np.errstate(divide="ignore", invalid="ignore"):
-            up = (self.limits.upper - trajectory.centre) / (motion[0] - centre).max(axis=1)
-            down = (trajectory.centre - self.limits.lower) / (centre - motion[0]).max(axis=1)
+            up = (self.limits.upper - trajectory.center) / (motion[0] - center).max(axis=1)
+            down = (trajectory.center - self.limits.lower) / (center - motion[0]).max(axis=1)
         rates = self.limits.largest_amplitude(np.full(len(up), np.inf), (np.ones(len(up)), *peaks))
         factor = np.nanmin([up, down, rates, np.ones(len(up))], axis=0)
         return self.parametrisation.scaled(x, np.maximum(factor, 0.0) * (1.0 - 1e-9))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion must keep to: as numbers for a search, with exact gradients, and as margins for people.
 
 The excess of a requirement is dimensionless, at most 0 where it is kept: how far a value is beyond its limit, as a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The design of an excitation: the motion within all requirements that tells most about the parameters."""
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.design.objectives import condition, condition_raw
-from robot_dyn_id.excitation.design.optimisers import Effort, Search
+from robot_dyn_id.excitation.design.optimizers import Effort, Search
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
@@ -137,7 +138,7 @@ def design(
 
     Args:
         problem: what is wanted.
-        search: one of `OPTIMISERS`.
+        search: one of `OPTIMIZERS`.
         seed: with the same seed the same motion is found.
         effort: how much is spent.
         tell: takes lines about the progress.

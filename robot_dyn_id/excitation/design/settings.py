@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demands on an excitation, from one file: read and checked key by key."""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.collision.obstacles import CLEARANCE
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
 from robot_dyn_id.excitation.limits import POSITION_MARGIN, VELOCITY_SHARE
 from robot_dyn_id.excitation.parametrisation import Demand
 
@@ -17,7 +18,7 @@ STAND_INS = ("capsules", "none")
 """What may take the place of links without shapes."""
 
 DEMANDED = (
-    "period", "periods", "harmonics", "degree", "control_points", "frequencies", "blend", "closed", "free_centre",
+    "period", "periods", "harmonics", "degree", "control_points", "frequencies", "blend", "closed", "free_center",
     "moving", "window", "free_period",
 )  # fmt: skip
 """Keys of a design file that are a form's own; see `Demand`."""
@@ -32,7 +33,7 @@ class DesignSettings:
         form: of the motion.
         demand: what it takes of `DEMANDED`; posture and amplitude of a demand are not
             known before the robot is.
-        posture: its centre, by joint name [rad or m].
+        posture: its center, by joint name [rad or m].
         amplitude: fixed ones, by joint name [rad or m].
         acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
         velocity_limit, effort_limit: limits by joint name that narrow those of the URDF, or replace its placeholders.
@@ -55,7 +56,7 @@ class DesignSettings:
             by default.
         objective: what is minimised: by default d_optimal; after an earlier recording, a_optimal of the parameters that
             it tells worst. `parameters` are those that `a_optimal` counts, all by default.
-        optimiser: how; `search` is the effort that is spent.
+        optimizer: how; `search` is the effort that is spent.
         seed: of everything random.
     """
 
@@ -86,7 +87,7 @@ class DesignSettings:
     identified: tuple[str, ...] = ()
     objective: str = ""
     parameters: tuple[str, ...] = ()
-    optimiser: str = "gradient"
+    optimizer: str = "gradient"
     search: Effort = field(default_factory=Effort)
     seed: int = 1
 
@@ -96,7 +97,7 @@ class DesignSettings:
         Raises:
             UsageError: names the key.
         """
-        for key, known in (("objective", OBJECTIVES), ("optimiser", OPTIMISERS), ("stand_ins", STAND_INS)):
+        for key, known in (("objective", OBJECTIVES), ("optimizer", OPTIMIZERS), ("stand_ins", STAND_INS)):
             if getattr(self, key) not in ("", *known):
                 raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
         if not self.stand_ins:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requirements on where the robot is: apart from itself and from obstacles, and within a room."""
 
 from __future__ import annotations

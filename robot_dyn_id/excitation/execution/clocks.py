@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agreement between the clock that stamps commands and the clock that stamps joint states."""
 
 from __future__ import annotations

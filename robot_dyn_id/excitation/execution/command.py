@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion that a robot is told to make, and when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a robot tells of itself while it moves: the latest joint states, by name, and what is wrong with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stops a moving robot: how far its measured state may be from what was planned."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that a motion does not move: where its collision check assumes them, and where they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutual supervision of a motion and its recording."""
 
 from __future__ import annotations

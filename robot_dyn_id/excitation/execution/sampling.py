@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions as points that a trajectory controller interpolates between."""
 
 from __future__ import annotations

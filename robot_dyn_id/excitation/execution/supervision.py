@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may move the robot when: the states of an execution, its faults, and the command that follows from both."""
 
 from __future__ import annotations

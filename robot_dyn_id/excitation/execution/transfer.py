@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions around an excitation: from where the robot stands to its start, into it at any place, and to rest."""
 
 from __future__ import annotations

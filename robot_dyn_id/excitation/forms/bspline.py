@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """B-splines: local in time, so that a design shapes one part of a motion without touching the others."""
 
 from __future__ import annotations
@@ -45,17 +46,17 @@ def clamped_splines(duration: float, degree: int, count: int, t: Array) -> Array
 
 @dataclass(frozen=True)
 class Spline(Combination):
-    """q_j(t) = centre_j + sum_m coefficients_jm B_m(t), clamped B-spline functions on equally spaced knots.
+    """q_j(t) = center_j + sum_m coefficients_jm B_m(t), clamped B-spline functions on equally spaced knots.
 
     Attributes:
-        coefficients: control points, from the centre, shape (n, M) [rad or m].
+        coefficients: control points, from the center, shape (n, M) [rad or m].
         length: how long it takes [s].
         degree: at least 3.
     """
 
     name: ClassVar[str] = "bspline"
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_m c_jm B_m(t), clamped B-spline functions of the degree on equally spaced knots from 0 to "
+        "center_j + sum_m c_jm B_m(t), clamped B-spline functions of the degree on equally spaced knots from 0 to "
         "length; a row of the coefficients are the control points c_j1 ... c_jM"
     )
 
@@ -107,7 +108,7 @@ class Spline(Combination):
             raise UsageError("a spline that does not end where it begins cannot be repeated: ask for one period")
         family = cls(np.zeros(1), np.zeros((1, demand.control_points)), demand.period, demand.degree or DEGREE)
         ends = family.basis(np.array([0.0, family.duration]))[0]
-        # a constant would be a second centre
+        # a constant would be a second center
         conditions = [at_ends(family), np.ones((1, family.functions)), *([np.diff(ends).T] if demand.closed else [])]
         knots = knots_of(family.length, family.degree, family.functions)
         return LinearParametrisation(limits, demand, family, np.concatenate(conditions), demand.closed, tuple(knots))

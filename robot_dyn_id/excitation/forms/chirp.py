@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Swept sines: all frequencies of a band one after the other, up and down at once."""
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from robot_dyn_id.excitation.trajectory import composed, product, window
 
 @dataclass(frozen=True)
 class Chirp(Combination):
-    """q_j(t) = centre_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)).
+    """q_j(t) = center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)).
 
     p(t) = 2 pi (first t + (last - first) t^2 / (2 length)): the frequency goes from the first to the last, and at the
     same time from the last to the first, so that joints differ in more than their phase. v(t) grows from 0 to 1 over
@@ -34,7 +35,7 @@ class Chirp(Combination):
     TIMES: ClassVar[tuple[str, ...]] = ("length", "blend")
     RATES: ClassVar[tuple[str, ...]] = ("first", "last")
     FORMULA: ClassVar[str] = (
-        "centre_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)), "
+        "center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)), "
         "p(t) = 2 pi (first t + (last - first) t^2 / (2 length)), v a quintic in and out over the time blend; a row of "
         "the coefficients is a_j b_j c_j d_j"
     )

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finite Fourier series (Swevers et al. 1997): periodic, analytic in all derivatives, at rest at both ends."""
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Harmonics(Combination):
 
 @dataclass(frozen=True)
 class FourierSeries(Harmonics):
-    """q_j(t) = centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period.
+    """q_j(t) = center_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period.
 
     It can be evaluated at any time.
 
@@ -70,7 +71,7 @@ class FourierSeries(Harmonics):
     name: ClassVar[str] = "fourier"
     TIMES: ClassVar[tuple[str, ...]] = ("period",)
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of the coefficients is "
+        "center_j + sum_k a_jk sin(k w t) + b_jk cos(k w t), w = 2 pi / period; a row of the coefficients is "
         "a_j1 ... a_jH b_j1 ... b_jH"
     )
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A free Fourier series, blended in and out by quintics: the harmonics need not cancel at the ends."""
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from robot_dyn_id.excitation.trajectory import product, window
 
 @dataclass(frozen=True)
 class FourierBlend(Harmonics):
-    """q_j(t) = centre_j + v(t) (sum_k a_jk sin(k w s) + b_jk cos(k w s)), w = 2 pi / period, s = t - blend.
+    """q_j(t) = center_j + v(t) (sum_k a_jk sin(k w s) + b_jk cos(k w s)), w = 2 pi / period, s = t - blend.
 
     v(t) grows from 0 to 1 over the time `blend`, stays for all periods and falls back over the time `blend`.
 
@@ -32,7 +33,7 @@ class FourierBlend(Harmonics):
     name: ClassVar[str] = "fourier_blend"
     TIMES: ClassVar[tuple[str, ...]] = ("period", "blend")
     FORMULA: ClassVar[str] = (
-        "centre_j + v(t) (sum_k a_jk sin(k w s) + b_jk cos(k w s)), w = 2 pi / period, s = t - blend, v a quintic in "
+        "center_j + v(t) (sum_k a_jk sin(k w s) + b_jk cos(k w s)), w = 2 pi / period, s = t - blend, v a quintic in "
         "and out over the time blend; a row of the coefficients is a_j1 ... a_jH b_j1 ... b_jH"
     )
 

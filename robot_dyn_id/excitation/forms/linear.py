@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions that are linear in their coefficients: one class for all families of functions."""
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Centred, Demand, Memory
+from robot_dyn_id.excitation.parametrisation import Centered, Demand, Memory
 from robot_dyn_id.excitation.trajectory import Sample
 
 DEPENDENT = 1e-9
@@ -21,10 +22,10 @@ DEPENDENT = 1e-9
 
 @dataclass(frozen=True)
 class Combination(ABC):
-    """q_j(t) = centre_j + sum_m coefficients_jm f_m(t), with M functions f that the family and its fields define.
+    """q_j(t) = center_j + sum_m coefficients_jm f_m(t), with M functions f that the family and its fields define.
 
     Attributes:
-        centre: shape (n,) [rad or m].
+        center: shape (n,) [rad or m].
         coefficients: shape (n, M) [rad or m].
     """
 
@@ -37,7 +38,7 @@ class Combination(ABC):
     RATES: ClassVar[tuple[str, ...]] = ()
     """See `Timed`."""
 
-    centre: Array
+    center: Array
     coefficients: Array
 
     def __post_init__(self) -> None:
@@ -46,13 +47,13 @@ class Combination(ABC):
         Raises:
             UsageError: wrong shapes, a duration that is not positive.
         """
-        n, functions = len(self.centre), self.functions
+        n, functions = len(self.center), self.functions
         if not 0.0 < self.duration < np.inf or functions < 1:
             raise UsageError(f"a {self.name} motion needs a positive duration and at least one function")
         if self.coefficients.shape != (n, functions):
             raise UsageError(
                 f"coefficients have the shape {self.coefficients.shape}, expected {(n, functions)}: one row for each "
-                "position of the centre, one column for each function"
+                "position of the center, one column for each function"
             )
 
     @property
@@ -81,7 +82,7 @@ class Combination(ABC):
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
         q, dq, ddq, dddq = self.coefficients @ self.basis(t)
-        return q + self.centre[:, None], dq, ddq, dddq
+        return q + self.center[:, None], dq, ddq, dddq
 
 
 def at_ends(family: Combination) -> Array:
@@ -90,7 +91,7 @@ def at_ends(family: Combination) -> Array:
     return np.concatenate([velocity.T, acceleration.T])
 
 
-class LinearParametrisation(Centred):
+class LinearParametrisation(Centered):
     """Coefficients for which conditions hold: those of an orthonormal basis of their null space are free."""
 
     def __init__(
@@ -128,15 +129,15 @@ class LinearParametrisation(Centred):
 
     def trajectory(self, x: Array) -> Combination:
         """See `Parametrisation`."""
-        numbers, centre = self._parts(x)
+        numbers, center = self._parts(x)
         coefficients = self.reach[:, None] * (numbers @ self._space.T)
-        return replace(self._family, centre=centre, coefficients=coefficients)
+        return replace(self._family, center=center, coefficients=coefficients)
 
     def sample(self, x: Array, t: Array) -> Sample:
         """See `Parametrisation`."""
-        numbers, centre = self._parts(x)
+        numbers, center = self._parts(x)
         q, dq, ddq, dddq = (self.reach[:, None] * numbers) @ self._basis(t)
-        return q + centre[:, None], dq, ddq, dddq
+        return q + center[:, None], dq, ddq, dddq
 
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
         """See `Parametrisation`."""

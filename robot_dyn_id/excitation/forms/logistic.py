@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logistic strokes, one joint after the other (Qian et al.): velocity and acceleration are functions of the angle."""
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def logistic(u: Array) -> Array:
 
 @dataclass(frozen=True)
 class Logistic(Turns):
-    """q_j = centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) rising, then the same falling, in joint j's turn.
+    """q_j = center_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) rising, then the same falling, in joint j's turn.
 
     s is the time from the middle of the stroke. In the first and the last 5 % of a stroke s runs slower and halts, so
     that joints rest at its ends, where the logistic alone only becomes slow; between them `rates_at_angle` is exact.
@@ -65,7 +66,7 @@ class Logistic(Turns):
     name: ClassVar[str] = "logistic"
     RATES: ClassVar[tuple[str, ...]] = ("steepness",)
     FORMULA: ClassVar[str] = (
-        "centre_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) in the first half of every period of joint j's turn, "
+        "center_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) in the first half of every period of joint j's turn, "
         "the same back in the second half, s from the middle of the half, eased to rest at its ends over 5 % of it"
     )
 
@@ -155,12 +156,12 @@ class _Strokes(SequentialParametrisation):
         steps = [k * half + side for k in range(2) for side in (0.0, ease, half - ease)]
         super().__init__(limits, demand, 2, prototype, (*steps, demand.period))
 
-    def _motion(self, centre: Array, span: Array, steepness: Array) -> Logistic:
-        return Logistic(centre, self._demand.period, self._demand.periods, self._order, span, steepness)
+    def _motion(self, center: Array, span: Array, steepness: Array) -> Logistic:
+        return Logistic(center, self._demand.period, self._demand.periods, self._order, span, steepness)
 
     def trajectory(self, x: Array) -> Logistic:
-        numbers, centre = self._parts(x)
-        return self._motion(centre, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+        numbers, center = self._parts(x)
+        return self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
 
     def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
         assert isinstance(motion, Logistic)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of sines of given frequencies, with phases that keep their peaks low at the start of a search."""
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ WHOLE = 1e-9
 
 @dataclass(frozen=True)
 class Multisine(Combination):
-    """q_j(t) = centre_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t).
+    """q_j(t) = center_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t).
 
     Attributes:
         coefficients: a_j1 ... a_jK, b_j1 ... b_jK, shape (n, 2 K) [rad or m].
@@ -31,7 +32,7 @@ class Multisine(Combination):
     name: ClassVar[str] = "multisine"
     RATES: ClassVar[tuple[str, ...]] = ("frequencies",)
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t); a row of the coefficients is "
+        "center_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t); a row of the coefficients is "
         "a_j1 ... a_jK b_j1 ... b_jK"
     )
 

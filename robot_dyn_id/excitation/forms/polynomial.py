@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periodic polynomials with boundary conditions (Chen et al. 2021): no velocity, acceleration or jerk at both ends."""
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ ENDS = 4
 
 @dataclass(frozen=True)
 class Polynomial(Combination):
-    """q_j(t) = centre_j + sum_m coefficients_jm b_m(t / length), Bernstein polynomials of one degree.
+    """q_j(t) = center_j + sum_m coefficients_jm b_m(t / length), Bernstein polynomials of one degree.
 
     Powers of t would lose digits at high degrees. Of degree 8, only c t^4 (T - t)^4 fulfils the conditions.
 
     Attributes:
-        coefficients: Bernstein coefficients, from the centre, shape (n, degree + 1) [rad or m].
+        coefficients: Bernstein coefficients, from the center, shape (n, degree + 1) [rad or m].
         length: how long it takes [s].
     """
 
     name: ClassVar[str] = "polynomial"
     FORMULA: ClassVar[str] = (
-        "centre_j + sum_m c_jm binomial(d, m) s^m (1 - s)^(d - m), s = t / length; a row of the coefficients is "
+        "center_j + sum_m c_jm binomial(d, m) s^m (1 - s)^(d - m), s = t / length; a row of the coefficients is "
         "c_j0 ... c_jd"
     )
 
@@ -58,7 +59,7 @@ class Polynomial(Combination):
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
-        """Polynomials that begin and end at the centre without velocity, acceleration or jerk.
+        """Polynomials that begin and end at the center without velocity, acceleration or jerk.
 
         Raises:
             UsageError: a degree below 8, which leaves nothing free.

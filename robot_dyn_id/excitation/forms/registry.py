@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms of excitation by name. A new one is one file and one line here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One joint after the other, the others standing: the family of such motions, and sines in it.
 
 Sequential sines: Wang et al., Sensors 2025, 25(18), 5749.
@@ -15,7 +16,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Centred, Demand, moving_joints
+from robot_dyn_id.excitation.parametrisation import Centered, Demand, moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, product, window
 
 
@@ -24,7 +25,7 @@ class Turns(ABC):
     """Joints that move one after the other.
 
     Attributes:
-        centre: shape (n,) [rad or m].
+        center: shape (n,) [rad or m].
         period: of what a joint does in its turn [s].
         periods: how many of them in a turn; at least 1.
         order: the joints in the order of their turns: distal to proximal, so that a joint's parameters are told apart
@@ -40,7 +41,7 @@ class Turns(ABC):
     RATES: ClassVar[tuple[str, ...]] = ()
     """See `Timed`."""
 
-    centre: Array
+    center: Array
     period: float
     periods: int
     order: tuple[int, ...]
@@ -51,7 +52,7 @@ class Turns(ABC):
         Raises:
             UsageError: a joint that does not exist or has two turns, wrong shapes, no duration.
         """
-        n = len(self.centre)
+        n = len(self.center)
         if not 0.0 < self.period < np.inf or self.periods < 1:
             raise UsageError(f"a {self.name} motion needs a positive period, and at least one")
         turns = sorted(self.order)
@@ -72,7 +73,7 @@ class Turns(ABC):
 
     @abstractmethod
     def numbers(self) -> tuple[Array, ...]:
-        """What a joint has beside its centre, shape (n,) each."""
+        """What a joint has beside its center, shape (n,) each."""
 
     @property
     @abstractmethod
@@ -81,11 +82,11 @@ class Turns(ABC):
 
     @abstractmethod
     def rest(self, joint: int) -> float:
-        """A joint's distance from its centre before and after its turn [rad or m]."""
+        """A joint's distance from its center before and after its turn [rad or m]."""
 
     @abstractmethod
     def move(self, joint: int, t: Array) -> Array:
-        """A joint's distance from its centre in its turn and three derivatives, shape (4, N); at both ends it rests.
+        """A joint's distance from its center in its turn and three derivatives, shape (4, N); at both ends it rests.
 
         Args:
             joint: its number.
@@ -108,21 +109,21 @@ class Turns(ABC):
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        values = np.zeros((4, len(self.centre), len(t)))
+        values = np.zeros((4, len(self.center), len(t)))
         for joint, own, local in self.turns(t):
             values[0, joint] = self.rest(joint)
             if own.any():
                 values[:, joint, own] = self.move(joint, local[own])
-        return values[0] + self.centre[:, None], values[1], values[2], values[3]
+        return values[0] + self.center[:, None], values[1], values[2], values[3]
 
 
-class SequentialParametrisation(Centred):
+class SequentialParametrisation(Centered):
     """What motions in turns share; `trajectory` and `_slopes` are the family's own."""
 
     def __init__(
         self, limits: MotionLimits, demand: Demand, numbers: int, prototype: Turns, steps: Sequence[float]
     ) -> None:
-        """See `Centred`: all peaks are in one turn, and `steps` are times in it.
+        """See `Centered`: all peaks are in one turn, and `steps` are times in it.
 
         Raises:
             UsageError: a window that is longer than what it is around, or a moving joint that does not exist.
@@ -173,7 +174,7 @@ def _windows(motion: Turns, width: float) -> tuple[tuple[float, float], ...]:
 
 @dataclass(frozen=True)
 class SequentialSine(Turns):
-    """q_j = centre_j + amplitude_j v(t) sin(2 pi t / period) while it is joint j's turn, centre_j otherwise.
+    """q_j = center_j + amplitude_j v(t) sin(2 pi t / period) while it is joint j's turn, center_j otherwise.
 
     Over one period at the beginning and one at the end of a turn, v(t) grows from 0 to 1 and falls back: both ends are
     at rest, without acceleration. `periods` are those of full amplitude.
@@ -184,8 +185,8 @@ class SequentialSine(Turns):
 
     name: ClassVar[str] = "sequential_sine"
     FORMULA: ClassVar[str] = (
-        "centre_j + amplitude_j v(s) sin(2 pi s / period) in joint j's turn, s from 0 to (periods + 2) period, v a "
-        "quintic in and out over one period each; centre_j otherwise"
+        "center_j + amplitude_j v(s) sin(2 pi s / period) in joint j's turn, s from 0 to (periods + 2) period, v a "
+        "quintic in and out over one period each; center_j otherwise"
     )
 
     amplitude: Array
@@ -248,14 +249,14 @@ class _Sines(SequentialParametrisation):
         steps = (0.0, rise, prototype.turn - rise, prototype.turn)
         super().__init__(limits, demand, 0 if len(self._fixed) else 1, prototype, steps)
 
-    def _motion(self, centre: Array, amplitude: Array) -> SequentialSine:
-        return SequentialSine(centre, self._demand.period, self._demand.periods, self._order, amplitude)
+    def _motion(self, center: Array, amplitude: Array) -> SequentialSine:
+        return SequentialSine(center, self._demand.period, self._demand.periods, self._order, amplitude)
 
     def trajectory(self, x: Array) -> SequentialSine:
-        numbers, centre = self._parts(x)
+        numbers, center = self._parts(x)
         if not len(self._fixed):
-            return self._motion(centre, self.reach * numbers[:, 0])
-        return self._motion(centre, np.where(np.isin(np.arange(len(centre)), self.moving), self._fixed, 0.0))
+            return self._motion(center, self.reach * numbers[:, 0])
+        return self._motion(center, np.where(np.isin(np.arange(len(center)), self.moving), self._fixed, 0.0))
 
     def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
         assert isinstance(motion, SequentialSine)

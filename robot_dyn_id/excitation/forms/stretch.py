@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Families of motions whose period is chosen too: a motion of a family of a given period, made slower or faster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands of a `Supervisor` as messages for a trajectory controller: in pieces that end at rest, or whole."""
 
 from __future__ import annotations

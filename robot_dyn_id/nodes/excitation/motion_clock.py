@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two clocks of a node that moves a robot."""
 
 from __future__ import annotations

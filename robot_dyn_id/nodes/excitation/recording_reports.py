@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status messages of recorders as reports for a `RecordingWatch`."""
 
 from __future__ import annotations

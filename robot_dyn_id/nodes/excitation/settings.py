@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters of the excitation publisher, and what they make of a robot."""
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ class ExcitationSettings:
     seed: int = ros_parameter(1, "Seed of random coefficients", minimum=0)
     amplitude_share: float = ros_parameter(0.8, "Share of the limits that is used", minimum=0.01, maximum=1.0)
     posture: tuple[float, ...] = ros_parameter(
-        (), "Centre of the motion; empty: the middle of the position limits", unit="rad or m"
+        (), "Center of the motion; empty: the middle of the position limits", unit="rad or m"
     )
     speed_scale: float = ros_parameter(1.0, "The motion takes its time divided by this", minimum=0.001, maximum=1.0)
-    amplitude_scale: float = ros_parameter(1.0, "The motion goes as far from its centre times this", minimum=0.001,
+    amplitude_scale: float = ros_parameter(1.0, "The motion goes as far from its center times this", minimum=0.001,
                                            maximum=1.0)  # fmt: skip
     ground: bool = ros_parameter(
         True, "Whether the ground is an obstacle; for motions of form: a designed motion brings its own surroundings"

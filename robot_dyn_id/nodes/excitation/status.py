@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the excitation publisher tells of itself: its status topic, its log, its diagnosis."""
 
 from __future__ import annotations

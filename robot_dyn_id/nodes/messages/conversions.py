@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Between messages and values, field by field and to the last bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states of some joints of a robot, in their own order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message types by their names, and their definitions as a bag keeps them."""
 
 from __future__ import annotations

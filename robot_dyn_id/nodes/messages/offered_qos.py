@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subscribing to what publishers offer, whatever it is."""
 
 from __future__ import annotations

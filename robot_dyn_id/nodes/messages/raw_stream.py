@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A topic as serialised messages, nothing lost that the publishers could have delivered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points of a motion as one JointTrajectory message that is used again and again."""
 
 from __future__ import annotations

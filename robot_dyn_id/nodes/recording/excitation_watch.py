@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decision when an excitation is identified, from the status of all excitation publishers, and what is waited for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One topic of a recording: found, subscribed as its publishers offer it, passed on as bytes."""
 
 from __future__ import annotations

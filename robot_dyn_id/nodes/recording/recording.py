@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One recording, from its folder to the finished bag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limit on reports of a state: every change at once, and a steady rate where changes do not end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several nodes in one process, over real DDS: what a launch file starts, where there is no `ros2 launch`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a node is, and what it has refused: logged when it changes, told on `diagnostics`."""
 
 from __future__ import annotations

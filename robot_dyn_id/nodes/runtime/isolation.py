@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS domain for this process alone, so that a demo or a test can neither move a robot nor be disturbed by one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detection of other nodes of the same full name, of which only one may run: services would reach either of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of ROS parameters: whether they can be used, and which of them a wrong value came from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every node is made of: declared parameters, declared topics and services, one way to start and to end."""
 
 from __future__ import annotations

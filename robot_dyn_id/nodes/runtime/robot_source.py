@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a node gets its robot from: a URDF file at once, or the latched topic `robot_description` when it comes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters of a node: the fields of one dataclass, each declared once, and refused with a reason when wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a node runs: the fastest executor there is, one line for a user's mistake, and rest before the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arm of `flexible2r` in simulation: its parameters and experiments, and the order of the paper beside ours."""
 
 from __future__ import annotations

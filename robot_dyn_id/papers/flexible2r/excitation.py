@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The excitation of `flexible2r`: designs of polynomials, and the readings of the paper's Table 3."""
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def searched(case: str, raw: bool, degree: int, genetic: bool = False) -> Design
     Raises:
         UsageError: a genetic search needs pymoo.
     """
-    given = {"optimiser": "genetic", "search": GENETIC} if genetic else {}
+    given = {"optimizer": "genetic", "search": GENETIC} if genetic else {}
     return designed("flexible2r", plan(case, raw, degree=degree), **given)
 
 
@@ -82,7 +83,7 @@ def from_the_start(motion: Polynomial) -> Polynomial:
     """
     middle: Array = motion.basis(np.array([motion.duration / 2.0]))[0, :, 0]
     side = np.where(motion.coefficients @ middle < 0.0, -1.0, 1.0)
-    return replace(motion, centre=np.full(len(side), START), coefficients=side[:, None] * motion.coefficients)
+    return replace(motion, center=np.full(len(side), START), coefficients=side[:, None] * motion.coefficients)
 
 
 def friction_condition(motion: Trajectory, scaling: str = "none", unit: float = PER_DEGREE) -> float:

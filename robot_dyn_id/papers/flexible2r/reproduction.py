@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chen et al. 2021: two flexible joints, excited by polynomials and identified step by step."""
 
 from __future__ import annotations
@@ -242,7 +243,7 @@ def _side_by_side(errors: Errors, plain: Errors) -> Iterator[Figure]:
 
 
 def _searches(histories: dict[str, Design]) -> Drawing:
-    """The optimisation curves."""
+    """The optimization curves."""
     curves = []
     for name, found in histories.items():
         steps, figures = np.append(found.history, [[found.evaluations], [found.figure]], axis=1)

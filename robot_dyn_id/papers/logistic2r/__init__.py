@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reproduction: logistic excitation with iterative closed-loop identification (Qian et al.)."""

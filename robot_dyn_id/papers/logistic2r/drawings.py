@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of Qian et al., drawn from ours: tracking and torques of each iteration, parameters over iterations."""
 
 from __future__ import annotations

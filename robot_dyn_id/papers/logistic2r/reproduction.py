@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Qian et al.: a 2-joint arm excited by Logistic strokes, identified and moved again with what was identified."""
 
 from __future__ import annotations

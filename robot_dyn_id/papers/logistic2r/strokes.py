@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strokes of a 2-joint arm, one joint moving and the other held by its brake, and what they tell (Qian et al.).
 
 Parameters theta are the arm's six base parameters (mx1, my1, Izz1, mx2, my2, Izz2), joint 2's mass in those of link 1.
@@ -69,7 +70,7 @@ class Stroke:
     def rates(self, q: Array, direction: Array) -> tuple[Array, Array]:
         """Velocity and acceleration at measured angles of those samples, shape (M,) each."""
         span = self.motion.span
-        return rates_at_angle(q, self.motion.centre - span / 2.0, span, self.motion.steepness, direction)
+        return rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
 
 
 class Arm:

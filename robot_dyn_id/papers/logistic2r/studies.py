@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repeating the strokes of Qian et al.: from a start by a rule, for arms unlike their URDF, and with noise."""
 
 from __future__ import annotations

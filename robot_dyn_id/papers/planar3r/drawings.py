@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What corresponds to the figures of the paper: torques, errors, accelerations, condition numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated experiment of `planar3r`: the paper's three runs and one designed motion, under the same noise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wang et al., Sensors 2025, 25(18), 5749: three parallel axes, one joint excited by a sine at a time."""
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]
                    agreement=digit, why="raw, all torques; the paper tells neither postures nor columns"),
             Figure(f"condition number, {name}, designed", best_figure, published, "lower", digit,
                    ASKED["condition numbers"][name],
-                   f"optimised, not the paper's trajectory: posture free, {2.0 * np.pi / best.period:.2f} rad/s"),
+                   f"optimized, not the paper's trajectory: posture free, {2.0 * np.pi / best.period:.2f} rad/s"),
             Figure(f"frequency of the least condition number, {name}, posture 0 [rad/s]", float(SPEEDS[sweep.argmin()]),
                    why=f"above it the number rises, to {sweep[-1]:.0f} at {SPEEDS[-1]:g} rad/s: faster is not better"),
         ]  # fmt: skip

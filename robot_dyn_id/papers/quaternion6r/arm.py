@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot of `quaternion6r`: what a simulation shows of it, how it moves, and the paper's own fit."""
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Signals:
     Attributes:
         quaternion: body to world, scalar first, shape (4, N).
         first, second: its derivatives [1/s, 1/s^2], shape (4, N).
-        acceleration: of the centre of mass along the axes of the world, without gravity [m/s^2], shape (3, N).
+        acceleration: of the center of mass along the axes of the world, without gravity [m/s^2], shape (3, N).
         moment, force: of the inner hinge along the axes of the world [N m, N], shape (3, N).
     """
 
@@ -83,7 +84,7 @@ class Arm:
 
     Attributes:
         model: it.
-        frames: in the centres of mass of its bodies.
+        frames: in the centers of mass of its bodies.
         truth: m, J11, J22, J33 of its bodies, shape (6, 4) [kg, kg m^2].
     """
 
@@ -98,7 +99,7 @@ class Arm:
         frames = centroidal_frames(model)
         inertias = model.inertial_parameters.reshape(-1, 10)[:, CENTROIDAL]
         offset = np.array([frame.position[0] for frame in frames])
-        inertias[:, 2:] -= (inertias[:, 0] * offset**2)[:, None]  # about the centre of mass, which is on the x axis
+        inertias[:, 2:] -= (inertias[:, 0] * offset**2)[:, None]  # about the center of mass, which is on the x axis
         return Arm(model, frames, inertias)
 
     def recorded(self, motion: Motion) -> list[Signals]:
@@ -167,7 +168,7 @@ def swinging(times: Array) -> Motion:
 def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
     """The paper's own fit: m and the inertias of every body from what its two hinges exert, shape (6, 4).
 
-    m by the vertical part of Newton's equation, J by Euler's S J = M about the centre of mass, each by plain least
+    m by the vertical part of Newton's equation, J by Euler's S J = M about the center of mass, each by plain least
     squares. NaN where columns of S depend on one another, to `EXCITED` times the relative precision of the motion.
     """
     found, limit = np.full((len(bodies), len(CENTROIDAL)), np.nan), EXCITED * precision

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A six-axis industrial robot in quaternions (2022): mass and inertia of every body from the wrenches of its hinges."""
 
 from __future__ import annotations

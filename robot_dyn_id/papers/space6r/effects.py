@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the paper says of its friction, measured: Stribeck velocities, temperature, and the arm without weight."""
 
 from __future__ import annotations

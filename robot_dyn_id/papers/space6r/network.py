@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The neural network that the space manipulator's paper compares with: from the motion of the joints to their torques.
 
 The paper prints neither its layers nor its training: here two layers of 64, motions and torques standardised,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jing et al., Actuators 2025, 14(10), 497: a space manipulator with six axes and the improved Stribeck friction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the reproduction of the space manipulator draws, and the parameters that it tells."""
 
 from __future__ import annotations

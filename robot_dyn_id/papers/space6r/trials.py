@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison of estimators on the space manipulator: its true robots, their data, and what each estimator gives."""
 
 from __future__ import annotations

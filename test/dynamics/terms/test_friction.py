@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction and actuator terms: formulas, derivatives, passivity, and what an identification makes of them."""
 
 from dataclasses import replace
@@ -380,7 +381,7 @@ def test_a_slow_temperature_sensor_is_held_and_its_absence_dropped():
 
 
 def test_variable_projection_finds_the_constants_of_all_joints():
-    """Linear parameters solved for, constants optimised by their logarithms with the Jacobian of Kaufman (1975)."""
+    """Linear parameters solved for, constants optimized by their logarithms with the Jacobian of Kaufman (1975)."""
     truth = [(c, Stribeck(v, w)) for c, v, w in _joints((0.2, 0.1, 0.3), (0.02, 0.01, 0.03))]
     model = Simulated().model
     regressor = Regressor(model, tuple(truth))

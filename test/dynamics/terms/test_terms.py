@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms: their columns, and how they enter the torque of joints, followers and couplings."""
 
 import numpy as np

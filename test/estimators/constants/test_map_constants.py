@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MAP over constants of terms: against a direct minimisation, and at the two ends of what the data can tell."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials through nodes, Gram matrices, and the cost over constants alone: against what they stand for."""
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_the_cost_is_that_of_the_data(projected):
         factors = Factors.from_problem(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))
         exact = factors.solve(np.ones(3)).values
         assert projected.cost(at) == pytest.approx(0.5 * factors.squared_residuals(exact).sum(), rel=1e-5)
-        weighted = projected.reweighted(at)
+        weighted = projected.reweight(at)
         np.testing.assert_allclose(weighted.weights, compute_weights(factors, exact), rtol=1e-5)
         squares = factors.squared_residuals(factors.solve(weighted.weights).values) @ weighted.weights**2
         assert weighted.cost(at) == pytest.approx(0.5 * squares, rel=1e-5)
@@ -87,7 +88,7 @@ def test_a_grid_is_searched_as_by_trying_all(projected):
     """Of one term at a time nothing on the grid is better than the choice."""
     constants, grid = projected.constants, 6
     found = best_of_grid(projected, grid)
-    assert projected.cost(projected.descended(found)) <= projected.cost(found)
+    assert projected.cost(projected.descend(found)) <= projected.cost(found)
     if len(constants.numbers[next(iter(constants.numbers))]) > 1:
         return
     least = projected.cost(found)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches of constants, total least squares, period averages: against what they must agree with."""
 
 from dataclasses import replace

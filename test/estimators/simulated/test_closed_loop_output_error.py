@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed-loop output error: positions of a simulated robot fitted to the measured ones."""
 
 from dataclasses import replace

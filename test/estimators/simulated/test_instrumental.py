@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimators that simulate the robot: what they share, and instrumental variables."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output error: the torques of a simulated robot fitted to the measured ones."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stepwise planner on equations with known structure, and the estimator of that name."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances against coal itself, slopes against finite differences, figures that are known, and what is missing."""
 
 from functools import cache
@@ -289,7 +290,7 @@ def test_a_colliding_motion_is_told_with_time_pair_and_depth():
     model = RobotModel.from_urdf(SLIDERS)
     clearance = Clearance(model)
     t = np.linspace(0.0, 4.0, 4001)
-    q = np.array([0.8 * np.sin(np.pi * t / 4.0) ** 2, 0.0 * t, 0.0 * t])  # 0.2 from centre to centre at 2 s
+    q = np.array([0.8 * np.sin(np.pi * t / 4.0) ** 2, 0.0 * t, 0.0 * t])  # 0.2 from center to center at 2 s
     (found,) = clearance.encounters(t, q)
     assert found.pair == "a and b" and found.time == pytest.approx(2.0) and found.distance == pytest.approx(-0.1)
     touching = 4.0 / np.pi * np.arcsin(np.sqrt(0.7 / 0.8))

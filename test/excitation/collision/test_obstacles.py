@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Obstacles as files tell them, right and wrong."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for missing shapes: what they cover, against the true shapes of published robots; ground and paths."""
 
 import time

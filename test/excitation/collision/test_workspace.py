@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The room of a frame: values against Pinocchio, slopes against finite differences, and what is said outside."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The information of a motion against the stacked regressor, and its gradient against finite differences."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objectives: their values against the definitions, their derivatives against finite differences, matrices without rank."""
 
 import numpy as np

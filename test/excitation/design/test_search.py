@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Designs of excitations: exact gradients of all that a search sees, requirements kept on a fine grid, refusals."""
 
 from dataclasses import replace
@@ -12,7 +13,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, condition, condition_raw, softened
-from robot_dyn_id.excitation.design.optimisers import OPTIMISERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
 from robot_dyn_id.excitation.design.planning import payload_parameters, problem_of
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.space_requirements import Separation
@@ -36,8 +37,8 @@ def plan(model=ARM7, **demands):
     return problem_of(design_settings(**given), model, regressor_of_arm(model))
 
 
-def found(model=PLANAR, seed=1, optimiser="gradient", effort=LITTLE, **demands):
-    return design(plan(model, **demands).problem, OPTIMISERS[optimiser], seed, Effort(**effort))
+def found(model=PLANAR, seed=1, optimizer="gradient", effort=LITTLE, **demands):
+    return design(plan(model, **demands).problem, OPTIMIZERS[optimizer], seed, Effort(**effort))
 
 
 def slope_error(function, jacobian, x, seed=0, step=1e-6):
@@ -57,9 +58,9 @@ EVERYTHING = {
 }
 
 
-@pytest.mark.parametrize("free_centre", [False, True])
-def test_what_a_search_sees_has_exact_gradients(free_centre):
-    problem = plan(**EVERYTHING, free_centre=free_centre).problem.sampled(60)
+@pytest.mark.parametrize("free_center", [False, True])
+def test_what_a_search_sees_has_exact_gradients(free_center):
+    problem = plan(**EVERYTHING, free_center=free_center).problem.sampled(60)
     kinds = [type(requirement).__name__ for requirement in problem.requirements]
     assert kinds == ["JointLimits", "EffortLimits", "InWorkspace", "QuietBand"]
     for seed in range(3):
@@ -104,7 +105,7 @@ def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact
 def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
     demands = {"form": form, "period": 4.0 if form == "sequential_sine" else 8.0, "jerk": {"all": 200.0}}
     one = plan(PLANAR, **demands)
-    result = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LITTLE))
+    result = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LITTLE))
     assert result.feasible and result.figure <= result.random_figures[0] + 1e-9
     t = np.linspace(0.0, result.excitation.duration, 20011)
     q, dq, ddq, dddq = result.excitation.evaluate(t)
@@ -129,7 +130,7 @@ def test_a_design_tells_more_than_random_motions_and_is_the_same_again():
 def test_the_told_standard_deviations_are_those_of_weighted_least_squares():
     """Of the recording that the design is for, by the plain stacked regressor."""
     one = plan(PLANAR, rate=50.0, noise={"all": 0.3})
-    result = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LITTLE))
+    result = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LITTLE))
     t = np.arange(0.0, result.excitation.duration, 1.0 / 50.0)
     rows = one.problem.information.regressor.dense(Motion(*result.excitation.evaluate(t)[:3]))
     stacked = rows.transpose(2, 1, 0).reshape(-1, len(rows))[:, one.problem.information.base.independent]
@@ -139,10 +140,10 @@ def test_the_told_standard_deviations_are_those_of_weighted_least_squares():
     assert result.condition_numbers["columns"] == pytest.approx(np.linalg.cond(scaled), rel=0.02)
 
 
-@pytest.mark.parametrize("optimiser", ["cma_es", "genetic", "particle_swarm"])
-def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimiser):
+@pytest.mark.parametrize("optimizer", ["cma_es", "genetic", "particle_swarm"])
+def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimizer):
     pytest.importorskip("pymoo")
-    one, again = (found(optimiser=optimiser) for _ in range(2))
+    one, again = (found(optimizer=optimizer) for _ in range(2))
     assert one.feasible and np.array_equal(one.coefficients, again.coefficients)
 
 
@@ -188,7 +189,7 @@ def test_a_band_is_kept_quiet():
 def test_nothing_is_touched_and_the_workspace_is_kept():
     room = {"link": "link7", "lower": [-0.9, -0.9, 0.25], "upper": [0.9, 0.9, 1.5]}
     one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room, harmonics=3, period=5.0)
-    result = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LEAST))
+    result = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LEAST))
     t = np.arange(0.0, result.excitation.duration, 1e-3)
     one.clearance.check(t, result.excitation.evaluate(t)[0])
     names = [margin.name for margin in result.margins]
@@ -205,7 +206,7 @@ def test_an_interrupt_keeps_the_best_so_far():
         if line.startswith("start 1"):
             raise KeyboardInterrupt
 
-    result = design(plan().problem, OPTIMISERS["gradient"], 1, Effort(**LITTLE), tell)
+    result = design(plan().problem, OPTIMIZERS["gradient"], 1, Effort(**LITTLE), tell)
     assert result.interrupted and result.feasible
     assert lines[-1].startswith("start 1")
 
@@ -215,12 +216,12 @@ def test_what_a_motion_tells_already_counts():
     from robot_dyn_id.excitation.design.objectives import a_optimal
 
     one = plan()
-    first = design(one.problem, OPTIMISERS["gradient"], 1, Effort(**LEAST))
+    first = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LEAST))
     known = one.problem.told(one.problem.parametrisation.random(np.random.default_rng(5), 1.0))
     deviation = np.sqrt(np.linalg.inv(known).diagonal())
     weak = np.argsort(deviation)[-5:]
     after = replace(one.problem, prior=known, objective=lambda information: a_optimal(information, weak))
-    second = design(after, OPTIMISERS["gradient"], 1, Effort(**LEAST))
+    second = design(after, OPTIMIZERS["gradient"], 1, Effort(**LEAST))
     by_first = np.sqrt(np.linalg.inv(known + one.problem.told(first.coefficients)).diagonal())[weak]
     repeated = deviation[weak] / np.sqrt(2.0)
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
@@ -244,7 +245,7 @@ def test_little_noise_does_not_end_a_search_early():
         ({"posture": dict.fromkeys(ARM7.joint_names, 9.0)}, MotionError, "joint joint1: the posture asked for is at 9"),
         ({"form": "zigzag"}, UsageError, "no form of excitation 'zigzag'"),
         ({"objective": "e_optimal"}, UsageError, "objective: unknown value"),
-        ({"optimiser": "annealing"}, UsageError, "optimiser: unknown value"),
+        ({"optimizer": "annealing"}, UsageError, "optimizer: unknown value"),
         ({"parameters": ("m1",), "objective": "condition"}, UsageError, "parameters are for the objective a_optimal"),
         ({"parameters": ("m1",), "objective": "a_optimal"}, UsageError, "m1 is not a base parameter"),
         ({"period": 0.0}, UsageError, "the period must be a positive number"),

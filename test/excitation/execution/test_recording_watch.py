@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion and its recording watch one another: every way in which a recording ends, and every policy."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of an execution: every transition, every fault, by both clocks."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions within limits: every form, the way to it, entering it midway, braking, and the points that are sent."""
 
 import numpy as np
@@ -31,9 +32,9 @@ def grid(trajectory, step):
 def margins(trajectory, limits, step=2e-4):
     """Largest use of the limits of position, velocity and acceleration on a finer grid than the package's own."""
     q, dq, ddq, _ = trajectory.evaluate(grid(trajectory, step))
-    centre, reach = limits.around()
+    center, reach = limits.around()
     return [
-        np.abs(q - centre[:, None]).max(axis=1) / reach,
+        np.abs(q - center[:, None]).max(axis=1) / reach,
         np.abs(dq).max(axis=1) / limits.velocity,
         np.abs(ddq).max(axis=1) / limits.acceleration,
     ]
@@ -99,7 +100,7 @@ def test_sequential_sines_move_one_joint_at_a_time_from_the_last_to_the_first():
 
 
 @every_form
-def test_a_posture_is_the_centre_and_one_outside_the_limits_is_named(form):
+def test_a_posture_is_the_center_and_one_outside_the_limits_is_named(form):
     posture = PANDA.around()[0].copy()
     posture[3] = PANDA.upper[3] - 0.2
     q = make_excitation(form, PANDA, Demand(posture=tuple(posture), periods=1)).evaluate(np.linspace(0, 10, 2000))[0]

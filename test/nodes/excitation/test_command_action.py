@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The excitation publisher and a controller behind the action FollowJointTrajectory, over real DDS."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ParameterSet message, over real DDS with transient local durability."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definitions written into bags are those of the types: their hash is the one that the middleware announces."""
 
 import pytest

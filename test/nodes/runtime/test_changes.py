@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a state is reported: every change at once, a flood never."""
 
 from robot_dyn_id.nodes.runtime.changes import BURST, Changes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A demo or a test in a ROS domain of its own: no robot is reached, whatever its names and wherever it is."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two nodes of the same full name: the newer one ends, and neither moves a robot while both are there."""
 
 import os

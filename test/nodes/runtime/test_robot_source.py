@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where nodes get their robot: a file at once, a latched topic when it comes, a line for whatever is wrong."""
 
 from dataclasses import dataclass

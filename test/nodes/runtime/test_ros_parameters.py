@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters: one declaration, every mistake refused with a reason, visible to ROS's own tools."""
 
 from dataclasses import dataclass

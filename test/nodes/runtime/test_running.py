@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How nodes run: timers and services under the executor, signals, mistakes in one line."""
 
 import os

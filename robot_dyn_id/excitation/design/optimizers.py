@@ -1,4 +1,5 @@
-"""Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMISERS`."""
+# SPDX-License-Identifier: Apache-2.0
+"""Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMIZERS`."""
 
 from __future__ import annotations
 
@@ -133,7 +134,7 @@ def _population(module: str, name: str) -> Search:
             algorithm_of = getattr(importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{module}"), name)
             problem_of = importlib.import_module("pymoo.core.problem").Problem
         except ImportError:
-            raise UsageError(f"the optimiser {module} needs pymoo: install it, or choose `gradient`") from None
+            raise UsageError(f"the optimizer {module} needs pymoo: install it, or choose `gradient`") from None
         finer = problem.sampled(FINER)
         first = np.array([problem.parametrisation.random(rng) for _ in range(effort.population)])
         bound = 2.0 * np.abs(first).max()
@@ -173,7 +174,7 @@ def _penalised(problem: DesignProblem, x: Array) -> float:
     return figure if np.isfinite(figure) else FORBIDDEN
 
 
-OPTIMISERS: dict[str, Search] = {
+OPTIMIZERS: dict[str, Search] = {
     "gradient": gradient,
     "cma_es": _population("cmaes", "CMAES"),
     "genetic": _population("ga", "GA"),

@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings: everything that the package reports about data or a model, with stable codes.
+
+`CATALOG` lists all codes. A finding is made once, by `make_finding`, where it is found, and never edited as text: the
+verdict, `ignore:`, reports and programs read its code and severity, people read `format_finding`.
+
+`python -m robot_dyn_id.findings > docs/findings.md` writes the page of all codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Severity = Literal["info", "warning", "error"]
+
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
+"""In ascending order. Error: the data are refused, or the verdict is bad; warning: the verdict is suspect."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """Entry of the catalog.
+
+    Attributes:
+        severity: severity unless the place that makes the finding states another one.
+        cause: what leads to the finding, for the documentation.
+        cure: what to do, an imperative phrase; the action of the finding unless the place that makes it is more
+            specific. Empty: nothing has to be done.
+        overrulable: whether the finding refuses data and may be overruled by `ignore`; it is a warning then.
+    """
+
+    severity: Severity
+    cause: str
+    cure: str = ""
+    overrulable: bool = False
+
+
+SECTIONS: Mapping[str, Mapping[str, Definition]] = {
+    "Health of recordings": {
+        "effort_constant": Definition(
+            "error",
+            "The effort of a joint is constant, or zero in more than 99 % of the samples: its sensor or topic is not "
+            "connected.",
+            "exclude the joint with `identify:` in the configuration, or record its effort",
+            overrulable=True,
+        ),
+        "no_motion": Definition(
+            "error",
+            "No joint moves by more than 0.02 rad or 5 mm: a static pose does not excite the dynamics.",
+            "record a motion of all joints",
+            overrulable=True,
+        ),
+        "positions_in_degrees": Definition(
+            "error",
+            "Positions exceed a full turn and the position limits of the URDF.",
+            "convert positions and velocities to radians",
+            overrulable=True,
+        ),
+        "rows_unusable": Definition(
+            "error",
+            "More than 20 % of the samples are missing, not finite, implausibly large or out of order.",
+            "correct the export or the recorder",
+            overrulable=True,
+        ),
+        "effort_sign": Definition(
+            "error",
+            "The effort opposes the torque of the URDF's own masses: the drive counts in the other direction, the "
+            "gravity vector is wrong, or an axis of the URDF is.",
+            "set `sign: -1` for the joint in the configuration, or correct the gravity vector or the axes of the URDF",
+            overrulable=True,
+        ),
+        "effort_in_amperes": Definition(
+            "error",
+            "The efforts of all loaded joints are less than 15 % of the torque of the URDF's own masses, which is "
+            "typical of motor currents.",
+            "give `gain` [N m/A] for each joint in the configuration",
+            overrulable=True,
+        ),
+        "effort_coarse": Definition(
+            "warning",
+            "The effort of a joint takes fewer than 50 distinct values: its sensor resolves only a few steps.",
+            "use a sensor with a finer resolution, or a motion that needs larger efforts",
+        ),
+        "effort_too_large": Definition(
+            "warning",
+            "The effort is more than four times the torque of the URDF's own masses.",
+            "check `gain` in the configuration, the payload, and the masses of the URDF",
+        ),
+        "joint_barely_moves": Definition(
+            "warning",
+            "A joint moves by less than 0.02 rad or 5 mm: its friction and inertia are not identifiable.",
+            "record a motion of the joint, or exclude it with `identify:` in the configuration",
+        ),
+        "position_limits_exceeded": Definition(
+            "warning",
+            "Positions exceed the limits of the URDF by more than 0.05 rad or m.",
+            "check the zero positions, the units and the limits of the URDF",
+        ),
+        "clock_gaps": Definition(
+            "warning",
+            "Time stamps are interrupted for more than five sample periods; the recording is split there.",
+            "check the load of the computer and the network while recording",
+        ),
+        "velocity_mismatch": Definition(
+            "warning",
+            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late.",
+            "use `velocity: derivative`, or correct the velocity filter of the driver",
+        ),
+        "effort_delayed": Definition(
+            "warning",
+            "The residual is proportional to the rate of change of the torque: efforts and positions are stamped at "
+            "different times.",
+            "correct the time stamps, or the filter of the effort signal",
+        ),
+        "too_little_motion": Definition(
+            "warning",
+            "The motion, of the bandwidth that it has, holds fewer independent positions than there are parameters.",
+            "record longer, in whole periods of an excitation",
+        ),
+    },
+    "Recorded data": {
+        "samples_dropped": Definition(
+            "info", "Samples without time stamp, joints or valid values are left out.", "check the recorder"
+        ),
+        "data_unused": Definition("info", "A file holds columns or keys that the package does not read."),
+        "file_damaged": Definition(
+            "info",
+            "A bag was not closed, or a part of it is broken; everything that can be read is used.",
+            "recover the bag, or copy it again",
+        ),
+        "stamps_constant": Definition(
+            "info",
+            "The publisher does not fill in time stamps; arrival times, which jitter, are used instead.",
+            "correct the publisher of the joint states",
+        ),
+        "type_definition_missing": Definition(
+            "info",
+            "The definition of a message type is neither in the bag nor installed.",
+            "install the package of the message type and recover the bag again",
+        ),
+        "rest_left_out": Definition("info", "The robot is at rest for more than 5 s; that time is left out."),
+        "joints_assumed_fixed": Definition(
+            "info",
+            "Joints of the URDF are not recorded, and taken to be fixed at position 0.",
+            "give their positions with `held` in the configuration if they are elsewhere",
+        ),
+        "joints_unknown": Definition(
+            "info", "Recorded joints are not moving joints of the URDF.", "check the names of the joints"
+        ),
+        "gain_unused": Definition(
+            "warning",
+            "A gain is configured for a joint whose recorded effort is a torque already.",
+            "remove `gain`, or record the current",
+        ),
+        "effort_sources_mixed": Definition(
+            "warning",
+            "The efforts of some joints are computed from currents, those of others are recorded efforts.",
+            "check that each joint's effort is in N m or N",
+        ),
+        "slow_rows_kept": Definition(
+            "warning",
+            "A joint is never faster than its low-velocity threshold, so that its rows near reversals are kept.",
+            "lower `reversal_speed`, or record a faster motion",
+        ),
+        "configuration_unused": Definition(
+            "info", "Entries of the configuration do not apply to this task or to these data.", "remove the entries"
+        ),
+    },
+    "Estimates": {
+        "not_excited": Definition(
+            "warning",
+            "The motion does not excite some base parameters; they are left at zero.",
+            "record a motion of the joints that the report names for each parameter",
+        ),
+        "negative_parameter": Definition(
+            "warning",
+            "A friction, inertia or stiffness is negative by more than three standard deviations, which is not "
+            "physical.",
+            "check for a delayed effort signal, a wrong smoothing width, a wrong sign, and too little motion",
+        ),
+        "constants_not_identified": Definition(
+            "warning",
+            "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
+            "record more motion at low velocity, or fix the constants in the configuration",
+        ),
+        "prior_not_physical": Definition(
+            "warning",
+            "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
+            "prior.",
+            "correct the inertia in the URDF",
+        ),
+        "prior_contradicted": Definition(
+            "info",
+            "Parameters differ from the prior by more than their own size: the URDF has other axes or lengths, or its "
+            "masses are placeholders.",
+            "check that the URDF describes this robot (axes, link lengths, tool) and that its masses are realistic",
+        ),
+        "simulated_nearest_robot": Definition(
+            "warning",
+            "The estimate has a mass matrix that is not positive definite, so that the physically consistent robot "
+            "closest to it was simulated.",
+            "record a richer motion, or use the estimator `consistent`",
+        ),
+        "intervals_lost": Definition(
+            "warning",
+            "The intervals of a bootstrap belong to all parameters; essential ones have standard deviations only.",
+        ),
+        "bootstrap_deviations": Definition("warning", "Standard deviations were computed by a bootstrap of residuals."),
+        "periods_averaged": Definition("warning", "Rows were averaged over the periods of the motion."),
+        "total_least_squares_errors": Definition(
+            "warning", "Total least squares attributes errors to the columns as well as to the torques."
+        ),
+    },
+    "Validation": {
+        "cross_check_failed": Definition(
+            "error",
+            "The regressor or the dynamics differ from Pinocchio's on the held-out samples.",
+            "report the fault with the URDF",
+        ),
+        "held_out_error": Definition(
+            "error",
+            "The error on held-out data is above `thresholds.bad_nrmse`.",
+            "check signs, gains and terms of the joints with the largest errors, then record again",
+        ),
+        "no_better_than_constant": Definition(
+            "error",
+            "The prediction of a joint that carries a share of the torque is not better than the best constant.",
+            "check the effort of the joint, and record a larger motion of it",
+        ),
+        "worse_than_urdf": Definition(
+            "error",
+            "The held-out error is more than 10 % above that of the URDF's own parameters.",
+            "record a richer motion, or use an estimator with a prior",
+        ),
+        "joint_not_identifiable": Definition(
+            "warning",
+            "Apart from its mean, less than half of the variance of a joint's torque is explained.",
+            "record a larger and faster motion of the joint",
+        ),
+        "joint_held_out_error": Definition(
+            "warning",
+            "The held-out error of a joint is above `thresholds.joint_nrmse`.",
+            "check the effort of the joint and its friction terms",
+        ),
+        "condition_number_high": Definition(
+            "warning",
+            "Some parameters are poorly conditioned: the motion hardly separates their effects.",
+            "use a richer excitation",
+        ),
+        "rows_dropped": Definition(
+            "warning",
+            "More than `thresholds.dropped_share` of the samples were dropped; the report lists the reasons.",
+            "check the recorder and the units of the channels",
+        ),
+        "outside_training": Definition(
+            "info",
+            "The motion exceeds the trained positions, velocities or accelerations by more than half, where the model "
+            "extrapolates. A warning in a validation if all joints together do so in more than "
+            "`thresholds.outside_share` of the samples.",
+            "record training data of such motion",
+        ),
+        "prediction_uncertain": Definition(
+            "warning",
+            "The covariance of the parameters makes the predicted torque more uncertain than `thresholds.own_nrmse`.",
+            "train longer, or on motion like the held-out one",
+        ),
+        "held_out_too_slow": Definition(
+            "warning",
+            "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
+            "validate inertia and friction.",
+            "validate on a motion like the trained one",
+        ),
+        "validated_at_rest": Definition(
+            "info",
+            "The robot is at rest in a part of the held-out data, where only gravity and stiction are validated. A "
+            "warning if that is more than half of the time.",
+            "record motion",
+        ),
+        "mass_matrix_indefinite": Definition(
+            "warning",
+            "The mass matrix is not positive definite in some configurations: the model can predict torques, but must "
+            "not be used for forward dynamics or computed-torque control.",
+            "record a faster or longer motion, or use the estimator `consistent`",
+        ),
+    },
+}
+"""All findings by section."""
+
+CATALOG: Mapping[str, Definition] = {code: entry for entries in SECTIONS.values() for code, entry in entries.items()}
+"""All findings by code."""
+
+OVERRULABLE: tuple[str, ...] = tuple(code for code, entry in CATALOG.items() if entry.overrulable)
+"""Codes that refuse data and may be overruled by `ignore`."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding about data or a model.
+
+    Attributes:
+        code: stable word, a key of `CATALOG`.
+        severity: `info`, `warning` (the verdict is suspect) or `error` (data are refused, or the verdict is bad).
+        joints: names of the joints that it concerns; empty: the whole robot, or no joint in particular.
+        message: what was found and where, in one line.
+        action: what to do about it, an imperative phrase; empty if nothing has to be done.
+    """
+
+    code: str
+    severity: Severity
+    joints: tuple[str, ...]
+    message: str
+    action: str
+
+    def __post_init__(self) -> None:
+        """Check code and severity.
+
+        Raises:
+            ValueError: the code is not in the catalog, or the severity is unknown.
+        """
+        if self.code not in CATALOG:
+            raise ValueError(f"finding {self.code!r} is not in the catalog")
+        if self.severity not in SEVERITIES:
+            raise ValueError(f"finding {self.code}: unknown severity {self.severity!r}")
+
+    def __str__(self) -> str:
+        """The finding as one line; see `format_finding`."""
+        return format_finding(self)
+
+    def summary(self) -> dict[str, Any]:
+        """The finding as `--json` and `report.json` hold it."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "joints": list(self.joints),
+            "message": self.message,
+            "action": self.action,
+        }
+
+
+def make_finding(
+    code: str,
+    message: str,
+    joints: Iterable[str] = (),
+    severity: Severity | None = None,
+    action: str | None = None,
+) -> Finding:
+    """Make a finding of the catalog.
+
+    Args:
+        code: key of `CATALOG`, as a literal: a test compares the literals in the package with the catalog.
+        message: what was found and where, in one line, without advice.
+        joints: names of the joints that it concerns.
+        severity: in place of the catalog's.
+        action: what to do, in place of the catalog's cure.
+
+    Raises:
+        ValueError: the code is not in the catalog.
+    """
+    if code not in CATALOG:
+        raise ValueError(f"finding {code!r} is not in the catalog")
+    entry = CATALOG[code]
+    return Finding(code, severity or entry.severity, tuple(joints), message, entry.cure if action is None else action)
+
+
+def format_finding(finding: Finding) -> str:
+    """One line of text: message and action, as `warnings`, `reasons`, logs and the command line show a finding."""
+    return f"{finding.message}; {finding.action}" if finding.action else finding.message
+
+
+def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple[str, ...]:
+    """The findings of these severities (default: all) as lines of text."""
+    return tuple(format_finding(one) for one in findings if not severities or one.severity in severities)
+
+
+def summarize_findings(findings: Iterable[Finding]) -> dict[str, list[Any]]:
+    """The entries `findings` and `warnings` of a `--json` answer."""
+    findings = tuple(findings)
+    return {"findings": [one.summary() for one in findings], "warnings": list(format_findings(findings))}
+
+
+def format_spans(spans: Iterable[tuple[float, float]]) -> str:
+    """Spans of time [s] as text: `from 0.0 to 5.0 s, from 34.2 to 128.0 s`."""
+    return ", ".join(f"from {start:.1f} to {stop:.1f} s" for start, stop in spans)
+
+
+def format_shares(shares: Iterable[tuple[str, float]]) -> str:
+    """Named ratios as text: `elbow velocity 12%, wrist position 7%`."""
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares)
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Counts by reason as text: `12 velocity missing or not finite, 3 time stamp repeated`."""
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+
+
+_HEAD = """# Findings
+
+Made from the catalog in `robot_dyn_id/findings.py`; do not edit (`python -m robot_dyn_id.findings > docs/findings.md`).
+
+Everything that the package reports about data or a model is a finding with a stable code. `findings` of `--json`,
+`report.json` and the ROS message `IdentificationReport` hold code, severity, joints, message and action of each;
+`warnings` and `reasons` hold the same as text.
+
+| severity | meaning |
+|---|---|
+| error | the data are refused (exit code 3), or the verdict is `bad` (exit code 1) |
+| warning | the verdict is at best `suspect` |
+| info | the verdict does not depend on it |
+
+A finding that refuses data and is marked *may be overruled* becomes a warning if its code is listed under `ignore:` in
+the configuration.
+"""
+
+
+def write_markdown() -> str:
+    """The page `docs/findings.md`."""
+    lines = [_HEAD]
+    for section, entries in SECTIONS.items():
+        lines += [f"## {section}", "", "| code | severity | cause | cure |", "|---|---|---|---|"]
+        for code, entry in entries.items():
+            severity = f"{entry.severity}, may be overruled" if entry.overrulable else entry.severity
+            cure = f"{entry.cure[0].upper()}{entry.cure[1:]}." if entry.cure else "None needed."
+            lines.append(f"| `{code}` | {severity} | {entry.cause} | {cure} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(write_markdown(), end="")

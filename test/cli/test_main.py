@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program around the commands: wrong words, interruptions, faults of the package, and closed outputs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from tempfile import mkstemp
+
+import numpy as np
+import pytest
+from support.commands import COMMAND, ROBOT, check_error_line, check_error_object, check_unchanged, command
+from support.simulated import changed, save_npz
+
+from robot_dyn_id import __version__, faults
+from robot_dyn_id.cli import main, progress
+from robot_dyn_id.errors import RobotDynIdError
+
+
+@pytest.mark.parametrize("words", [[], ["magic"], ["identify"], ["base"], ["base", "--robot"]], ids=str)
+def test_half_a_command_is_wrong_usage(words, cli):
+    code, stdout, err = cli(*words)
+    assert (code, stdout) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert err.startswith("robot-dyn-id")
+
+
+def test_a_process_of_its_own_answers_alike(files, tmp_path, cli):
+    words = ["base", "--robot", files / "arm.urdf", "--json"]
+    result = command(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == cli(*words)[1]
+    assert result.stdout.count("\n") == 1
+    result = command("identify", "none.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert len(result.stderr.splitlines()) == 1
+    check_error_line(result.stderr, "none.npz: no such file")
+
+
+@pytest.fixture(scope="module")
+def long_recording(tmp_path_factory):
+    """Two hundred thousand samples: identification takes many seconds."""
+    short = ROBOT.record(duration=50.0, noise=0.1)
+    samples = short.samples
+    tiled = {name: np.tile(getattr(samples, name), (40, 1)) for name in ("q", "dq", "tau")}
+    t = np.arange(40 * len(samples)) / 100.0
+    return save_npz(tmp_path_factory.mktemp("long") / "long.npz", changed(short, t=samples.t), **{"t": t, **tiled})
+
+
+# A background job is started with SIGINT ignored, and so would be the processes of these tests.
+LISTENING = """import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])"""
+
+
+@pytest.mark.parametrize(
+    ("when", "how"),
+    [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("finding", signal.SIGTERM)],
+    ids=["early", "late", "terminated"],
+)
+def test_ctrl_c(when, how, files, out, long_recording):
+    words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force"]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", LISTENING, *COMMAND, *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        said = ""
+        for line in process.stderr:
+            said += line
+            if line.startswith(when):
+                break
+        time.sleep(0.1)
+        process.send_signal(how)
+        stdout, rest = process.communicate(timeout=60)
+    assert process.returncode == 130
+    check_error_line(said + rest, "interrupted, nothing was written")
+    check_error_object(stdout, said + rest, 130)
+    check_unchanged(out)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
+    class Callback:
+        def __del__(self):  # what is raised here Python only prints
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert main(["--help"]) == 0
+    callback = Callback()
+    del callback
+    with pytest.raises(KeyboardInterrupt):
+        progress("writing")
+    assert main(["--help"]) == 0  # another command begins anew
+    progress("writing")
+
+
+def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own(files, cli, monkeypatch, tmp_path):
+    def broken(*_):
+        raise ZeroDivisionError("no\nmore")
+
+    monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", broken)
+    monkeypatch.setattr(faults, "mkstemp", lambda **given: mkstemp(**given, dir=tmp_path))
+    monkeypatch.setenv("SECRET_TOKEN", "tell nobody")
+    code, stdout, err = cli("base", "--robot", files / "arm.urdf", "--json")
+    assert code == 4
+    error = check_error_object(stdout, err, 4)
+    (file,) = tmp_path.iterdir()
+    assert err == (
+        f"robot-dyn-id: internal error (ZeroDivisionError: no more); the traceback is in {file}: please report it\n"
+    )
+    assert error["code"] == "internal"
+    text = file.read_text()
+    assert "Traceback (most recent call last)" in text and "in broken" in text
+    assert f"robot_dyn_id {__version__}" in text and "numpy " in text
+    assert f"command: robot-dyn-id base --robot {files / 'arm.urdf'} --json" in text
+    assert "tell nobody" not in text
+    code, stdout, _ = cli("base", "--robot", files / "arm.urdf")
+    assert (code, stdout) == (4, "")
+
+
+def test_the_traceback_is_on_standard_error_where_no_file_can_be_written(capsys, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        error = faults.reported(ZeroDivisionError("no more"), ["robot-dyn-id", "base"])
+    assert "no folder for temporary files can be written to: the traceback is above" in str(error)
+    assert "ZeroDivisionError: no more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--js"], ["magic", "--json"], ["identify", "--json"], ["base", "--json", "--robot"],
+                                   ["base", "--robot", "", "--json"], ["base", "--robot=", "--json"]], ids=str)  # fmt: skip
+def test_usage_errors_are_objects_as_well(words, cli):
+    code, stdout, err = cli(*words)
+    assert code == 2
+    assert check_error_object(stdout, err, 2)["code"] == "usage"
+    assert len(err.splitlines()) == 1
+
+
+def test_every_error_has_a_code_and_an_action():
+    def below(kind):
+        return [kind, *(one for sub in kind.__subclasses__() for one in below(sub))]
+
+    kinds = below(RobotDynIdError)
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    for kind in kinds:
+        assert kind("x").summary() == {
+            "code": kind.code, "message": "x", "action": kind.advice, "exit_code": kind.exit_code
+        }  # fmt: skip
+        assert kind.code.replace("_", "").isalpha() and kind.advice and kind.exit_code in (2, 3, 4, 130)
+        assert kind("x", "do y").action == "do y"
+
+
+WITHOUT_ROS = """
+import sys
+sys.modules["rclpy"] = None
+from robot_dyn_id.{module}
+"""
+
+
+@pytest.mark.parametrize(("module", "words"), [
+    ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
+    ("nodes.starting import start; start('robot_dyn_id.nodes.monitor')", "monitor: "),
+], ids=["demo", "a node"])  # fmt: skip
+def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
+    code = WITHOUT_ROS.format(module=module)
+    found = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], capture_output=True, text=True, timeout=60,
+                           check=False)  # fmt: skip
+    assert found.returncode == 3, found.stderr
+    assert found.stderr.splitlines() == [found.stderr.strip()]
+    assert found.stderr.startswith(f"{words}the Python package rclpy is not installed or not on the path: source the ")
+    assert not found.stdout or json.loads(found.stdout)["error"]["code"] == "input"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [["--json"], []], ids=str)
+def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, files):
+    with open("/dev/full", "w") as full:
+        found = subprocess.run([*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words], stdout=full,
+                               stderr=subprocess.PIPE, text=True, timeout=60, check=False)  # fmt: skip
+    assert found.returncode == 3
+    assert found.stderr == (
+        "robot-dyn-id: standard output or a file: cannot be read or written (No space left on device)\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["--json"], []], ids=str)
+def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
+    with subprocess.Popen([*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
+        process.stdout.close()
+        err = process.stderr.read()
+    assert (process.returncode, err) == (141, "")
