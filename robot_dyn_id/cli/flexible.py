@@ -35,7 +35,7 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.workflow import robot_for, strangers, unrecorded
+from robot_dyn_id.workflow.identification import robot_for, strangers, unrecorded
 
 FILE = "flexible.yaml"
 

@@ -16,7 +16,7 @@ from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
-from robot_dyn_id.workflow import identify_recordings, open_all
+from robot_dyn_id.workflow.identification import identify_recordings, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

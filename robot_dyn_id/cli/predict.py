@@ -17,7 +17,7 @@ from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.workflow import notes, open_all
+from robot_dyn_id.workflow.identification import notes, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

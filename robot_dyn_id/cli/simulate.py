@@ -31,7 +31,7 @@ from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow import notes, open_all
+from robot_dyn_id.workflow.identification import notes, open_all
 
 RATE = 1000.0
 """Samples per second along a trajectory unless told otherwise [Hz]."""

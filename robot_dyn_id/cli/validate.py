@@ -18,7 +18,7 @@ from robot_dyn_id.identification.pipeline import validate
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.folder import PAGE, REPORT, output_folder, write_results
 from robot_dyn_id.report.summary import evaluation_summary
-from robot_dyn_id.workflow import notes, open_all
+from robot_dyn_id.workflow.identification import notes, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow import identify_recordings
+from robot_dyn_id.workflow.identification import identify_recordings
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
 

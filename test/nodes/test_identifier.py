@@ -29,7 +29,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
-from robot_dyn_id.workflow import identify_recordings
+from robot_dyn_id.workflow.identification import identify_recordings
 
 RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -13,7 +13,7 @@ from robot_dyn_id.estimators import OutputError
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.joint_states import encode
-from robot_dyn_id.workflow import open_all
+from robot_dyn_id.workflow.identification import open_all
 
 TOLD = "/controller/joint_states_desired"
 
