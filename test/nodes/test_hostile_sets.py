@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from support.ros_world import ros_arguments
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -14,8 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from support.hostile_sets import HOSTILE, heavy, hostile
 from support.model_nodes import RATED, identified, message
-from test_controller import Scene
-from test_simulator import given
+from support.simulator_scene import Scene
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -65,8 +65,11 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
-    controller, monitor = world.add(ComputedTorqueController, *given(timeout="1.0")), world.add(TorqueResidualMonitor)
-    twin = world.add(Simulator, *given(model="parameters"), "-r", "identified_parameters:=/identified_parameters",
+    controller, monitor = (
+        world.add(ComputedTorqueController, *ros_arguments(timeout="1.0")),
+        world.add(TorqueResidualMonitor),
+    )
+    twin = world.add(Simulator, *ros_arguments(model="parameters"), "-r", "identified_parameters:=/identified_parameters",
                      namespace="twin")  # fmt: skip
     nodes = (controller, monitor, twin)
     for name in HOSTILE:
