@@ -14,7 +14,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
 from robot_dyn_id.excitation.collision.meshes import folders_above
@@ -146,7 +146,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
     configuration, joints = configuration_from(arguments), read_design_settings(arguments.design).joints
     if prior is not None:
-        regressor = regressor_of(prior)
+        regressor = Regressor.from_parameters(prior)
         names = regressor.model.joint_names
         if joints and set(joints) != set(names):
             raise UsageError(f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "

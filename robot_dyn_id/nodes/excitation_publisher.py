@@ -82,7 +82,11 @@ class ExcitationPublisher(RobotNode):
         ),
         Interface(SUBSCRIBES, "recording_status", RecordingStatus, "Whether the joint states are recorded", REPORTS),
         Interface(
-            SUBSCRIBES, "stream_status", RecordingStatus, "Whether the identifier keeps the joint states", REPORTS
+            SUBSCRIBES,
+            "identifier_recording_status",
+            RecordingStatus,
+            "Whether the identifier keeps the joint states",
+            REPORTS,
         ),
         Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
         Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),

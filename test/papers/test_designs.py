@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_search import PLANAR, plan, slope_error
+from support.designs import PLANAR, plan, slope_error
 
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor

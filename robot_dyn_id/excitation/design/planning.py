@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
@@ -231,7 +231,7 @@ def _torques(settings: DesignSettings, model: RobotModel, prior: ParameterSet | 
     if prior is None:
         regressor, parameters = Regressor(model), model.inertial_parameters.copy()
     else:
-        regressor = regressor_of(prior)
+        regressor = Regressor.from_parameters(prior)
         parameters = np.concatenate([prior.standard_parameters, prior.term_values])
     if settings.payload:
         parameters[: 10 * len(model.body_names)] += payload_parameters(model, settings.payload)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node `controller`, an example: gravity compensation or computed torque with the identified model."""
+"""Node `computed_torque_controller`, an example: gravity compensation or computed torque with the identified model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ LOOKS = 4
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class ComputedTorqueControllerSettings:
     """ROS parameters of the controller."""
 
     urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description")
@@ -80,12 +80,12 @@ class ControllerSettings:
     )
 
 
-class Controller(RobotNode):
+class ComputedTorqueController(RobotNode):
     """Answers every joint state with efforts, by a model of this very robot or, if told so, its URDF's inertia."""
 
-    NAME = "controller"
+    NAME = "computed_torque_controller"
     PURPOSE = "moves a robot by effort commands from the identified model: an example of a controller that uses it"
-    SETTINGS = ControllerSettings
+    SETTINGS = ComputedTorqueControllerSettings
     ENDS_ON_FAULT = True
     INTERFACES = (
         Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
@@ -355,4 +355,4 @@ class Controller(RobotNode):
 
 def main() -> int:
     """Run the node."""
-    return run(Controller)
+    return run(ComputedTorqueController)
