@@ -33,7 +33,7 @@ def test_exact_data_give_the_exact_parameters(name, method):
     estimate = ESTIMATORS[name](method=method).fit(problem(*rows()))
     np.testing.assert_allclose(estimate.values, TRUTH, rtol=0, atol=1e-8)
     assert np.all(estimate.standard_deviations < 1e-6)
-    assert estimate.unseen == ()
+    assert estimate.unexcited == ()
     assert estimate.rows == 800
 
 
@@ -105,9 +105,9 @@ def test_qr_is_as_accurate_as_the_whole_matrix_would_be(condition):
     for seed in range(48):
         w, tau, truth = graded(condition, seed)
         support = (np.arange(w.shape[1]),)
-        estimate = Factors.of(problem([w], [tau], support, size=128)).solve([1.0])
+        estimate = Factors.from_problem(problem([w], [tau], support, size=128)).solve([1.0])
         assert 0.2 * condition < estimate.condition_number < 2 * condition
-        assert not estimate.unseen.any()
+        assert not estimate.unexcited.any()
         ours.append(np.linalg.norm(estimate.values - truth))
         numpys.append(np.linalg.norm(np.linalg.lstsq(w, tau, rcond=None)[0] - truth))
     assert np.median(ours) < 4 * np.median(numpys)
@@ -127,7 +127,7 @@ def hidden():
 def test_what_the_data_do_not_show_is_named_and_left_small(name, method):
     data = hidden()
     estimate = ESTIMATORS[name](method=method).fit(problem(*data))
-    assert estimate.unseen == ("p0", "p1", "p7")
+    assert estimate.unexcited == ("p0", "p1", "p7")
     np.testing.assert_array_equal(np.isinf(estimate.standard_deviations), [1, 1, 0, 0, 0, 0, 0, 1])
     assert np.all(np.isfinite(estimate.covariance))
     assert np.isinf(estimate.condition_number)
@@ -174,7 +174,7 @@ def test_the_colour_of_the_residuals_is_found():
     torques = [tau + coloured(sigma, len(tau), 5 + sigma) for tau, sigma in zip(torques, (1, 3), strict=True)]
     data = problem(columns, torques)
     estimate = GeneralizedLeastSquares(autoregressive_order=2).fit(data)
-    lagged = LaggedGrams.of(data, 2)
+    lagged = LaggedGrams.from_problem(data, 2)
     whitening = fit_whitening(lagged.residual(estimate.values), lagged.counts)
     np.testing.assert_allclose(whitening.filters, [[1.0, -0.8, 0.0]] * 2, atol=0.03)
     np.testing.assert_allclose(estimate.residual_rms, [1.0, 3.0], rtol=0.05)
