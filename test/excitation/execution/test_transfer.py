@@ -106,7 +106,9 @@ def test_a_posture_is_the_center_and_one_outside_the_limits_is_named(form):
     q = make_excitation(form, PANDA, Demand(posture=tuple(posture), periods=1)).evaluate(np.linspace(0, 10, 2000))[0]
     assert q[3].max() <= PANDA.upper[3]
     posture[3] = PANDA.upper[3] + 0.01
-    with pytest.raises(MotionError, match=f"joint panda_joint4: the requested configuration is at {posture[3]:.4g} rad"):
+    with pytest.raises(
+        MotionError, match=f"joint panda_joint4: the requested configuration is at {posture[3]:.4g} rad"
+    ):
         make_excitation(form, PANDA, Demand(posture=tuple(posture)))
     with pytest.raises(UsageError, match="posture has 2 positions, expected one for each of panda_joint1"):
         make_excitation(form, PANDA, Demand(posture=(0.0, 0.0)))
