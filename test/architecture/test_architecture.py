@@ -62,7 +62,7 @@ INSIDE = {
         *("constants", "simulated", "__init__"),
     ),
     "identification": (
-        *("settings", "holdout", "estimation", "extrapolation", "metrics", "verdict", "identifiability", "evaluation"),
+        *("holdout", "extrapolation", "metrics", "verdict", "settings", "estimation", "identifiability", "evaluation"),
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
