@@ -134,8 +134,8 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         {
             "regressor": lambda: regressor_into(rigid, motion, dense),
             "loop": loop,
-            "qr": lambda: Factors.of(problem, method="qr").solve(np.ones(n)),
-            "gram": lambda: Factors.of(problem, method="gram").solve(np.ones(n)),
+            "qr": lambda: Factors.from_problem(problem, method="qr").solve(np.ones(n)),
+            "gram": lambda: Factors.from_problem(problem, method="gram").solve(np.ones(n)),
             "lstsq": stacked_least_squares,
         }
     )

@@ -38,7 +38,7 @@ class Tile:
     block: Array
 
 
-def kept(block: Array) -> Mask:
+def find_used_rows(block: Array) -> Mask:
     """Samples of a tile's block that are not excluded, shape (N,)."""
     rows = np.asarray(block[-1] != 0.0)
     return rows if rows.all() else rows | block.any(axis=0)
@@ -78,7 +78,7 @@ class LinearProblem:
             for tile in self.tiles():
                 start = rows.get((tile.segment, tile.joint), 0)
                 stop = rows[tile.segment, tile.joint] = start + tile.block.shape[1]
-                tau = np.where(kept(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
+                tau = np.where(find_used_rows(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
                 yield replace(tile, block=np.concatenate([tile.block[:-1], tau[None]]))
 
         return replace(self, tiles=tiles)
@@ -148,7 +148,7 @@ class SampledProblem(RegressorProblem):
             rate: samples per second [Hz].
             prior: prior knowledge of the parameters, or None.
         """
-        layout = Layout.of(regressor, columns)
+        layout = Layout.from_columns(regressor, columns)
         return cls(
             names=tuple(regressor.names[column] for column in columns),
             joint_names=regressor.model.joint_names,

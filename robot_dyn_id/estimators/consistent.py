@@ -105,7 +105,7 @@ class Consistent:
                 "the estimator weighted"
             )
         plain = WeightedLeastSquares(self.autoregressive_order, self.method).fit(problem)
-        factors = Factors.of(problem, method=self.method)
+        factors = Factors.from_problem(problem, method=self.method)
         largest = float(plain.residual_rms.max(initial=0.0))
         rms = np.maximum(plain.residual_rms, 1e-9 * largest if largest > 0.0 else 1.0)
         root = factors.root(1.0 / rms)

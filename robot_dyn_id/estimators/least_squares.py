@@ -10,16 +10,11 @@ import numpy as np
 
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import (
-    check_options,
-    conclude,
-    factors_of,
-    refined,
-    reweighted,
-    sandwich,
-    whitened,
-)
+from robot_dyn_id.estimators.factors import Factors, compress_rows
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.estimators.sandwich import compute_sandwich
+from robot_dyn_id.estimators.weighting import refine_solution, solve_reweighted
 
 
 @dataclass(frozen=True)
@@ -47,11 +42,13 @@ class OrdinaryLeastSquares:
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        factors = factors_of(problem, self.method)
+        factors = compress_rows(problem, self.method)
         weights = np.ones(len(factors.counts))
-        solution = refined(problem, factors.solve(weights), weights, self.method)
-        noise, covariance = sandwich(problem, solution.values, solution.inverse, weights, self.autoregressive_order)
-        return conclude(problem, factors, solution, solution, covariance, noise)
+        solution = refine_solution(problem, factors.solve(weights), weights, self.method)
+        noise, covariance = compute_sandwich(
+            problem, solution.values, solution.inverse, weights, self.autoregressive_order
+        )
+        return Estimate.from_solution(problem, factors, solution, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
@@ -82,11 +79,13 @@ class WeightedLeastSquares:
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        factors = factors_of(problem, self.method)
-        ordinary, solution, weights = reweighted(factors)
-        solution = refined(problem, solution, weights, self.method)
-        noise, covariance = sandwich(problem, solution.values, solution.inverse, weights, self.autoregressive_order)
-        return conclude(problem, factors, ordinary, solution, covariance, noise)
+        factors = compress_rows(problem, self.method)
+        ordinary, solution, weights = solve_reweighted(factors)
+        solution = refine_solution(problem, solution, weights, self.method)
+        noise, covariance = compute_sandwich(
+            problem, solution.values, solution.inverse, weights, self.autoregressive_order
+        )
+        return Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
@@ -120,5 +119,5 @@ class GeneralizedLeastSquares:
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        found = whitened(problem, self.autoregressive_order, self.passes, self.method, Factors.solve)
-        return conclude(problem, found.plain, found.ordinary, found.solution, found.solution.inverse, found.noise)
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, self.method, Factors.solve)
+        return found.make_estimate(problem)

@@ -13,7 +13,8 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import Whitened, check_options, conclude, whitened
+from robot_dyn_id.estimators.feasible_gls import WhitenedSolution, solve_whitened
+from robot_dyn_id.estimators.options import check_options
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,11 @@ class MaximumAPosteriori:
         Raises:
             UsageError: the problem has no prior.
         """
-        prior = prior_of(problem, self.name)
+        prior = require_prior(problem, self.name)
         rows, center = prior.rows(self.spread), prior.center
-        found = believed(problem, rows, center, self.autoregressive_order, self.passes)
-        return conclude(
-            problem,
-            found.plain,
-            found.ordinary,
-            found.solution,
-            found.solution.inverse,
-            found.noise,
-            drawn_to=f"{prior.source}, give or take {self.spread:.0%} of each parameter's size",
-        )
+        found = solve_with_prior(problem, rows, center, self.autoregressive_order, self.passes)
+        target = f"{prior.source}, give or take {self.spread:.0%} of each parameter's size"
+        return found.make_estimate(problem, regularized_towards=target)
 
 
 def check_spread(estimator: str, spread: float) -> None:
@@ -75,7 +69,7 @@ def check_spread(estimator: str, spread: float) -> None:
         raise UsageError(f"{estimator}: spread must be positive, not {spread}")
 
 
-def prior_of(problem: LinearProblem, estimator: str) -> Prior:
+def require_prior(problem: LinearProblem, estimator: str) -> Prior:
     """What is known before the data.
 
     Raises:
@@ -86,7 +80,7 @@ def prior_of(problem: LinearProblem, estimator: str) -> Prior:
     return problem.prior
 
 
-def believed(problem: LinearProblem, rows: Array, center: Array, order: int, passes: int) -> Whitened:
+def solve_with_prior(problem: LinearProblem, rows: Array, center: Array, order: int, passes: int) -> WhitenedSolution:
     """The solution of white rows and those of a prior together.
 
     Args:
@@ -100,7 +94,7 @@ def believed(problem: LinearProblem, rows: Array, center: Array, order: int, pas
     def solve(white: Factors, weights: Array) -> Solution:
         stack = white.stack(weights, rows)
         stack[:, -1] -= stack[:, :-1] @ center  # so that what rounding hides stays at the prior, not at zero
-        solution = Solution.of(stack)
+        solution = Solution.from_rows(stack)
         return replace(solution, values=center + solution.values)
 
-    return whitened(problem, order, passes, "qr", solve)
+    return solve_whitened(problem, order, passes, "qr", solve)

@@ -15,7 +15,8 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.estimators.options import check_options
 
 PENALTIES = np.geomspace(1e-12, 1e3, 61)
 """Among these, and then around the best of them, the most likely penalty is looked for."""
@@ -61,19 +62,12 @@ class Ridge:
             norms = np.linalg.norm(stack[:, :-1], axis=0)
             used = self.penalty or likeliest_penalty(stack, norms)
             rows = np.column_stack([np.diag(np.sqrt(used) * norms), np.zeros(len(norms))])
-            return Solution.of(np.concatenate([stack, rows]))
+            return Solution.from_rows(np.concatenate([stack, rows]))
 
-        found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
-        solution = replace(found.solution, unseen=found.ordinary.unseen)
-        return conclude(
-            problem,
-            found.plain,
-            found.ordinary,
-            solution,
-            solution.inverse,
-            found.noise,
-            drawn_to=f"zero, with {used:.2g} of the information that the data have of each parameter",
-        )
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
+        solution = replace(found.solution, unexcited=found.ordinary.unexcited)
+        target = f"zero, with {used:.2g} of the information that the data have of each parameter"
+        return replace(found, solution=solution).make_estimate(problem, regularized_towards=target)
 
 
 def likeliest_penalty(stack: Array, norms: Array) -> float:

@@ -154,7 +154,7 @@ class RecordedProblem(RegressorProblem):
             plan: decisions about the signals that the windows were filtered with.
             prior: prior knowledge of the parameters, or None.
         """
-        layout = Layout.of(regressor, columns)
+        layout = Layout.from_columns(regressor, columns)
         return cls(
             names=tuple(regressor.names[column] for column in columns),
             joint_names=regressor.model.joint_names,

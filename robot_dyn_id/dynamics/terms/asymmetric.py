@@ -51,14 +51,14 @@ class Asymmetric(Term):
         return slopes
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
         return (WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
-        slopes = np.zeros((len(self.free), 4, len(dy)))
-        if self.free:
+        slopes = np.zeros((len(self.free_constants), 4, len(dy)))
+        if self.free_constants:
             slopes[0, :2] = _halves(width_slope(dy, self.smoothing_width), dy)
         return slopes
 

@@ -93,7 +93,7 @@ class Term:
         return {field.name: float(getattr(self, field.name)) for field in fields(self)}
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The constants that an estimator may choose."""
         return ()
 

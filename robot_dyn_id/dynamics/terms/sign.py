@@ -70,12 +70,12 @@ class SignTerm(Term):
         return np.array([np.zeros_like(dy), sign_slope(dy, self.smoothing_width), np.zeros_like(dy)])[:, None, :]
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
         return (WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
-        if not self.free:
+        if not self.free_constants:
             return np.zeros((0, 1, len(dy)))
         return width_slope(dy, self.smoothing_width)[None, None, :]

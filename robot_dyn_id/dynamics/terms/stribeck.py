@@ -61,14 +61,14 @@ class Stribeck(Term):
         return slopes
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The Stribeck velocity, and the width unless the sign is hard."""
         return (VELOCITY, WIDTH) if self.smoothing_width > 0.0 else (VELOCITY,)
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
         s, share = sign(dy, self.smoothing_width), self._share(dy)
-        slopes = np.zeros((len(self.free), 2, len(dy)))
+        slopes = np.zeros((len(self.free_constants), 2, len(dy)))
         slopes[0, 1] = 2.0 * dy**2 / self.stribeck_velocity**3 * share * s
         if self.smoothing_width > 0.0:
             slopes[1] = np.array([np.ones_like(dy), share]) * width_slope(dy, self.smoothing_width)

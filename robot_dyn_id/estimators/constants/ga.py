@@ -15,7 +15,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.constants.pso import check_population
 from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options
+from robot_dyn_id.estimators.options import check_options
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Genetic:
         Raises:
             UsageError: no term has a free constant, or pymoo is not installed.
         """
-        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         best, course = self._best(space)
-        return space.concluded(best, self.autoregressive_order, course)
+        return space.make_estimate(best, self.autoregressive_order, course)
 
     def _best(self, space: SearchSpace) -> tuple[Array, Array]:
         """The best point, and the least cost after each generation."""

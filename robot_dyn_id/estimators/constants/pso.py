@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options
+from robot_dyn_id.estimators.options import check_options
 
 INERTIA = (0.9, 0.4)
 """Of a particle's velocity, in the first iteration and in the last."""
@@ -69,9 +69,9 @@ class ParticleSwarm:
         Raises:
             UsageError: no term has a free constant.
         """
-        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         best, course = swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
-        return space.concluded(best, self.autoregressive_order, course)
+        return space.make_estimate(best, self.autoregressive_order, course)
 
 
 def check_population(estimator: str, seed: int, **sizes: int) -> None:

@@ -16,12 +16,14 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, UsageError
-from robot_dyn_id.estimators.constants.constants import WEIGHINGS, Constants, Linearised
+from robot_dyn_id.estimators.constants.constants import Constants
+from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.grid import best_of_grid
-from robot_dyn_id.estimators.constants.linearised import concluded
+from robot_dyn_id.estimators.constants.linearized import WEIGHINGS, Linearized
 from robot_dyn_id.estimators.constants.projected import Projected
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options, check_rows
+from robot_dyn_id.estimators.factors import check_rows
+from robot_dyn_id.estimators.options import check_options
 
 SETTLED = 1e-10
 """Relative decrease of the cost that is none."""
@@ -73,30 +75,30 @@ class Separable:
             InputError: fewer rows than parameters.
         """
         check_rows(problem)
-        constants = Constants.of(problem, self.name)
+        constants = Constants.from_problem(problem, self.name)
         found, course = self._descend(constants, self._start(constants))
-        return concluded(found, self.autoregressive_order, course)
+        return estimate_constants(found, self.autoregressive_order, course)
 
     def _start(self, constants: Constants) -> Array:
         """The best logarithms by polynomials through nodes, weights and constants in turn; shape (k,)."""
-        at = Projected.of(constants)
+        at = Projected.from_constants(constants)
         if self.weighted:
-            at = at.reweighted(0.5 * (constants.lower + constants.upper))
-        found = at.descended(best_of_grid(at, self.grid))
+            at = at.reweight(0.5 * (constants.lower + constants.upper))
+        found = at.descend(best_of_grid(at, self.grid))
         for _ in range(WEIGHINGS if self.weighted else 0):
-            before, at = at.weights, at.reweighted(found)
-            found = at.descended(found)
+            before, at = at.weights, at.reweight(found)
+            found = at.descend(found)
             if np.abs(at.weights / before - 1.0).max() < STEADY:
                 break
         return found
 
-    def _descend(self, constants: Constants, start: Array) -> tuple[Linearised, Array]:
+    def _descend(self, constants: Constants, start: Array) -> tuple[Linearized, Array]:
         """Gauss-Newton with damping on the logarithms, kept within their ranges; the costs on the way.
 
         Raises:
             ConvergenceError: the cost still falls after all steps.
         """
-        at = constants.linearised(start, self.weighted)
+        at = Linearized.from_constants(constants, start, self.weighted)
         course = [at.cost]
         for _ in range(self.iterations):
             for damping in DAMPING:
@@ -104,7 +106,7 @@ class Separable:
                 if promised <= SETTLED * at.scale:
                     return at, np.array(course)
                 trial = np.clip(at.logarithms + step, constants.lower, constants.upper)
-                then = constants.linearised(trial, self.weighted)
+                then = Linearized.from_constants(constants, trial, self.weighted)
                 if then.cost < at.cost:
                     break
             else:

@@ -20,14 +20,14 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.data.stream import Stream
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile, kept
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import conclude, factors_of, inverse_rms
-from robot_dyn_id.estimators.newey_west import larger_sandwich
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
+from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Robot, SimulationEstimator, solve_weighted
 from robot_dyn_id.estimators.simulated.replayed import encoder_readings
+from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
@@ -68,19 +68,19 @@ class ClosedLoopOutputError(SimulationEstimator):
                 "closed_loop_output_error: under computed torque, whose law contains the robot's own model, all robots "
                 "move alike, and positions carry no information: use output_error"
             )
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         ordinary = plain.solve(np.ones(len(plain.counts)))
-        equal_joints = inverse_rms(plain, np.zeros(len(ordinary.values)))  # however large their torques are
+        equal_joints = compute_weights(plain, np.zeros(len(ordinary.values)))  # however large their torques are
         step = PositionStep(self.controller, plain.stack(equal_joints))
         found = self.iterate(self.require_recorded(problem), ordinary, step)
         order = self.autoregressive_order
-        _, covariance = larger_sandwich(
+        _, covariance = compute_larger_sandwich(
             found.simulation, found.simulation, found.values, found.bread, found.weights, order
         )
-        lagged = LaggedGrams.of(problem, order)
+        lagged = LaggedGrams.from_problem(problem, order)
         noise = fit_whitening(lagged.residual(found.values), lagged.counts).noise_rms
         solution = replace(ordinary, values=found.values)
-        return replace(conclude(problem, plain, ordinary, solution, covariance, noise), notes=found.notes)
+        return replace(Estimate.from_solution(problem, plain, ordinary, solution, covariance, noise), notes=found.notes)
 
 
 @dataclass
@@ -181,7 +181,7 @@ def position_problem(robot: Robot, controller: ControllerModel, slopes: Position
             difference = target.block[-1] - simulated.block[-1] + robot.values @ slope
             rows = passed.get((tile.segment, tile.joint), 0) + np.arange(len(difference))
             passed[tile.segment, tile.joint] = int(rows[-1]) + 1
-            used = kept(tile.block) & (rows >= first)
+            used = find_used_rows(tile.block) & (rows >= first)
             yield replace(tile, block=np.where(used, np.vstack([slope, difference]), 0.0))
 
     cache: Cache[Tile] = Cache()  # simulated once; the receiver of a tile may change it, hence the copies

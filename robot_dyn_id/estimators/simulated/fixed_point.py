@@ -16,9 +16,10 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators.consistent import nearest_robot
-from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
+from robot_dyn_id.estimators.weighting import compute_weights
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
@@ -123,7 +124,7 @@ class FixedPoint(Generic[T]):
 
 
 @dataclass(frozen=True)
-class SimulationEstimator:
+class SimulationEstimator(CheckedOptions):
     """Options of estimators that simulate the robot.
 
     Attributes:
@@ -138,14 +139,10 @@ class SimulationEstimator:
 
     name: ClassVar[str]
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+    option_ranges: ClassVar[OptionRanges] = {
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
     def require_recorded(self, problem: LinearProblem) -> RecordedProblem:
         """The problem as one that can be simulated under the controller.
@@ -184,8 +181,8 @@ class SimulationEstimator:
         averaged = 1
         for _ in range(self.iterations):
             simulation, notes = simulate_consistent(problem, values, rows, weights, step)
-            rows = Factors.of(step.rows(simulation))
-            weights = inverse_rms(rows, values)
+            rows = Factors.from_problem(step.rows(simulation))
+            weights = compute_weights(rows, values)
             found, bread = step.solve(simulation, rows, weights, ordinary)
             change = (found - values) / averaged
             values = values + change
@@ -208,7 +205,7 @@ def solve_within(factors: Factors, weights: Array, ordinary: Solution) -> Soluti
         ordinary: ordinary least squares of the recorded rows.
     """
     stack = factors.stack(weights)
-    found = Solution.of(np.column_stack([stack[:, :-1] @ ordinary.root, stack[:, -1]]))
+    found = Solution.from_rows(np.column_stack([stack[:, :-1] @ ordinary.root, stack[:, -1]]))
     root = ordinary.root @ found.root
     return replace(ordinary, values=ordinary.root @ found.values, inverse=root @ root.T, root=root)
 
@@ -231,8 +228,8 @@ def start_values(problem: RecordedProblem, ordinary: Solution) -> tuple[Factors,
             yield replace(window, motion=window.reference or window.motion)
 
     along = problem.with_motion(Stream(reference))
-    rows = factors_of(replace(problem, tiles=lambda: merge_tiles(problem, along, simulated_columns)))
-    weights = inverse_rms(rows, solve_within(rows, np.ones(len(rows.counts)), ordinary).values)
+    rows = compress_rows(replace(problem, tiles=lambda: merge_tiles(problem, along, simulated_columns)))
+    weights = compute_weights(rows, solve_within(rows, np.ones(len(rows.counts)), ordinary).values)
     return rows, solve_within(rows, weights, ordinary).values, weights
 
 

@@ -21,9 +21,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import conclude, factors_of
-from robot_dyn_id.estimators.newey_west import larger_sandwich
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
+from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import SimulationEstimator, solve_within
 from robot_dyn_id.estimators.simulated.output_error import TorqueStep
 from robot_dyn_id.estimators.simulated.replayed import Replayed
@@ -52,10 +51,10 @@ class Instrumental(SimulationEstimator):
             ConvergenceError: the simulated robot does not follow, its motion is unlike the recorded one, or the
                 parameters do not converge.
         """
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         ordinary = plain.solve(np.ones(len(plain.counts)))
         found = self.iterate(self.require_recorded(problem), ordinary, InstrumentStep(self.controller))
-        noise, covariance = larger_sandwich(
+        noise, covariance = compute_larger_sandwich(
             found.simulation.measured,
             found.simulation.simulated,
             found.values,
@@ -64,7 +63,9 @@ class Instrumental(SimulationEstimator):
             self.autoregressive_order,
         )
         solution = replace(ordinary, values=found.values)
-        return replace(conclude(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes)
+        return replace(
+            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes
+        )
 
 
 class InstrumentStep(TorqueStep):

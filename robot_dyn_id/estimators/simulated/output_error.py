@@ -18,8 +18,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import conclude, factors_of, sandwich
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
+from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Robot, SimulationEstimator, solve_weighted
 from robot_dyn_id.estimators.simulated.replayed import Replayed
 from robot_dyn_id.simulation.closed_loop import ControllerModel
@@ -42,14 +42,16 @@ class OutputError(SimulationEstimator):
             InputError: the robot cannot be simulated.
             ConvergenceError: the simulated robot does not follow, or the parameters do not converge.
         """
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         ordinary = plain.solve(np.ones(len(plain.counts)))
         found = self.iterate(self.require_recorded(problem), ordinary, TorqueStep(self.controller))
-        noise, covariance = sandwich(
+        noise, covariance = compute_sandwich(
             found.simulation.linearized, found.values, found.bread, found.weights, self.autoregressive_order
         )
         solution = replace(ordinary, values=found.values)
-        return replace(conclude(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes)
+        return replace(
+            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes
+        )
 
 
 @dataclass(frozen=True)

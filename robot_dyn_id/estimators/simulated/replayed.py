@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.stream import Stream
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile, kept
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import RecordedProblem
@@ -67,13 +67,13 @@ class Replayed:
                 rows = frictions[problem.supports[tile.joint]][:, None]
                 columns = np.where(rows, tile.block[:-1], read.block[:-1])
                 excess = read.block[-1] - values[problem.supports[tile.joint]] @ columns
-                tile.block[-1] = np.where(kept(tile.block), tile.block[-1] - excess, 0.0)
+                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] - excess, 0.0)
                 yield tile
 
         def linearized() -> Iterator[Tile]:
             for tile, read in zip(merge_tiles(problem, ideal, simulated_columns), loop.tiles(), strict=True):
                 excess = values[problem.supports[tile.joint]] @ tile.block[:-1] - read.block[-1]
-                tile.block[-1] = np.where(kept(tile.block), tile.block[-1] + excess, 0.0)
+                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] + excess, 0.0)
                 yield tile
 
         return cls(
@@ -128,7 +128,7 @@ def merge_tiles(
     for tile, other in zip(recorded.tiles(), simulated.tiles(), strict=True):
         block = merge(tile, other)
         block[-1] = tile.block[-1]
-        yield replace(tile, block=np.where(kept(tile.block), block, 0.0))
+        yield replace(tile, block=np.where(find_used_rows(tile.block), block, 0.0))
 
 
 def velocity_dependent_columns(regressor: Regressor) -> Mask:

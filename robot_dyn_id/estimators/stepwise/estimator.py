@@ -12,7 +12,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.stepwise import Observability, determine
 
 
@@ -45,8 +46,8 @@ class Stepwise:
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve_joint_by_joint)
-        return conclude(problem, found.plain, found.ordinary, found.solution, found.solution.inverse, found.noise)
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, "qr", solve_joint_by_joint)
+        return found.make_estimate(problem)
 
 
 def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
@@ -63,7 +64,7 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
         waiting = np.concatenate([waiting, rows])
         wanted[factors.supports[joint]] = True
         unknown = np.flatnonzero(wanted & ~known)
-        seen = Observability.of(waiting[:, unknown])
+        seen = Observability.from_rows(waiting[:, unknown])
         if not left or seen.rank == seen.columns:
             values, covariance = determine(waiting, unknown, values, covariance)
             known[unknown] = True
@@ -71,4 +72,4 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
     ordinary = factors.solve(weights)
     sizes, directions = np.linalg.eigh(covariance)
     root = directions * np.sqrt(np.maximum(sizes, 0.0))
-    return Solution(values, covariance, ordinary.condition_number, ordinary.unseen, root)
+    return Solution(values, covariance, ordinary.condition_number, ordinary.unexcited, root)

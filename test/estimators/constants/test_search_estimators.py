@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.linear_problems import TRUTH, arm, arm_problem, cut, noisy, problem, rows, stacked
 from support.simulated import SMALL, Simulated, estimator_of
-from test_estimators import TRUTH, problem, rows, stacked
-from test_everyday_estimators import arm, arm_problem, cut, noisy
 
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
@@ -69,12 +68,12 @@ def test_a_search_repeats_itself_and_counts_how_far_it_stopped_from_the_best():
 def test_costs_of_the_box_are_those_of_the_data():
     """Polynomials through the nodes against columns at the constants themselves."""
     task = arm_problem(noisy(1))
-    space = SearchSpace.of(task, "pso", 0.5, 3.0, False)
+    space = SearchSpace.from_problem(task, "pso", 0.5, 3.0, False)
     points = space.lower + (space.upper - space.lower) * np.random.default_rng(0).random((5, len(space.lower)))
     p = len(task.names)
     for point, cost in zip(points, space.costs(points), strict=True):
         at = task.with_columns(space.constants.regressor(point[p:]), task.columns)
-        assert cost == pytest.approx(0.5 * Factors.of(at).squared_residuals(point[:p]).sum(), rel=1e-5)
+        assert cost == pytest.approx(0.5 * Factors.from_problem(at).squared_residuals(point[:p]).sum(), rel=1e-5)
 
 
 def test_total_least_squares_is_that_of_the_singular_vector():
