@@ -13,6 +13,7 @@ ROOT = Path(robot_dyn_id.__file__).parent
 ROOMS = (
     "findings",
     "errors",
+    "options",
     "arrays",
     "__init__",
     "faults",
