@@ -9,9 +9,10 @@ from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from support.model_nodes import COULOMB, NOISE, VISCOUS, identified, message
-from test_simulator import DEEP, given
+from support.ros_world import ros_arguments
+from support.simulator_scene import DEEP
 
-from robot_dyn_id.dynamics.regressor import Motion, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import seconds
@@ -31,7 +32,7 @@ class Told:
         self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         self.sets = world.heard(ParameterSetMsg, "torque_residual_monitor/tracked_parameters", LATCHED)
-        self.regressor = regressor_of(identified())
+        self.regressor = Regressor.from_parameters(identified())
         model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
         motion, n = random_fourier(model, 5), len(model.joint_names)
         q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
@@ -76,7 +77,7 @@ class Told:
 
 def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
     told = Told(world)
-    world.add(TorqueResidualMonitor, *given(quiet="30.0", timeout="60.0"))
+    world.add(TorqueResidualMonitor, *ros_arguments(quiet="30.0", timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
@@ -106,7 +107,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
 @pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
 def test_joint_states_without_velocities_are_differentiated(world, velocity):
     told = Told(world, velocity)
-    node = world.add(TorqueResidualMonitor, *given(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
@@ -120,7 +121,7 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
 
 def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
     told = Told(world)
-    node = world.add(TorqueResidualMonitor, *given(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
