@@ -81,7 +81,9 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
     world.add(ComputedTorqueController)
     world.until(lambda: scene.logged("waiting for identified_parameters"), what="waiting")
     scene.parameters.publish(other_robot())
-    world.until(lambda: scene.logged("parameters refused: the parameters are those of another URDF (other"), what="URDF")
+    world.until(
+        lambda: scene.logged("parameters refused: the parameters are those of another URDF (other"), what="URDF"
+    )
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
     world.until(lambda: scene.logged("the verdict on the parameters is bad (nonsense)"), what="verdict")

@@ -70,7 +70,11 @@ def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, h
     world.until(cell.follower.at_rest)
     states = [status.state for status in cell.statuses]
     assert states == sorted(states, key=[0, 1, 2, 3, 6].index)
-    assert (cell.statuses[-1].elapsed, cell.statuses[-1].duration, list(cell.statuses[-1].joint_names)) == (2.0, 2.0, NAMES)
+    assert (cell.statuses[-1].elapsed, cell.statuses[-1].duration, list(cell.statuses[-1].joint_names)) == (
+        2.0,
+        2.0,
+        NAMES,
+    )
     moved = np.ptp([q for _, q, _ in cell.follower.history], axis=0)
     assert np.all(moved > 0.05)
     speed = np.abs([dq for _, _, dq in cell.follower.history]).max(axis=0)

@@ -102,7 +102,9 @@ def test_time_waits_for_effort_commands_but_not_forever(world):
         begun = stamp()
         world.wait(0.5)
         assert stamp() - begun < 0.05, "a command is good for 10 ms"
-    world.until(lambda: arm.logged("no effort command: zero effort"), what="a controller that is gone is not waited for")
+    world.until(
+        lambda: arm.logged("no effort command: zero effort"), what="a controller that is gone is not waited for"
+    )
 
 
 def test_a_robot_that_breaks_down_ends_the_node_with_one_line(world, capfd):
