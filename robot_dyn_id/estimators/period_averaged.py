@@ -16,6 +16,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Solution, compress_rows, zero_rounding_columns
 from robot_dyn_id.estimators.sandwich import rescale_covariance
+from robot_dyn_id.options import CheckedOptions
 
 LEAST = 3
 """Periods that are needed."""
@@ -28,7 +29,7 @@ FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
-class PeriodAveraged:
+class PeriodAveraged(CheckedOptions):
     """Least squares of rows averaged over the periods of a stretch of time, joints weighted with their covariance.
 
     What differs between periods is noise, and what does not is model error, which the standard deviations then do not

@@ -11,12 +11,12 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
-from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.weighting import degrees_of_freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
+from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 TUNING = {"huber": 1.345, "bisquare": 4.685}
 """Residuals in standard deviations beyond which rows count less, or not at all: 95 % efficient with normal noise."""
@@ -41,7 +41,7 @@ Walk = Callable[[], Iterator[Tile]]
 
 
 @dataclass(frozen=True)
-class Robust:
+class Robust(CheckedOptions):
     """`generalized` by iteratively reweighted least squares: rows with large white residuals count less.
 
     Each joint's noise is the median of its residuals' sizes, so that outliers, however large, do not move it. They are
@@ -59,16 +59,11 @@ class Robust:
 
     name: ClassVar[str] = "robust"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: an unknown loss, a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
-        if self.loss not in TUNING:
-            raise UsageError(f"robust: loss {self.loss!r} is not known; use one of {', '.join(TUNING)}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "loss": Choice(tuple(TUNING)),
+        "autoregressive_order": Range(0),
+        "iterations": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 from support.linear_problems import SUPPORTS, TRUTH, problem, rows, stacked
 from support.simulated import Simulated
 
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import (
     ESTIMATORS,
     GeneralizedLeastSquares,
@@ -152,16 +152,6 @@ def test_fewer_rows_than_parameters_are_refused(name):
         ESTIMATORS[name]().fit(problem(columns, torques))
     with pytest.raises(InputError, match="no rows are left"):
         ESTIMATORS[name]().fit(problem([w[:0] for w in columns], [tau[:0] for tau in torques]))
-
-
-@pytest.mark.parametrize(("name", "options", "words"), [
-    ("weighted", {"method": "svd"}, "'svd' is not known; use one of qr, gram"),
-    ("ols", {"autoregressive_order": -1}, "autoregressive_order must be 0 or more"),
-    ("generalized", {"passes": 0}, "passes must be 1 or more"),
-])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(name, options, words):
-    with pytest.raises(UsageError, match=words):
-        ESTIMATORS[name](**options)
 
 
 def coloured(sigma, count, seed, keep=0.8):

@@ -16,8 +16,8 @@ from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Solution, compress_rows
-from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.weighting import compute_weights, solve_reweighted
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 DAMPING = 1e-3
 """To begin with, as a share of each column's own information: halved after a step that pays, else doubled."""
@@ -33,7 +33,7 @@ QUIET = 3
 
 
 @dataclass(frozen=True)
-class LevenbergMarquardt:
+class LevenbergMarquardt(CheckedOptions):
     """From least squares at the constants as the terms have them, to the least cost nearby.
 
     `separable` finds the same minimum and does not depend on where the constants begin.
@@ -50,14 +50,10 @@ class LevenbergMarquardt:
 
     name: ClassVar[str] = "lm"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: no iteration at all, a negative order.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+    option_ranges: ClassVar[OptionRanges] = {
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

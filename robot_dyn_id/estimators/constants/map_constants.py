@@ -18,8 +18,8 @@ from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import compress_rows
 from robot_dyn_id.estimators.feasible_gls import WhitenedSolution
-from robot_dyn_id.estimators.map import MaximumAPosteriori, check_spread, require_prior, solve_with_prior
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.estimators.map import MaximumAPosteriori, require_prior, solve_with_prior
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 SETTLED = 0.01
 """Standard deviations of the constants that a step may still move them by, root mean square."""
@@ -29,7 +29,7 @@ SHARES = (1.0, 0.5, 0.25, 0.125)
 
 
 @dataclass(frozen=True)
-class MaximumAPosterioriConstants:
+class MaximumAPosterioriConstants(CheckedOptions):
     """`map`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
 
     The prior of a constant is Gaussian in its logarithm, around its value in the term, with the spread of all others;
@@ -50,15 +50,12 @@ class MaximumAPosterioriConstants:
 
     name: ClassVar[str] = "map_constants"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a spread that is not positive, a negative order, no pass or iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes, iterations=self.iterations)
-        check_spread(self.name, self.spread)
+    option_ranges: ClassVar[OptionRanges] = {
+        "spread": Range(0, includes_low=False),
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

@@ -15,7 +15,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.constants.chebyshev import interpolation
 from robot_dyn_id.estimators.constants.constants import Constants, costs
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
@@ -114,18 +113,6 @@ class SearchSpace:
         p = len(self.constants.parameters)
         found = Linearized.from_constants(self.constants, point[p:], self.weighted)
         return estimate_constants(found, order, course, point[:p])
-
-
-def check_box(estimator: str, box: float, ratio: float) -> None:
-    """Refuse boxes that are none.
-
-    Raises:
-        UsageError: a box without width, or a ratio of 1 or less.
-    """
-    if not 0.0 < box < np.inf:
-        raise UsageError(f"{estimator}: box must be positive, not {box}")
-    if not 1.0 < ratio <= 10.0:
-        raise UsageError(f"{estimator}: ratio must be more than 1 and at most 10, not {ratio}")
 
 
 def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Array, Array]:

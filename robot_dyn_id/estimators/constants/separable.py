@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.grid import best_of_grid
@@ -23,7 +23,7 @@ from robot_dyn_id.estimators.constants.linearized import WEIGHINGS, Linearized
 from robot_dyn_id.estimators.constants.projected import Projected
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import check_rows
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 SETTLED = 1e-10
 """Relative decrease of the cost that is none."""
@@ -36,7 +36,7 @@ DAMPING = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
 
 
 @dataclass(frozen=True)
-class Separable:
+class Separable(CheckedOptions):
     """`weighted`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
 
     The covariance, of parameters and of the logarithms of the constants, is that of `weighted` with a column for each
@@ -56,16 +56,11 @@ class Separable:
 
     name: ClassVar[str] = "separable"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a grid that is none, a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
-        if self.grid < 2:
-            raise UsageError(f"separable: grid must be 2 or more, not {self.grid}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "grid": Range(2),
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
