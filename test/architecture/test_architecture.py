@@ -2,6 +2,7 @@
 """Architecture of the package: which room may import which, at every depth; figures.py counts what is held here."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,7 @@ def top(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):

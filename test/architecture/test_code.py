@@ -4,6 +4,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def identity(path):
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
