@@ -72,9 +72,9 @@ INSIDE = {
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (
-        *("runtime", "messages", "starting", "launching", "recording", "excitation", "simulator_settings", "simulator"),
-        *("excitation_publisher", "recorder", "identifier", "computed_torque_controller", "torque_residual_monitor"),
-        *("tables", "access_policy"),
+        *("runtime", "messages", "starting", "launch_arguments", "launching", "recording", "excitation"),
+        *("simulator_settings", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy"),
     ),
 }
 """Order of the rooms inside the large folders, by the same rule."""
