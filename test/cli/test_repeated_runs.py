@@ -68,7 +68,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         errors.append(np.median(np.abs(run)))
     assert errors[1] < 0.5 * errors[0], errors
     model = RobotModel.from_urdf(TILTED)
-    truth = Dynamics.of_bodies(model)
+    truth = Dynamics.from_model(model)
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2))
-    found, true = Dynamics.of(parameter_set(models[-1])).gravity(q), truth.gravity(q)
+    found, true = Dynamics.from_parameters(parameter_set(models[-1])).gravity(q), truth.gravity(q)
     assert np.abs(found - true).max() < 0.02 * np.abs(true).max()

@@ -54,7 +54,7 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
 
     # a busy computer may hold the loop up, and the arm moves on with the effort that it had
     assert any(floats() for _ in range(6))
-    expected = Dynamics.of(identified()).gravity(scene.position)
+    expected = Dynamics.from_parameters(identified()).gravity(scene.position)
     assert np.allclose(scene.efforts_heard[-1].data, expected, atol=0.02 * np.abs(expected).max())
 
 
@@ -294,7 +294,7 @@ class Still:
         return (found[-1].level, found[-1].message) if found else (None, "")
 
     def settled(self, parameters):
-        expected = Dynamics.of(parameters).gravity(np.array(self.position))
+        expected = Dynamics.from_parameters(parameters).gravity(np.array(self.position))
         return len(self.efforts) and np.allclose(self.efforts[-1].data, expected, rtol=1e-9)
 
 
@@ -353,7 +353,7 @@ def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
         world.until(lambda before=before: node._condition._refused > before, what=name)
     heard = len(arm.efforts)
     world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
-    expected = Dynamics.of(identified()).gravity(np.array(arm.position))
+    expected = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
     assert all(np.allclose(one.data, expected) for one in arm.efforts[heard:])
     assert node.end is None and node.internal_errors == 0
 

@@ -636,7 +636,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         (
             {"posture": "[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]"},
             MotionError,
-            "joint joint2: the posture asked for is at 3",
+            "joint joint2: the requested configuration is at 3",
         ),
         (
             {"period": 0.4},
@@ -657,7 +657,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         ({"jerk": "[1.0, 2.0]"}, UsageError, "jerk has 2 values, expected 1 or one for each of joint1"),
         ({"speed_scale": 0.0}, UsageError, "speed_scale must be within 0.001 and 1, not 0.0"),
         ({"amplitude_scale": 1.1}, UsageError, "amplitude_scale must be within 0.001 and 1, not 1.1"),
-        ({"form": "polynomial", "degree": 7}, UsageError, "a polynomial of degree 7 is fixed by its 8 conditions"),
+        ({"form": "polynomial", "degree": 7}, UsageError, "a polynomial of degree 7 is fully determined by its 8"),
         ({"trajectory": "/nowhere.yaml"}, InputError, "/nowhere.yaml: cannot read the trajectory"),
         ({"rate": 5.0}, UsageError, r"rate must be within 20 and 1000 \[Hz\], not 5.0"),
     ],

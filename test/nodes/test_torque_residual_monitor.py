@@ -12,7 +12,7 @@ from support.model_nodes import COULOMB, NOISE, VISCOUS, identified, message
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP
 
-from robot_dyn_id.dynamics.regressor import Motion, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import seconds
@@ -32,7 +32,7 @@ class Told:
         self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         self.sets = world.heard(ParameterSetMsg, "torque_residual_monitor/tracked_parameters", LATCHED)
-        self.regressor = regressor_of(identified())
+        self.regressor = Regressor.from_parameters(identified())
         model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
         motion, n = random_fourier(model, 5), len(model.joint_names)
         q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
