@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.workflow.identification import identify, validate
     from robot_dyn_id.workflow.prediction import predict, simulate
 
-__version__ = "0.1.0"
+from robot_dyn_id.version import __version__
 
 # A source tree first on the path would hide the generated robot_dyn_id.msg of the installed package.
 if not os.path.isdir(os.path.join(__path__[0], "msg")):

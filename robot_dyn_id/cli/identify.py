@@ -15,7 +15,7 @@ from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import LIMIT
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
-from robot_dyn_id.workflow.identification import Trials, identify_recordings, open_all
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     robot = RobotDescription.from_file(arguments.robot)
-    result = identify_recordings(robot, configuration, Trials(recordings, held_out, train_range), progress)
+    result = identify_recordings(robot, configuration, DataSelection(recordings, held_out, train_range), progress)
     progress(f"writing {folder}")
     summary = result.save(folder)
     if not arguments.json:

@@ -18,7 +18,7 @@ from robot_dyn_id.report.friction import FrictionCurve
 from robot_dyn_id.report.margins import LimitRow
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure  # noqa: PLC0414 (for annotations elsewhere)
 
 MEASURED, PREDICTED, ERROR, RAW = "#243b53", "#e8590c", "#1c7ed6", "#c9d3dd"
 """Colours of the curves, the legend's too."""

@@ -15,7 +15,7 @@ from robot_dyn_id.excitation.design.planning import DesignTask, design_task
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.excitation.design.search import design as search_design
 from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
-from robot_dyn_id.excitation.forms.registry import repeated
+from robot_dyn_id.excitation.forms.registry import repeat_cycle
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
@@ -47,7 +47,7 @@ class DesignResult:
     @property
     def trajectory(self) -> Excitation:
         """The motion with all its periods."""
-        return repeated(self.design.excitation, self.task.problem.parametrization, self.settings.demand.periods)
+        return repeat_cycle(self.design.excitation, self.task.problem.parametrization, self.settings.demand.periods)
 
     @property
     def stored(self) -> StoredExcitation:

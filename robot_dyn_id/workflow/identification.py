@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from robot_dyn_id import __version__
 from robot_dyn_id.data.cache import Remembered
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
@@ -18,6 +17,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import FileRecording, open_recording
+from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import match_joints, notes, robot_for, strangers, unrecorded
 from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
 
@@ -30,7 +30,7 @@ def ignore(line: str) -> None:
 
 
 @dataclass(frozen=True)
-class Trials:
+class DataSelection:
     """Recordings of one identification.
 
     Attributes:
@@ -91,13 +91,13 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory arguments or settings.
     """
-    trials = Trials(_as_list(recordings), _as_list(held_out), train_range)
+    trials = DataSelection(_as_list(recordings), _as_list(held_out), train_range)
     model = match_joints(robot, trials.all, robot.held)
     return _identify(model, trials, settings or Settings(), robot.held, progress)
 
 
 def identify_recordings(
-    robot: RobotDescription, configuration: Configuration, trials: Trials, progress: Progress = ignore
+    robot: RobotDescription, configuration: Configuration, trials: DataSelection, progress: Progress = ignore
 ) -> IdentificationResult:
     """Identify a robot as a configuration file states.
 
@@ -115,7 +115,7 @@ def identify_recordings(
 
 
 def _identify(
-    model: RobotModel, trials: Trials, settings: Settings, fixed: Collection[str], progress: Progress
+    model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
 ) -> IdentificationResult:
     """Identify the joints of a model; `fixed` are the joints whose positions are known."""
     kept, kept_out = ([Remembered(recording) for recording in group] for group in (trials.recordings, trials.held_out))

@@ -18,7 +18,7 @@ from robot_dyn_id.report.summary import evaluation_summary, identification_summa
 from robot_dyn_id.report.text import evaluation_text, identification_text, parameter_count_text
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from robot_dyn_id.report.plots import Figure
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class IdentifiedParameters(ParameterSet):
         Raises:
             InputError: a set that this version cannot read.
         """
-        return Dynamics.of(self)
+        return Dynamics.from_parameters(self)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class IdentificationResult(Identification):
 
     def dynamics(self) -> Dynamics:
         """Inverse and forward dynamics of the identified robot."""
-        return Dynamics.of(self.parameters)
+        return Dynamics.from_parameters(self.parameters)
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, warnings, verdict, and the number of parameters."""

@@ -29,7 +29,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
-from robot_dyn_id.workflow.identification import Trials, identify_recordings
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
 RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -63,7 +63,7 @@ def from_file(samples, tmp_path_factory):
     (folder / "arm.urdf").write_text(ARM)
     recording = open_recording(folder / "bag")
     robot = RobotDescription.from_file(folder / "arm.urdf")
-    result = identify_recordings(robot, Configuration(), Trials([recording]))
+    result = identify_recordings(robot, Configuration(), DataSelection([recording]))
     return folder, result.parameters
 
 
@@ -140,7 +140,7 @@ def franka(tmp_path_factory):
     bag, urdf = folder / "panda_exciting_trajectory.db3", folder / "model.urdf"
     recording = open_recording(bag)
     messages = [message[3] for message in open_bag(bag).messages((recording.topic,), pytest.fail)]
-    result = identify_recordings(RobotDescription.from_file(urdf), Configuration(), Trials([recording]))
+    result = identify_recordings(RobotDescription.from_file(urdf), Configuration(), DataSelection([recording]))
     return urdf, messages, result.parameters
 
 

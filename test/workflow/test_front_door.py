@@ -140,5 +140,5 @@ def test_a_design_keeps_its_options_and_refuses_unknown_ones(names, tmp_path):
     designed.save(tmp_path / "trajectory.yaml")
     assert designed.trajectory.duration == 5.0
     assert "objective" in str(designed)
-    with pytest.raises(rdi.RobotDynIdError, match="did you mean .harmonics"):
+    with pytest.raises(rdi.RobotDynIdError, match=r"did you mean .harmonics"):
         rdi.design(names["robot"], harmonic=3)
