@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.cli.answers import count_of, print_essential, print_evaluation, print_price
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
@@ -16,7 +15,7 @@ from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
-from robot_dyn_id.workflow.identification import identify_recordings, open_all
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,10 +52,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     robot = RobotDescription.from_file(arguments.robot)
-    result, summary = identify_recordings(recordings, held_out, robot, configuration, folder, train_range, progress)
+    result = identify_recordings(robot, configuration, DataSelection(recordings, held_out, train_range), progress)
+    progress(f"writing {folder}")
+    summary = result.save(folder)
     if not arguments.json:
-        print_evaluation(result.evaluation)
-        print_price(result)
-        print_essential(result)
-        print(f"\n{count_of(result.parameters)} in {folder / PARAMETERS}; report in {folder / PAGE}")
+        print(f"{result} in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary

@@ -152,6 +152,13 @@ def base_parameters(
 ) -> BaseParameters:
     """Find the base parameters of a regressor.
 
+    Example:
+        ```python
+        base = rdi.base_parameters(rdi.Regressor(robot))
+        for name, expression in zip(base.names, base.expressions):
+            print(name, "=", expression)
+        ```
+
     Args:
         regressor: the robot with the terms that are to be identified with it.
         pivots: `rref`: the leftmost independent columns; `qr`: the largest remaining column first, ties (within

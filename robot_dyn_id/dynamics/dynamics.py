@@ -93,6 +93,14 @@ def _depends_on_acceleration(term: Term) -> bool:
 class Dynamics:
     """Dynamics of a robot with n joints. States are vectors (n,), or batches (N, n), one row per state.
 
+    Example:
+        ```python
+        dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+        tau = dynamics.inverse_dynamics(q, dq, ddq)
+        M, h = dynamics.mass_matrix(q), dynamics.bias(q, dq)
+        ddq = dynamics.forward_dynamics(q, dq, tau)
+        ```
+
     Attributes:
         regressor: robot and terms.
         columns: the independent columns, shape (p,).

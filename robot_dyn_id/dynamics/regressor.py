@@ -90,6 +90,12 @@ class TermColumn:
 class Regressor:
     """Columns of the rigid body (10 per moving body) followed by those of the terms.
 
+    Example:
+        ```python
+        regressor = rdi.Regressor(robot)
+        print(len(regressor.names), "standard parameters")
+        ```
+
     Attributes:
         model: the robot.
         terms: coordinates and what acts on them.

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, norm
 
-from robot_dyn_id import __version__
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.base_parameters import (
     base_parameters,
@@ -44,6 +43,7 @@ from robot_dyn_id.papers.planar3r.experiment import (
     validation,
 )
 from robot_dyn_id.report.drawing import Curve, Drawing
+from robot_dyn_id.version import __version__
 
 SOURCE = "Wang et al., Sensors 2025, 25(18), 5749"
 
