@@ -18,7 +18,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.problem import SampledProblem
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import RobotDynIdError
@@ -120,7 +120,7 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     torque = regressor.torque(motion, rng.normal(size=len(regressor.names)))
     rigid, n = Regressor(model), len(model.joint_names)
     dense, rows = np.zeros((10 * n, n, len(motion))), np.zeros((len(motion), n, 10 * n))
-    problem = SampledProblem.from_samples(regressor, independent, motion, torque)
+    problem = UnfilteredProblem.from_samples(regressor, independent, motion, torque)
     loop = _pinocchio_loop(model, motion, rows)
 
     def stacked_least_squares() -> None:

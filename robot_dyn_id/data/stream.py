@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Stream(Generic[Item]):
+class RepeatableStream(Generic[Item]):
     """Items that are produced again at every iteration, so that they are never held in memory together.
 
     Attributes:

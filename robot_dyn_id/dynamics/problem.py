@@ -117,7 +117,7 @@ class RegressorProblem(LinearProblem, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledProblem(RegressorProblem):
+class UnfilteredProblem(RegressorProblem):
     """Linear problem of samples without a recording: no filter is applied.
 
     Attributes:
@@ -137,7 +137,7 @@ class SampledProblem(RegressorProblem):
         torque: Array,
         rate: float = 1.0,
         prior: Prior | None = None,
-    ) -> SampledProblem:
+    ) -> UnfilteredProblem:
         """The problem of some columns of a regressor.
 
         Args:
@@ -166,8 +166,8 @@ class SampledProblem(RegressorProblem):
         """See `RegressorProblem.max_speeds`."""
         return np.asarray(np.abs(self.motion.dq).max(axis=1))
 
-    def _rebuild(self, regressor: Regressor, columns: Integers) -> SampledProblem:
-        return SampledProblem.from_samples(regressor, columns, self.motion, self.torque, self.rate)
+    def _rebuild(self, regressor: Regressor, columns: Integers) -> UnfilteredProblem:
+        return UnfilteredProblem.from_samples(regressor, columns, self.motion, self.torque, self.rate)
 
 
 def _sampled_tiles(regressor: Regressor, layout: Layout, motion: Motion, torque: Array) -> Iterator[Tile]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.cache import Cache
-from robot_dyn_id.data.stream import Stream
+from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import UsageError
@@ -78,14 +78,14 @@ class ClosedLoopOutputError(SimulationEstimator):
             found.simulation, found.simulation, found.values, found.bread, found.weights, order
         )
         lagged = LaggedGrams.from_problem(problem, order)
-        noise = fit_whitening(lagged.residual(found.values), lagged.counts).noise_rms
+        noise = fit_whitening(lagged.residual_autocovariance(found.values), lagged.counts).noise_rms
         solution = replace(ordinary, values=found.values)
         return replace(Estimate.from_solution(problem, plain, ordinary, solution, covariance, noise), notes=found.notes)
 
 
 @dataclass
 class PositionStep:
-    """Step of `ClosedLoopOutputError`; see `fixed_point.Step`.
+    """Step of `ClosedLoopOutputError`; see `fixed_point.SimulationStep`.
 
     Attributes:
         controller: controller of the robot.
@@ -97,7 +97,7 @@ class PositionStep:
     _slopes: PositionSlopes | None = field(default=None, init=False, repr=False)
 
     def simulate(self, robot: Robot) -> LinearProblem:
-        """See `Step.simulate`."""
+        """See `SimulationStep.simulate`."""
         norms = np.linalg.norm(self.stack, axis=0)
         last = self._slopes
         change = np.inf if last is None else np.linalg.norm(self.stack[:, :-1] @ (robot.values - last.values))
@@ -110,13 +110,13 @@ class PositionStep:
         return positions
 
     def rows(self, simulation: LinearProblem) -> LinearProblem:
-        """See `Step.rows`."""
+        """See `SimulationStep.rows`."""
         return simulation
 
     def solve(
         self, simulation: LinearProblem, rows: Factors, weights: Array, ordinary: Solution
     ) -> tuple[Array, Array]:
-        """See `Step.solve`."""
+        """See `SimulationStep.solve`."""
         return solve_weighted(rows, weights, ordinary)
 
 
@@ -209,6 +209,6 @@ def simulated_positions(robot: Robot, law: ControllerModel, dynamics: Dynamics) 
 def problem_of_positions(robot: Robot, windows: Iterable[FilteredWindow]) -> LinearProblem:
     """The problem without columns, with the positions of some windows in the place of torques."""
     bare = robot.problem.with_columns(robot.problem.regressor, robot.problem.columns[:0])
-    positions = Stream(lambda: (replace(window, tau=window.motion.q) for window in windows))
+    positions = RepeatableStream(lambda: (replace(window, tau=window.motion.q) for window in windows))
     assert isinstance(bare, type(robot.problem))
     return bare.with_motion(positions)

@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.data.stream import Stream
+from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
@@ -71,7 +71,7 @@ class Robot:
         return Dynamics(self.problem.regressor, self.columns, parameters)
 
 
-class Step(Protocol[T]):
+class SimulationStep(Protocol[T]):
     """One step of the iteration: what an estimator simulates, and what it solves then."""
 
     def simulate(self, robot: Robot) -> T:
@@ -162,7 +162,7 @@ class SimulationEstimator(CheckedOptions):
             self.controller.values_of_joints(key, problem.joint_names)
         return problem
 
-    def iterate(self, problem: RecordedProblem, ordinary: Solution, step: Step[T]) -> FixedPoint[T]:
+    def iterate(self, problem: RecordedProblem, ordinary: Solution, step: SimulationStep[T]) -> FixedPoint[T]:
         """Simulate and solve in turn until the parameters converge.
 
         Every simulation of encoders rounds differently, so that the steps do not become small by themselves: steps
@@ -211,7 +211,7 @@ def solve_within(factors: Factors, weights: Array, ordinary: Solution) -> Soluti
 
 
 def solve_weighted(rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
-    """Weighted least squares, as `Step.solve` returns it."""
+    """Weighted least squares, as `SimulationStep.solve` returns it."""
     solution = solve_within(rows, weights, ordinary)
     return solution.values, solution.inverse
 
@@ -227,14 +227,14 @@ def start_values(problem: RecordedProblem, ordinary: Solution) -> tuple[Factors,
         for window in problem.windows:
             yield replace(window, motion=window.reference or window.motion)
 
-    along = problem.with_motion(Stream(reference))
+    along = problem.with_motion(RepeatableStream(reference))
     rows = compress_rows(replace(problem, tiles=lambda: merge_tiles(problem, along, simulated_columns)))
     weights = compute_weights(rows, solve_within(rows, np.ones(len(rows.counts)), ordinary).values)
     return rows, solve_within(rows, weights, ordinary).values, weights
 
 
 def simulate_consistent(
-    problem: RecordedProblem, values: Array, factors: Factors, weights: Array, step: Step[T]
+    problem: RecordedProblem, values: Array, factors: Factors, weights: Array, step: SimulationStep[T]
 ) -> tuple[T, tuple[str, ...]]:
     """Simulate the robot of some base parameters, or the physically consistent robot nearest to them.
 

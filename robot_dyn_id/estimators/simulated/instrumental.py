@@ -69,14 +69,14 @@ class Instrumental(SimulationEstimator):
 
 
 class InstrumentStep(TorqueStep):
-    """Step of `Instrumental`; see `fixed_point.Step`."""
+    """Step of `Instrumental`; see `fixed_point.SimulationStep`."""
 
     def rows(self, simulation: Replayed) -> LinearProblem:
-        """See `Step.rows`."""
+        """See `SimulationStep.rows`."""
         return simulation.measured
 
     def solve(self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
-        """See `Step.solve`; in the directions that the measured columns determine, bread G of G sum w^2 Z' tau.
+        """See `SimulationStep.solve`; in the directions that the measured columns determine, bread G of G sum w^2 Z' tau.
 
         Raises:
             ConvergenceError: the instruments do not determine a direction that the motion excites.

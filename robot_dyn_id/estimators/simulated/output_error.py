@@ -56,7 +56,7 @@ class OutputError(SimulationEstimator):
 
 @dataclass(frozen=True)
 class TorqueStep:
-    """Step of `OutputError`; see `fixed_point.Step`.
+    """Step of `OutputError`; see `fixed_point.SimulationStep`.
 
     Attributes:
         controller: controller of the robot.
@@ -65,16 +65,16 @@ class TorqueStep:
     controller: ControllerModel
 
     def simulate(self, robot: Robot) -> Replayed:
-        """See `Step.simulate`."""
+        """See `SimulationStep.simulate`."""
         replayed = Replayed.from_robot(robot.problem, self.controller, robot.dynamics, robot.values)
         for _ in replayed.linearized.tiles():  # a robot that cannot be simulated raises here
             pass
         return replayed
 
     def rows(self, simulation: Replayed) -> LinearProblem:
-        """See `Step.rows`."""
+        """See `SimulationStep.rows`."""
         return simulation.linearized
 
     def solve(self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
-        """See `Step.solve`."""
+        """See `SimulationStep.solve`."""
         return solve_weighted(rows, weights, ordinary)

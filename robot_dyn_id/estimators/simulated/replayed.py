@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.stream import Stream
+from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -90,7 +90,7 @@ def reads_encoders(controller: ControllerModel) -> bool:
 
 def encoder_readings(
     windows: Iterable[FilteredWindow], problem: RecordedProblem, controller: ControllerModel
-) -> Stream[FilteredWindow]:
+) -> RepeatableStream[FilteredWindow]:
     """Simulated windows with the motion computed from encoder readings, as that of the recorded windows is.
 
     Args:
@@ -107,7 +107,7 @@ def encoder_readings(
             dq = derivative(q, rate)
             yield replace(window, motion=replace(window.motion, q=q, dq=dq, ddq=derivative(dq, rate)))
 
-    return Stream(readings)
+    return RepeatableStream(readings)
 
 
 def simulated_columns(_recorded: Tile, simulated: Tile) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.problem import SampledProblem
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, TemperatureCoulomb, Term
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
@@ -114,7 +114,7 @@ def _fitted(speeds: Array, names: tuple[str, ...], terms: tuple[Term, ...], rng:
     regressor = Regressor(model, ((joint, heat), *((joint, term) for term in terms)))
     columns = np.array([regressor.names.index(name) for name in names])
     # noise is white here: told so, the standard deviations are those of the textbook
-    found = OrdinaryLeastSquares(0).fit(SampledProblem.from_samples(regressor, columns, motion, torque, RATE))
+    found = OrdinaryLeastSquares(0).fit(UnfilteredProblem.from_samples(regressor, columns, motion, torque, RATE))
     return np.column_stack([found.values, found.standard_deviations])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.prior import Prior, inertial_scales, term_scales
-from robot_dyn_id.dynamics.problem import SampledProblem
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia, Spring, Term
 from robot_dyn_id.errors import ConvergenceError
@@ -133,7 +133,7 @@ class Trial:
 
     regressor: Regressor
     truth: Array
-    problem: SampledProblem
+    problem: UnfilteredProblem
     base: BaseParameters
     motion: Motion
     torque: Array
@@ -158,7 +158,7 @@ class Trial:
         clean = regressor.torque(other, truth)
         torque = regressor.torque(motion, truth)
         torque += noise[:, None] * rng.normal(size=torque.shape)
-        problem = SampledProblem.from_samples(
+        problem = UnfilteredProblem.from_samples(
             start, base.independent, motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
