@@ -76,7 +76,7 @@ class InstrumentStep(TorqueStep):
         return simulation.measured
 
     def solve(self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
-        """See `SimulationStep.solve`; in the directions that the measured columns determine, bread G of G sum w^2 Z' tau.
+        """See `SimulationStep.solve`; the bread is G of G sum w^2 Z' tau in the excited directions.
 
         Raises:
             ConvergenceError: the instruments do not determine a direction that the motion excites.
