@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.stored_terms import list_stored_constants, restore_terms
+from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_constants, restore_terms
 from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, group_terms
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.angles import within_reach
@@ -69,8 +69,9 @@ def terms_on_joints(
     """Every term on every moving joint, ordered by term, then by joint; then the terms of the couplings.
 
     Raises:
-        UsageError: a coupling of joints that the robot has not.
+        UsageError: a coupling of joints that the robot has not, or an own term with the name of a term of this package.
     """
+    find_own_classes([*terms, *(term for coupling in couplings for term in coupling.terms)])
     coordinates, units = joint_coordinates(model), dict(zip(model.joint_names, model.effort_units, strict=True))
     coupled = [(c.coordinate(units, model.body_names), term) for c in couplings for term in c.terms]
     return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)

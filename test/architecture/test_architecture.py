@@ -2,6 +2,7 @@
 """Architecture of the package: which room may import which, at every depth; figures.py counts what is held here."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,18 @@ INSIDE = {
         "execution",
     ),
     "estimators": (
-        *("contract", "factors", "whitening", "completion", "essential", "fitting", "newey_west", "least_squares"),
-        *("robust", "ridge", "map", "total_least_squares", "period_averaged", "consistent", "bootstrap", "stepwise"),
-        *("constants", "simulated", "__init__"),
+        *("options", "factors", "contract", "weighting", "whitening", "sandwich", "feasible_gls", "newey_west"),
+        *(
+            "least_squares",
+            "robust",
+            "ridge",
+            "map",
+            "total_least_squares",
+            "period_averaged",
+            "completion",
+            "essential",
+        ),
+        *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),
     ),
     "identification": (
         *("holdout", "extrapolation", "metrics", "verdict", "settings", "estimation", "identifiability", "evaluation"),
@@ -99,6 +109,7 @@ def top(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
