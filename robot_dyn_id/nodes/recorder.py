@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.excitation.execution.recording_watch import MotionWatch
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
-from robot_dyn_id.nodes.recording.bag_recording import BagRecording
+from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
@@ -85,7 +85,7 @@ class Recorder(RobotNode):
         """Set the node up, and begin to record if it is to `start`; where it cannot, it ends."""
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
-        self._recording: BagRecording | None = None
+        self._recording: RecordingSession | None = None
         self._motion = MotionWatch()
         self._status = RecordingStatusTopic(self, "recording_status")
         self.service("~/start", self._on_start)
@@ -99,7 +99,7 @@ class Recorder(RobotNode):
             self._tell()
 
     @property
-    def _active(self) -> BagRecording | None:
+    def _active(self) -> RecordingSession | None:
         """The recording that goes on, paused or not."""
         return self._recording if self._state in (RecordingStatus.RECORDING, RecordingStatus.PAUSED) else None
 
@@ -142,7 +142,7 @@ class Recorder(RobotNode):
         if self._active is not None and self._motion.remark not in ("", before):
             self.get_logger().warning(f"{self._motion.remark}; what was recorded is kept")
 
-    def _remarks(self, recording: BagRecording) -> str:
+    def _remarks(self, recording: RecordingSession) -> str:
         return "; ".join(filter(None, (recording.remarks, self._motion.remark)))
 
     def _look(self) -> None:
@@ -162,7 +162,7 @@ class Recorder(RobotNode):
         self._recording, failure = None, None
         self._motion.begin()
         try:
-            self._recording = BagRecording(self, self.settings.folder, self.settings.topics)
+            self._recording = RecordingSession(self, self.settings.folder, self.settings.topics)
         except RobotDynIdError as error:
             failure = error
             self._state, self._reason = RecordingStatus.FAILED, str(error)

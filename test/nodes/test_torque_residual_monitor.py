@@ -93,7 +93,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     assert np.all(np.abs(tracked.values - model.mapping @ stage.truth) < 4.0 * tracked.standard_deviations)
     assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
     stage.play(STEP + 5.0)
-    world.until(lambda: "any more: payload" in stage.status.message, what="payload")
+    world.until(lambda: "since the identification: payload" in stage.status.message, what="payload")
     assert stage.status.level == DiagnosticStatus.WARN
     name, mass, _, sigma, unit = stage.changes.split(";")[0].split()
     assert (name, unit) == ("payload", "kg")
