@@ -43,7 +43,7 @@ from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
-from robot_dyn_id.workflow.identification import identify_recordings, open_all
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 TIMER_PERIOD_S = 0.1
 """Time between two checks of the running identification and of the recording [s]."""
@@ -223,9 +223,10 @@ class Identifier(RobotNode):
     def _run(self, parts: tuple[BackgroundWriter, ...], robot: RobotDescription) -> None:
         try:
             recordings = self._data or [open_parts(wait_for_bags(parts), None)]
-            result, _ = identify_recordings(
-                recordings, self._held_out, robot, self._configuration, self._folder, progress=self.get_logger().info
-            )
+            trials = DataSelection(recordings, self._held_out)
+            result = identify_recordings(robot, self._configuration, trials, self.get_logger().info)
+            self.get_logger().info(f"writing {self._folder}")
+            result.save(self._folder)
             self._outcome = result
         except RobotDynIdError as error:
             self._outcome = error
