@@ -44,7 +44,14 @@ def effort_unit_over(effort_unit: str, coordinate: int, time: int) -> str:
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """An identified model: everything that inverse and forward dynamics need beside nothing else than itself.
+    """Identified model, self-contained: everything needed for inverse and forward dynamics.
+
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        for name, value, sigma in zip(parameters.names, parameters.values, parameters.standard_deviations):
+            print(f"{name}: {value:.4g} +- {sigma:.2g}")
+        ```
 
     Field by field the message `robot_dyn_id/ParameterSet` (without its header) and the file `parameters.yaml`. With p
     base parameters, c columns (10 per moving body, then the linear terms) and n joints:
