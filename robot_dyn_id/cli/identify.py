@@ -12,7 +12,7 @@ from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
-from robot_dyn_id.estimators.essential import LIMIT
+from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
@@ -36,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prior", metavar="FILE", help=f"earlier parameters.yaml for {PRIOR_USERS} (default: the URDF)"
     )
     parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
-    parser.add_argument("--essential", nargs="?", type=float, const=LIMIT, metavar="SHARE",
-                        help=f"leave out parameters that are less certain than this (default: {LIMIT})")  # fmt: skip
+    parser.add_argument("--essential", nargs="?", type=float, const=MAX_RELATIVE_DEVIATION, metavar="SHARE",
+                        help="leave out parameters that are less certain than this "
+                             f"(default: {MAX_RELATIVE_DEVIATION})")  # fmt: skip
     parser.add_argument("--bootstrap", type=int, metavar="N", help="standard deviations from N draws of residuals")
     add_configuration(parser)
 
