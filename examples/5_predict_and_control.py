@@ -35,7 +35,7 @@ def main(folder: Path) -> float:
 
     other = rdi.open_recording(simulated_arm.write_recording(robot, folder / "other.npz", seed=2, duration=10.0))
     prediction = rdi.predict(parameters, other)
-    measured = np.load(folder / "other.npz")["tau"]
+    measured = np.concatenate([chunk.tau for chunk in other.chunks(robot.joint_names)])
     error = float(np.linalg.norm(prediction.tau - measured) / np.linalg.norm(measured))
     print(f"predicted {len(prediction.t)} samples; relative error {error:.1%}")
 
