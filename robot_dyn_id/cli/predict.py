@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_robot(parameters, RobotModel.from_file(arguments.robot))
     recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
-    t, tau, warnings = predict_recording(recording, parameters, configuration.velocity)
+    t, tau, warnings = predict_recording(recording, parameters, configuration.settings.velocity)
     write_npz(file, parameters.joint_names, t + recording.epoch * 1e-9, tau=tau)
     warnings = (*notes([recording], parameters.joint_names), *warnings)
     for warning in warnings:

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         progress(f"simulating under the efforts of {arguments.data}")
         restart = math.inf if arguments.restart is None else arguments.restart
         simulated = simulate_efforts(
-            recording, parameters, dynamics, configuration.drives, configuration.velocity, restart
+            recording, parameters, dynamics, configuration.settings.drives, configuration.settings.velocity, restart
         )
         told = notes([recording], parameters.joint_names)
         simulated, epoch = replace(simulated, warnings=(*told, *simulated.warnings)), recording.epoch
