@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.design.optimizers import Effort
+from robot_dyn_id.excitation.design.optimizers import SearchEffort
 from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.files.values import field_hints, file_errors, read_dataclass, read_mapping
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -24,7 +24,7 @@ def design_settings(**keys: Any) -> DesignSettings:
         UsageError: a value that no design can have; its key is named.
     """
     if isinstance(keys.get("search"), dict):
-        keys["search"] = read_dataclass(Effort, keys["search"], "search")
+        keys["search"] = read_dataclass(SearchEffort, keys["search"], "search")
     demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
     return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
 

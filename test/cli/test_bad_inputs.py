@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.encoder_loop import IDEAL, loop_problem, recorded
 from support.encoder_loop import robot as two_axes
+from support.linear_problems import arm, arm_problem, every_estimator, noisy
 from support.simulated import ARM, SMALL, Simulated, changed, estimator_of, save_npz
-from test_everyday_estimators import arm, arm_problem, every_estimator, noisy
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.data.chunk import Chunk

@@ -175,7 +175,7 @@ import sys
 sys.modules["numba"] = None  # importing it fails
 import numpy as np
 from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model.robot import RobotModel

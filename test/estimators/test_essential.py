@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.linear_problems import SUPPORTS, TRUTH, arm, arm_problem, noisy, problem, rows
 from support.simulated import changed
-from test_estimators import SUPPORTS, TRUTH, problem, rows
-from test_everyday_estimators import arm, arm_problem, noisy
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError

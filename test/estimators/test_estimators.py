@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from support.linear_problems import SUPPORTS, TRUTH, problem, rows, stacked
 from support.simulated import Simulated
 
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import (
     ESTIMATORS,
@@ -22,47 +22,6 @@ from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
-
-SUPPORTS = (np.arange(6), np.arange(2, 8))
-TRUTH = np.array([3.0, -1.0, 0.5, 20.0, -0.02, 7.0, 1.0, -4.0])
-
-
-def problem(columns, torques, supports=SUPPORTS, size=100, segments=1):
-    """A linear problem of given rows: columns (rows, support) and torques (rows,) of each joint, in tiles of `size`."""
-    count = 1 + max(int(support.max()) for support in supports)
-
-    def tiles():
-        for segment in range(segments):
-            length = len(torques[0]) // segments
-            for start in range(segment * length, (segment + 1) * length, size):
-                stop = min(start + size, (segment + 1) * length)
-                for joint, (w, tau) in enumerate(zip(columns, torques, strict=True)):
-                    yield Tile(joint, segment, np.vstack([w[start:stop].T, tau[start:stop]]))
-
-    names = tuple(f"p{number}" for number in range(count))
-    return LinearProblem(names, tuple(f"j{i}" for i in range(len(supports))), supports, tiles, 10.0)
-
-
-def rows(noise=(0.0, 0.0), count=400, seed=0):
-    """Columns of two joints that share some parameters, and torques of the truth with noise."""
-    rng = np.random.default_rng(seed)
-    columns = [rng.normal(size=(count, len(support))) for support in SUPPORTS]
-    torques = [
-        w @ TRUTH[support] + sigma * rng.normal(size=count)
-        for w, support, sigma in zip(columns, SUPPORTS, noise, strict=True)
-    ]
-    return columns, torques
-
-
-def stacked(columns, torques, weights=(1.0, 1.0)):
-    """The whole problem as one matrix, for numpy."""
-    blocks = []
-    for w, support, weight in zip(columns, SUPPORTS, weights, strict=True):
-        block = np.zeros((len(w), len(TRUTH)))
-        block[:, support] = weight * w
-        blocks.append(block)
-    return np.vstack(blocks), np.concatenate([weight * tau for weight, tau in zip(weights, torques, strict=True)])
-
 
 every_estimator = pytest.mark.parametrize("name", ["weighted", "generalized", "ols"])
 every_method = pytest.mark.parametrize("method", ["qr", "gram"])

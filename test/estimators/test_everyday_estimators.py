@@ -7,11 +7,20 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.signal import lfilter
+from support.linear_problems import (
+    PERIOD,
+    SUPPORTS,
+    TRUTH,
+    arm,
+    arm_problem,
+    cut,
+    every_estimator,
+    noisy,
+    problem,
+    rows,
+)
 from support.simulated import SMALL, Simulated, changed, estimator_of
-from test_estimators import SUPPORTS, TRUTH, problem, rows
 
-from robot_dyn_id.dynamics.prior import nominal_prior
 from robot_dyn_id.dynamics.terms import Coulomb, LoadCoulomb, Offset, Stribeck, Viscous
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, MaximumAPosteriori, Ridge, Robust, Separable, WeightedLeastSquares
@@ -22,52 +31,9 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.summary import identification_summary
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
 
-PLAN = SignalPlan.of(100.0, LowPass(5.0), False)
-NOISE = np.array([0.5, 0.8, 0.2])
-PERIOD = 10.0
-every_estimator = pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "closed_loop_output_error"])
-"""But the one that needs a robot whose motion depends on its parameters: test_closed_loop_output_error.py."""
 new_estimator = pytest.mark.parametrize("name", ["robust", "map", "ridge"])
-
-
-@cache
-def arm():
-    robot = Simulated()
-    return robot, robot.record(duration=35.0)
-
-
-def arm_problem(recording=None, robot=None, plan=PLAN):
-    """The linear problem of an arm's recording, with the URDF as prior."""
-    robot = robot or arm()[0]
-    walk = walker([recording or arm()[1]], robot.joints, {}, plan)
-    prior = nominal_prior(robot.model, robot.base.mapping)
-    return linear_problem(robot.regressor, robot.base.independent, walk, plan.periodic(PERIOD), prior)
-
-
-def noisy(seed, correlation_time=0.0):
-    """The arm's recording with new noise on its torques."""
-    recording = arm()[1]
-    noise = np.random.default_rng(seed).normal(size=recording.samples.tau.shape)
-    if correlation_time:
-        keep = np.exp(-0.01 / correlation_time)
-        noise = lfilter([np.sqrt(1 - keep**2)], [1.0, -keep], noise, axis=0)
-    return changed(recording, tau=lambda tau: tau + noise * NOISE)
-
-
-def cut(problem, count):
-    """The first rows of each joint only."""
-
-    def tiles():
-        left = {}
-        for tile in problem.tiles():
-            size = left.setdefault(tile.joint, count)
-            left[tile.joint] = max(0, size - tile.block.shape[1])
-            yield replace(tile, block=np.ascontiguousarray(tile.block[:, :size]))
-
-    return replace(problem, tiles=tiles)
 
 
 def exact(problem):

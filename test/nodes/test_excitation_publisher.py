@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from support import model_nodes
+from support.excitation_cell import ACCELERATION, ARM, MAIN, NAMES, QUICK, START, VELOCITY, Cell
 from support.follower import Follower
+from support.joint_state_faults import FAULTS, disturbed, frozen, hostile_joint_states, not_a_number, silent
+from support.ros_world import ros_arguments
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
@@ -34,7 +36,6 @@ from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, plan_of
-from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.messages.conversions import MOST_BYTES, most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
@@ -42,60 +43,7 @@ from robot_dyn_id.parameters import urdf_hash
 
 pytestmark = pytest.mark.real_time
 
-ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
-NAMES = [f"joint{i}" for i in range(1, 8)]
-START = np.full(7, 0.1)
-ACCELERATION = 10.0
-QUICK = {
-    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
-    "return_to_start": "false",
-    "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
-}
-VELOCITY = RobotModel.from_file(ARM).limits.velocity
 HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
-
-
-def ros_arguments(parameters):
-    return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
-
-
-class Cell:
-    """A follower and the node, and what the node tells."""
-
-    def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
-        self.world, self.prefix = world, f"{namespace}/" if namespace else ""
-        self.follower = None
-        if follower:
-            self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
-        arguments = ros_arguments({"urdf": urdf, **QUICK, **parameters})
-        self.node = world.add(ExcitationPublisher, *arguments, namespace=namespace)
-        self.told = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
-
-    @property
-    def state(self):
-        return self.told[-1].state if self.told else None
-
-    @property
-    def reason(self):
-        return self.told[-1].reason if self.told else ""
-
-    def until(self, state, timeout=20.0):
-        try:
-            self.world.until(lambda: self.state == state, timeout)
-        except DeadlineError as error:
-            raise AssertionError(f"{error}: state {self.state}, not {state}: {self.reason}") from None
-        return self
-
-    def call(self, name, request=None):
-        kind = Trigger if request is None else SetBool
-        return self.world.call(kind, f"{self.prefix}excitation_publisher/{name}", request)
-
-    def running(self, progress=0.3):
-        self.world.until(lambda: self.state in (Status.READY, Status.DONE))
-        answer = self.call("start")
-        assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
-        self.world.until(lambda: self.state == Status.RUNNING and self.told[-1].elapsed > progress)
-        return self
 
 
 def vanish(world, node):
@@ -204,7 +152,7 @@ def test_sequential_sines_move_one_joint_after_the_other(world):
 def file(tmp_path):
     """A trajectory file of the arm."""
     model = RobotModel.from_file(ARM)
-    limits = MotionLimits.of(model, (ACCELERATION,), margin=0.05)
+    limits = MotionLimits.from_model(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
     write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
     return tmp_path / "trajectory.yaml"
@@ -394,62 +342,6 @@ def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
 
 
 # --- when in doubt -----------------------------------------------------------------------------------------------
-
-
-def silent(cell):
-    cell.follower.speak = False
-
-
-def fast(message):
-    message.velocity[1] = -1.3 * VELOCITY[1]
-
-
-def blocked(message):
-    message.effort[5] = 18.5
-
-
-def disturbed(change):
-    def fault(cell):
-        def disturb(message):
-            change(message)
-            return message
-
-        cell.follower.disturb = disturb
-
-    return fault
-
-
-def not_a_number(message):
-    message.position[2] = math.nan
-
-
-def far(message):
-    message.position[4] += 0.6
-
-
-def lacking(message):
-    message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
-    message.effort = message.effort[1:]
-
-
-def shorter(message):
-    message.position = message.position[1:]
-
-
-def frozen(message):
-    message.header.stamp.sec, message.header.stamp.nanosec = 5, 0
-
-
-FAULTS = {
-    "silence": (silent, "no joint states for 0.1"),
-    "frozen stamps": (disturbed(frozen), "stamps of the joint states stand still"),
-    "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
-    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),
-    "velocity": (disturbed(fast), "joint joint2: its measured velocity is -2.6 rad/s, more than 2.2 rad/s"),
-    "effort": (disturbed(blocked), "joint joint6: its measured effort is 18.5 N m, more than 18 N m"),
-    "a joint is missing": (disturbed(lacking), "joint states lack joint1"),
-    "lengths": (disturbed(shorter), "joint states have 7 names but 6 positions"),
-}
 
 
 @pytest.mark.parametrize(
@@ -680,26 +572,6 @@ def test_waiting_is_logged_once_and_told_at_a_steady_rate(world, capfd):
         cell.until(Status.READY)
 
 
-def hostile():
-    """Joint states as no robot sends them."""
-    zeros = [0.0] * 7
-    yield JointState()
-    yield JointState(name=NAMES)
-    yield JointState(name=NAMES * 3000, position=zeros * 3000)
-    yield JointState(name=["joint1"] * 7, position=zeros)
-    yield JointState(name=["", "\0", "joint1\n", "ü" * 1000], position=zeros[:4])
-    for value in (math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324):
-        values = [value] * 7
-        yield JointState(name=NAMES, position=values)
-        yield JointState(name=NAMES, position=START.tolist(), velocity=values, effort=values)
-    yield JointState(name=NAMES, position=START.tolist(), velocity=[0.0], effort=[0.0] * 9)
-    yield JointState(name=NAMES, position=[0.0] * 100_000)
-    for sec, nanosec in ((-(2**31), 0), (2**31 - 1, 2**32 - 1), (0, 1), (-1, 5)):
-        message = JointState(name=NAMES, position=START.tolist())
-        message.header.stamp.sec, message.header.stamp.nanosec = sec, nanosec
-        yield message
-
-
 @pytest.mark.parametrize("moving", [False, True], ids=["at rest", "in motion"])
 def test_hostile_joint_states_end_no_node_and_move_nothing_by_themselves(world, moving):
     cell = ready(world, periods=20)
@@ -708,7 +580,7 @@ def test_hostile_joint_states_end_no_node_and_move_nothing_by_themselves(world, 
     if moving:
         cell.running()
     before = len(cell.follower.received)
-    for message in hostile():
+    for message in hostile_joint_states():
         publisher.publish(message)
         world.wait(0.03)
         publisher.publish(serialize_message(message)[:40])
@@ -993,8 +865,6 @@ def test_two_robots_in_two_namespaces_do_not_meet(world):
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------------------
-
-MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
 
 
 @pytest.mark.parametrize("phase", ["no robot", "ready", "approaching", "running", "paused", "fault"])

@@ -5,11 +5,11 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
+from support.html_page import Page
 from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import regressor_of
@@ -23,7 +23,6 @@ from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
 
 AWKWARD = '<b>&"j1'
-VOID = {"meta", "br", "img", "link", "input", "hr"}
 JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
 
 
@@ -37,35 +36,6 @@ def identified(text=ARM):
 def awkward():
     """An arm one of whose joints has a name that is markup."""
     return identified(ARM.replace('"shoulder"', '"' + escape(AWKWARD, {'"': "&quot;"}) + '"'))
-
-
-class Page(HTMLParser):
-    """Tags with their attributes, and the text; every tag must be closed in its turn."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.text, self.open = [], "", []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "title"):
-            self.text += data
-
-    def count(self, tag, kind=None):
-        return sum(name == tag and kind in (None, *a.get("class", "").split()) for name, a in self.tags)
 
 
 def page_of(folder, result, **changes):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.model_nodes import ARM, RATED, identified
+from support.model_nodes import ARM, RATED, identified, impossible
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
@@ -15,14 +15,6 @@ from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.simulation.controllers import CommandedEfforts, check_static_efforts, rated_efforts, usable_dynamics
 
 JOINTS = ("shoulder", "elbow", "wrist")
-
-
-def impossible():
-    """The identified arm, the inertia of its first joint turned around."""
-    good = identified()
-    values = good.values.copy()
-    values[good.names.index("Izz1")] -= 10.0 * np.abs(values).max()
-    return with_values(good, values)
 
 
 @pytest.mark.parametrize("needed", [True, False])

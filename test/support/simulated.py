@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.closed_loop import Controller
+from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 from support.robots import joint, urdf
 
@@ -41,8 +41,6 @@ GRIPPER = urdf(
 """Two joints, and one that mimics the second."""
 
 TERMS = (Viscous(), Coulomb(), Offset())
-
-
 PARAMETERS = {
     **{"fv": 1.5, "fc": 1.0, "off": 0.2, "Ir": 0.1, "ks": 3.0, "fl": 0.1, "ft": -0.01},
     **{"fcp": 1.2, "fcn": 0.8, "fvp": 1.5, "fvn": 1.1, "fcs": 1.0, "dfs": 0.6},
@@ -51,7 +49,7 @@ PARAMETERS = {
 """True values of the terms, by symbol."""
 
 
-COMPUTED_TORQUE = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
+COMPUTED_TORQUE = ControllerModel("computed_torque", (("all", 400.0),), (("all", 40.0),))
 
 
 SMALL = {

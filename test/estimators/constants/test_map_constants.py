@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_everyday_estimators import arm, arm_problem, noisy
+from support.linear_problems import arm, arm_problem, noisy
 
 from robot_dyn_id.dynamics.prior import FLOOR, earlier_prior
 from robot_dyn_id.dynamics.regressor import regressor_of

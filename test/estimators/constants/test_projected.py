@@ -3,8 +3,8 @@
 
 import numpy as np
 import pytest
+from support.linear_problems import arm_problem, noisy
 from support.simulated import Simulated
-from test_everyday_estimators import arm_problem, noisy
 
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, Offset, Stribeck, Viscous
 from robot_dyn_id.estimators import Separable

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.linear_problems import TRUTH, arm, arm_problem, cut, noisy, problem, rows, stacked
 from support.simulated import SMALL, Simulated, estimator_of
-from test_estimators import TRUTH, problem, rows, stacked
-from test_everyday_estimators import arm, arm_problem, cut, noisy
 
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError

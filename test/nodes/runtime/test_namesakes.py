@@ -11,16 +11,17 @@ import pytest
 from rclpy.node import Node
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import Trigger
+from support.excitation_cell import ARM, QUICK, Cell
 from support.model_nodes import message
-from test_controller import Scene
-from test_excitation_publisher import ARM, QUICK, Cell, ros_arguments
+from support.ros_world import ros_arguments
+from support.simulator_scene import Scene
 
 from robot_dyn_id.errors import GraphError
-from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
-from robot_dyn_id.nodes.monitor import MonitorSettings
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.robot_node import OK, Diagnosis, RobotNode
+from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitorSettings
 
 pytestmark = pytest.mark.real_time
 
@@ -28,7 +29,7 @@ MAIN = "import sys; from robot_dyn_id.nodes.{0} import main; sys.exit(main())"
 
 
 class Plain(RobotNode):
-    NAME, PURPOSE, SETTINGS, INTERFACES = "plain", "does nothing", MonitorSettings, ()
+    NAME, PURPOSE, SETTINGS, INTERFACES = "plain", "does nothing", TorqueResidualMonitorSettings, ()
 
     def diagnosis(self):
         return Diagnosis(OK, "does nothing")
@@ -42,7 +43,7 @@ def start(node, *arguments):
 def test_a_dry_run_left_open_ends_the_node_that_is_to_move(world):
     cell = Cell(world, dry_run="true")
     world.until(lambda: cell.node.namesakes.settled)
-    with start("excitation_publisher", *ros_arguments({"urdf": ARM, **QUICK, "start": "true"})) as process:
+    with start("excitation_publisher", *ros_arguments(urdf=ARM, **QUICK, start="true")) as process:
         world.until(lambda: process.poll() is not None, 20.0, "the end of the second node")
         error = process.stderr.read()
     assert process.returncode == 3
@@ -58,7 +59,7 @@ def test_a_dry_run_left_open_ends_the_node_that_is_to_move(world):
 
 def test_a_second_node_while_it_moves_is_an_obstacle(world):
     cell = Cell(world, period="20.0").running()
-    second = world.add(ExcitationPublisher, *ros_arguments({"urdf": ARM, **QUICK, "dry_run": "true"}))
+    second = world.add(ExcitationPublisher, *ros_arguments(urdf=ARM, **QUICK, dry_run="true"))
     cell.until(Status.FAULT)
     assert "another node /excitation_publisher is running" in cell.reason
     world.until(cell.follower.at_rest)
@@ -97,15 +98,17 @@ def test_processes_that_start_at_the_same_time_leave_one(world):
 
 
 def test_the_remains_of_a_killed_process_hold_nobody_up_for_long(world):
-    with start("monitor") as killed:
-        world.until(lambda: "monitor" in world.probe.get_node_names(), what="the first node")
+    with start("torque_residual_monitor") as killed:
+        world.until(lambda: "torque_residual_monitor" in world.probe.get_node_names(), what="the first node")
         killed.kill()
-    node = world.add(Plain, "-r", "__node:=monitor")
+    node = world.add(Plain, "-r", "__node:=torque_residual_monitor")
     begin = time.monotonic()
     assert node.namesakes.obstacle() == "looking for other nodes of the same name"
     world.until(lambda: node.namesakes.settled)
     assert namesakes.SILENCE_S <= time.monotonic() - begin < 2.0 * namesakes.SILENCE_S
-    assert world.probe.get_node_names().count("monitor") == 2, "discovery has not yet forgotten the first one"
+    assert world.probe.get_node_names().count("torque_residual_monitor") == 2, (
+        "discovery has not yet forgotten the first one"
+    )
     assert node.end is None
     assert node.namesakes.refusal() == ""
 
@@ -139,8 +142,8 @@ def test_in_a_process_that_listens_already_nodes_need_not_wait(world):
 
 def test_a_second_controller_commands_no_effort(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    first = Node("controller", context=world._context)  # has not been heard, so that it may be alive
-    second = world.add(Controller)
+    first = Node("computed_torque_controller", context=world._context)  # has not been heard, so that it may be alive
+    second = world.add(ComputedTorqueController)
     scene.parameters.publish(message())
     world.until(lambda: second._model is not None, what="a model")
     world.until(lambda: scene.told("no effort yet: looking for other nodes of the same name"))
