@@ -92,7 +92,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeated(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
-    stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
+    stored = StoredExcitation.from_excitation(
+        model, plan.limits, excitation, about, plan.collision_check, plan.surroundings
+    )
     write_trajectory(path, stored)
     checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)

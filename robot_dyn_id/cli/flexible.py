@@ -124,7 +124,10 @@ def _identified(
     model = settings.model(robot)
     drives = configuration.settings.drives
     data, more = (read_experiments(group, model, drives, settings) for group in (recorded, others))
-    low_pass = LowPass(CUTOFF if configuration.settings.cutoff is None else configuration.settings.cutoff, configuration.settings.filter_order)
+    low_pass = LowPass(
+        CUTOFF if configuration.settings.cutoff is None else configuration.settings.cutoff,
+        configuration.settings.filter_order,
+    )
     progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
@@ -137,7 +140,7 @@ def _identified(
         *data.warnings,
         *more.warnings,
     )
-    return StoredFlexible.of(
+    return StoredFlexible.from_identification(
         model, found, held_out, verdict, low_pass, warnings=warnings, data_sources=data.sources,
         data_sha256=data.sha256, software_version=__version__,
     )  # fmt: skip

@@ -109,7 +109,7 @@ def _check(arguments: argparse.Namespace, out: Path) -> None:
 def _along(file: str, dynamics: Dynamics, rate: float | None) -> SimulatedMotion:
     """Along a stored trajectory."""
     stored = read_trajectory(file)
-    differs = stored.matched(dynamics.regressor.model, stored.limits)
+    differs = stored.check_robot(dynamics.regressor.model, stored.limits)
     motion = stored.excitation
     progress(f"simulating {motion.duration:.0f} s along {file}")
     simulated = simulate_trajectory(dynamics, motion, RATE if rate is None else rate)

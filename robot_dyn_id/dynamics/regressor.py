@@ -238,9 +238,12 @@ def regressor_of(parameters: ParameterSet) -> Regressor:
     """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
 
     Raises:
-        InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
-            those of the URDF and the terms in their order; base parameters and representative with different torques.
+        InputError: a term that this version does not know or that has an internal state; joints, bodies, columns, units
+            or constants that are not those of the URDF and the terms in their order; base parameters and realization
+            with different torques.
     """
+    if parameters.states:
+        raise InputError(f"parameter set: this version cannot integrate {parameters.states[0].name}, a state of a term")
     held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
     model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
     regressor = Regressor(model, stored_terms(parameters, joint_coordinates(model), model))

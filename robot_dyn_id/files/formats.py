@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds and versions of the result files of this package: stated in their first lines, and checked when they are read."""
+"""Kinds and versions of the result files of this package: written to their first lines, checked on reading."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
-from robot_dyn_id.files.values import file_errors, read_dataclass
-from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, ParameterSet
+from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
+from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, FitFor, ParameterSet
 from robot_dyn_id.text.yaml import Row
 
 FORMAT = FileFormat("parameters", FORMAT_VERSION, FORMAT_REMEDY)
@@ -24,7 +24,14 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    FORMAT.write(path, {item.name: _plain(getattr(parameters, item.name)) for item in fields(parameters)})
+    content = {item.name: _plain(getattr(parameters, item.name)) for item in fields(parameters)}
+    del content["format_version"]  # at the top of the file
+    content["states"] = [{name: _plain(value) for name, value in vars(state).items()} for state in parameters.states]
+    content["fit_for"] = {
+        entry.use: {name: _plain(value) for name, value in vars(entry).items() if name != "use"}
+        for entry in parameters.fit_for
+    }
+    FORMAT.write(path, content)
 
 
 def read_parameters(path: str | Path) -> ParameterSet:
@@ -36,7 +43,18 @@ def read_parameters(path: str | Path) -> ParameterSet:
     """
     content = FORMAT.read(path)
     with file_errors(path, InputError):
-        return read_dataclass(ParameterSet, content, complete=True, format_version=FORMAT.version)
+        return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, format_version=FORMAT.version)
+
+
+def _read_fit_for(value: Any, key: str) -> tuple[FitFor, ...]:
+    """Answers by use."""
+    entries = read_value(dict[str, Any], value, key)
+    return tuple(
+        read_dataclass(FitFor, entry, f"{key}.{use}", complete=True, use=use) for use, entry in entries.items()
+    )
+
+
+_READERS = {"fit_for": _read_fit_for}
 
 
 def _plain(value: Any) -> Any:

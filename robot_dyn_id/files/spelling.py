@@ -20,14 +20,15 @@ def refuse_old_spelling(name: object, shown: str = "") -> None:
     """Refuse a name of an earlier version.
 
     Args:
-        name: key, option or parameter as the user wrote it, without dashes.
-        shown: how the message shows it, such as `motion.centre` or `--optimiser`; `name` by default.
+        name: key, option or parameter as the user wrote it; an option begins with two dashes.
+        shown: the name as the message shows it, such as `motion.centre`; `name` by default.
 
     Raises:
         UsageError: the name has been renamed; the message gives the present spelling.
     """
-    present = RENAMED.get(name) if isinstance(name, str) else None
-    if present is not None:
+    word = str(name).removeprefix("--")
+    if word in RENAMED:
+        present = str(name).replace(word, RENAMED[word])
         raise UsageError(f"{shown or name}: is now spelled {present}", f"write {present} in place of {name}")
 
 

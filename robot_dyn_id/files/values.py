@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -187,8 +186,7 @@ def choice(known: Sequence[str], what: str = "unknown value") -> Reader:
     return read
 
 
-@lru_cache(maxsize=256)
-def field_hints(kind: type) -> Mapping[str, Any]:
+def field_hints(kind: Any) -> dict[str, Any]:
     """Type hint of each field of a dataclass that its constructor takes, in order."""
     hints = get_type_hints(kind)
     return {item.name: hints[item.name] for item in fields(kind) if item.init}
@@ -247,7 +245,7 @@ def _array(kind: Any, value: Any, key: str) -> Array:
         raise UsageError(f"{key}: must be a list, not {value!r}")
     nested = [isinstance(row, list) for row in rows]
     entries = [entry for row, inner in zip(rows, nested, strict=True) for entry in (row if inner else [row])]
-    allowed = {np.bool_: {bool}, np.float64: {int, float}}.get(kind, {int})
+    allowed: set[type] = {bool} if kind is np.bool_ else {int, float} if kind is np.float64 else {int}
     if not set(map(type, entries)) <= allowed:
         wrong = next(entry for entry in entries if type(entry) not in allowed)
         words = LIST_WORDS[bool if kind is np.bool_ else float if kind is np.float64 else int]
