@@ -69,7 +69,7 @@ class Line:
         full = np.zeros(len(regressor.names))
         full[independent] = np.random.default_rng(seed).normal(size=len(independent))
         torque = regressor.torque(motion, full)
-        return Line(regressor, Layout.of(regressor, independent), motion, torque, full[independent])
+        return Line(regressor, Layout.from_columns(regressor, independent), motion, torque, full[independent])
 
     @property
     def problem(self) -> LinearProblem:
@@ -89,7 +89,7 @@ def _speed() -> list[Goal]:
     ones = np.ones(len(regressor.model.joint_names))
 
     def streamed(method: str) -> Callable[[], object]:
-        return lambda: found.update({method: Factors.of(line.problem, method=method).solve(ones).values})
+        return lambda: found.update({method: Factors.from_problem(line.problem, method=method).solve(ones).values})
 
     def estimated(method: str) -> Callable[[], object]:
         return lambda: found.update(
@@ -229,7 +229,7 @@ def _typical(errors: Array) -> float:
 def _said(estimate: Estimate) -> tuple[str, ...]:
     """What a user reads about an estimate as such: its notes, and the reasons of the verdict on perfect predictions."""
     perfect = HeldOut((), 0.0, 1.0, 1, 0.0)
-    unseen = (f"not excited: {', '.join(estimate.unseen)}",) if estimate.unseen else ()
+    unseen = (f"not excited: {', '.join(estimate.unexcited)}",) if estimate.unexcited else ()
     return judge(perfect, Thresholds(), True, estimate.condition_number, 0.0, False, (*estimate.notes, *unseen)).reasons
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,6 +178,8 @@ class ParameterSet:
             Nothing determines it yet.
         held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`. Nothing determines it yet.
         format_version: version of these fields, `FORMAT_VERSION`.
+        term_classes: classes of the user's own terms in this set. Neither files nor messages store them: they are given
+            again when a file is read.
     """
 
     robot_name: str
@@ -229,11 +232,12 @@ class ParameterSet:
     robot_compensates: tuple[str, ...] = (UNKNOWN,)
     held_out_method: str = UNKNOWN
     format_version: int = FORMAT_VERSION
+    term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
 
-        Order and names of joints, bodies and columns are compared with the URDF in `dynamics.regressor`.
+        Order and names of joints, bodies and columns are compared with the URDF in `Regressor.from_parameters`.
 
         Raises:
             InputError: another format version, or a field that is too long, has the wrong length or holds a value that
@@ -267,6 +271,11 @@ def check_format_version(version: int) -> None:
             f"parameter set: {found}, this version of robot_dyn_id reads {FORMAT_VERSION}: {FORMAT_REMEDY}",
             FORMAT_REMEDY,
         )
+
+
+def stored_fields() -> tuple[Field[Any], ...]:
+    """Fields of a parameter set that files and messages hold."""
+    return tuple(item for item in fields(ParameterSet) if item.metadata.get("stored", True))
 
 
 LARGEST = 1e12
@@ -354,7 +363,7 @@ def _check_sizes(one: ParameterSet) -> None:
 
 def _check_words(one: ParameterSet) -> None:
     """Refuse texts and names that no identification writes."""
-    for item in fields(one):
+    for item in stored_fields():
         value = getattr(one, item.name)
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
         _check_lines(item.name, () if item.name in ("urdf", "states", "fit_for") else texts)

@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.estimators.stepwise import Plan
+from robot_dyn_id.estimators.stepwise import StepwisePlan
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_dataclass
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleJoint, FlexibleModel
@@ -71,7 +71,7 @@ class StoredFlexible:
     standard_deviations: Array
     covariance: Array = field(repr=False)
     unidentified: Mapping[str, str]
-    plan: Plan
+    plan: StepwisePlan
     fit: tuple[Agreement, ...]
     held_out: tuple[Agreement, ...]
     verdict: Verdict
@@ -167,7 +167,7 @@ class StoredFlexible:
         return found
 
 
-def plan_summary(plan: Plan) -> dict[str, Any]:
+def plan_summary(plan: StepwisePlan) -> dict[str, Any]:
     """A plan as keys and values."""
     steps = []
     for step in plan.steps:

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
-from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, FitFor, ParameterSet
+from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, FitFor, ParameterSet, stored_fields
 from robot_dyn_id.text.yaml import Row
 
 FORMAT = FileFormat("parameters", FORMAT_VERSION, FORMAT_REMEDY)
@@ -24,7 +25,7 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    content = {item.name: _plain(getattr(parameters, item.name)) for item in fields(parameters)}
+    content = {item.name: _plain(getattr(parameters, item.name)) for item in stored_fields()}
     del content["format_version"]  # at the top of the file
     content["states"] = [{name: _plain(value) for name, value in vars(state).items()} for state in parameters.states]
     content["fit_for"] = {
@@ -34,16 +35,21 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
     FORMAT.write(path, content)
 
 
-def read_parameters(path: str | Path) -> ParameterSet:
+def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> ParameterSet:
     """Read a parameter set.
+
+    Args:
+        path: the file.
+        term_classes: classes of the user's own terms, if the set was identified with some.
 
     Raises:
         InputError: not readable, not a parameter set, of another format version, or a field that is missing or of the
             wrong type.
     """
     content = FORMAT.read(path)
+    given: dict[str, Any] = {"format_version": FORMAT.version, "term_classes": tuple(term_classes)}
     with file_errors(path, InputError):
-        return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, format_version=FORMAT.version)
+        return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, **given)
 
 
 def _read_fit_for(value: Any, key: str) -> tuple[FitFor, ...]:

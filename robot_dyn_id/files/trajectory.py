@@ -207,7 +207,7 @@ class _File:
 
 
 def _stored(content: dict[str, Any]) -> StoredExcitation:
-    form = choice(tuple(FORMS), "there is no form of excitation")
+    form = choice(tuple(FORMS), "unknown form of excitation")
     file = read_dataclass(_File, content, readers={"form": form})
     for name in file.joint_names:
         if not name.isprintable():

@@ -105,7 +105,7 @@ def extrapolation(found: Strays) -> tuple[str, ...]:
 
 def uncertainty(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
     """Standard deviation of predicted torques that errors of the parameters cause, (w C w')^1/2, shape (n, N)."""
-    layout = Layout.of(regressor, columns)
+    layout = Layout.from_columns(regressor, columns)
     packed = np.empty((layout.starts[-1], len(motion)))
     regressor.fill(motion, layout.slots, packed)
     variances = []

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Architecture of the package: which room may import which."""
+"""Architecture of the package: which room may import which, at every depth; figures.py counts what is held here."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
+from architecture import figures
 
 import robot_dyn_id
 
@@ -13,6 +15,7 @@ ROOT = Path(robot_dyn_id.__file__).parent
 ROOMS = (
     "findings",
     "errors",
+    "options",
     "arrays",
     "__init__",
     "faults",
@@ -42,6 +45,50 @@ ROOMS = (
 )
 """Folders and files of the root, in the order of the pipeline: each imports only from those before it."""
 
+INSIDE = {
+    "dynamics": (
+        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
+        *("crosscheck", "problem"),
+    ),
+    "signals": (
+        *("cleaning", "windows", "filtering", "processing", "survey", "stillness", "diagnosis", "health", "reversals"),
+        "trials",
+    ),
+    "excitation": (
+        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        "execution",
+    ),
+    "estimators": (
+        *("options", "factors", "contract", "weighting", "whitening", "sandwich", "feasible_gls", "newey_west"),
+        *(
+            "least_squares",
+            "robust",
+            "ridge",
+            "map",
+            "total_least_squares",
+            "period_averaged",
+            "completion",
+            "essential",
+        ),
+        *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),
+    ),
+    "identification": (
+        *("holdout", "extrapolation", "metrics", "verdict", "settings", "estimation", "identifiability", "evaluation"),
+        *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
+    ),
+    "files": (
+        *("spelling", "values", "formats", "joint_limits", "parameters", "trajectory", "payload", "design"),
+        *("flexible_section", "flexible", "configuration", "flexible_data"),
+    ),
+    "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
+    "nodes": (
+        *("runtime", "messages", "starting", "launch_arguments", "launching", "recording", "excitation"),
+        *("simulator_settings", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy"),
+    ),
+}
+"""Order of the rooms inside the large folders, by the same rule."""
+
 RANK = {name: place for place, name in enumerate(ROOMS)}
 
 ONLY_IN = {
@@ -62,6 +109,7 @@ def top(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -97,3 +145,24 @@ def test_libraries_stay_where_they_belong(library):
 
 def test_no_drawers():
     assert not {top(path) for path in MODULES} & {"utils", "tools", "helpers", "common", "base"}
+
+
+@pytest.mark.parametrize("folder", INSIDE)
+def test_imports_inside_large_folders_go_down(folder):
+    arrows = figures.arrows(ROOT / folder, ROOT)
+    order = INSIDE[folder]
+    assert set(arrows) <= set(order), f"write it into INSIDE[{folder!r}]"
+    wrong = [(room, to) for room in arrows for to in arrows[room] if order.index(to) > order.index(room)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", figures.folders(ROOT), ids=lambda path: path.relative_to(ROOT.parent).as_posix())
+def test_no_circles(folder):
+    assert figures.circles(figures.arrows(folder, ROOT)) == []
+
+
+def test_circles_and_layers_are_counted():
+    round_trip = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset()}
+    assert figures.circles(round_trip) == [{"b", "c"}]
+    assert figures.layers(round_trip) == 0
+    assert figures.layers({"a": frozenset({"b", "c"}), "b": frozenset({"c"}), "c": frozenset()}) == 3

@@ -76,7 +76,7 @@ def keyword(call, name):
 
 
 def unsafe(tree):
-    """What a file uses that could run data as code."""
+    """Names in a file that could run data as code."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

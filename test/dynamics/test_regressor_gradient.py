@@ -125,6 +125,7 @@ def test_entries_without_a_slot_do_not_count(name):
 WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
+sys.path.append("..")  # for the folder support
 import numpy as np
 from robot_dyn_id.kernels.compiled import COMPILED
 from support.regressor_gradients import compared

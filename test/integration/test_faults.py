@@ -47,7 +47,7 @@ for number, text in sorted(broken.items()):
 """
 
 
-def test_the_fuzzer_tells_every_kind_of_harm(tmp_path):
+def test_the_fuzzer_detects_every_kind_of_harm(tmp_path):
     done = python("-c", HARMFUL, tmp_path)
     assert done.stdout.splitlines() == [
         "12 4 BROKEN",

@@ -78,7 +78,8 @@ def test_arm_with_payload_predicts_the_loaded_arm():
     q, dq, ddq, _ = random_fourier(truth.model, 77).evaluate(np.linspace(0, 10, 300))
     expected = truth.regressor.torque(Motion(q, dq, ddq), truth.parameters).T
     errors = [
-        np.linalg.norm(Dynamics.of(p).inverse_dynamics(q.T, dq.T, ddq.T) - expected) / np.linalg.norm(expected)
+        np.linalg.norm(Dynamics.from_parameters(p).inverse_dynamics(q.T, dq.T, ddq.T) - expected)
+        / np.linalg.norm(expected)
         for p in (arm, both)
     ]
     assert errors[1] < 0.01 < errors[0]

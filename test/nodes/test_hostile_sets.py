@@ -18,7 +18,7 @@ from support.model_nodes import RATED, identified, message
 from support.simulator_scene import Scene
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import tracked
@@ -33,7 +33,7 @@ from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 def test_every_wrong_field_is_refused_with_the_reason(name):
     begin = time.perf_counter()
     with pytest.raises(RobotDynIdError) as error:
-        regressor_of(parameter_set(hostile(name)))
+        Regressor.from_parameters(parameter_set(hostile(name)))
     assert time.perf_counter() - begin < 5.0
     assert re.search(HOSTILE[name][1], str(error.value)), str(error.value)
     assert "\n" not in str(error.value)
@@ -50,7 +50,7 @@ def test_a_file_is_checked_as_a_message_is(tmp_path):
 def test_tracked_sets_meet_every_check():
     known = identified()
     one = tracked(known, 1.01 * known.values, 1.3 * known.covariance)
-    assert regressor_of(one).names == known.column_names
+    assert Regressor.from_parameters(one).names == known.column_names
 
 
 def test_a_message_that_is_too_large_is_not_read():
@@ -82,7 +82,7 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
         world.until(lambda name=name: re.search(HOSTILE[name][1], controller._refused), what=name)
     assert not scene.efforts_heard
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: residuals, what="monitor")
     for name in HOSTILE:
         before = [node._condition._refused for node in (controller, monitor)]
@@ -103,6 +103,6 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     )
     efforts = np.array([one.data for one in scene.efforts_heard])
     assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
-    expected = Dynamics.of(identified()).gravity(scene.position)
+    expected = Dynamics.from_parameters(identified()).gravity(scene.position)
     assert np.allclose(efforts[-1], expected, atol=0.05 * np.abs(expected).max())
     assert all(node.end is None and node.internal_errors == 0 for node in (*nodes, scene.node))

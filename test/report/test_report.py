@@ -12,7 +12,7 @@ import pytest
 from support.html_page import Page
 from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
 
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.pipeline import identify, validate
@@ -163,7 +163,7 @@ def test_a_folder_that_does_not_exist_is_told(tmp_path):
 
 def test_friction_is_the_sum_of_the_terms():
     parameters = identified().parameters
-    curve = friction_curve(parameters, regressor_of(parameters), 1)
+    curve = friction_curve(parameters, Regressor.from_parameters(parameters), 1)
     value = dict(zip(parameters.names, parameters.values, strict=True))
     width = parameters.term_constant_values[1]
     expected = value["fv2"] * curve.speed + value["fc2"] * np.tanh(curve.speed / width) + value["off2"]
@@ -178,7 +178,7 @@ def test_friction_holds_that_of_mimic_followers():
     gripper = Simulated(GRIPPER)
     parameters = identified(GRIPPER).parameters
     truth = with_values(parameters, gripper.base_values)
-    curve = friction_curve(truth, regressor_of(truth), 1)
+    curve = friction_curve(truth, Regressor.from_parameters(truth), 1)
     still = np.zeros_like(curve.speed)
     columns = {name: term.columns(still, curve.speed, still)[0] for name, term in zip("vco", TERMS, strict=True)}
     half = [term.columns(still, -0.5 * curve.speed, still)[0] for term in TERMS]
@@ -190,7 +190,7 @@ def test_friction_that_was_not_excited_has_no_band():
     parameters = identified().parameters
     sigma = np.where(np.array(parameters.names) == "fv1", np.inf, parameters.standard_deviations)
     unknown = replace(parameters, standard_deviations=sigma)
-    regressor = regressor_of(unknown)
+    regressor = Regressor.from_parameters(unknown)
     assert friction_curve(unknown, regressor, 0).sigma is None
     assert friction_curve(unknown, regressor, 2).sigma is not None
     assert friction_curve(replace(parameters, dq_max=np.zeros(3)), regressor, 0) is None

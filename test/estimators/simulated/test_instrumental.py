@@ -135,7 +135,7 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
         kind(IDEAL).fit(loop_problem(still, 10.0, prior=False))
     estimate = kind(COMPUTED_TORQUE).fit(loop_problem(still, 10.0))
     assert MADE_CONSISTENT in estimate.notes
-    assert "fv2" in estimate.unseen
+    assert "fv2" in estimate.unexcited
 
 
 @pytest.mark.parametrize(("options", "words"), [
