@@ -120,7 +120,14 @@ class FitFor:
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """Identified model, self-contained: everything that inverse and forward dynamics need.
+    """Identified model, self-contained: everything needed for inverse and forward dynamics.
+
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        for name, value, sigma in zip(parameters.names, parameters.values, parameters.standard_deviations):
+            print(f"{name}: {value:.4g} +- {sigma:.2g}")
+        ```
 
     The message `robot_dyn_id/ParameterSet` and the file `parameters.yaml` have the same fields. With p base parameters,
     c columns (10 per moving body, then the linear terms) and n joints:

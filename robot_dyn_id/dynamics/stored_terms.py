@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Coupling, Term
-from robot_dyn_id.dynamics.terms.coupling import MEMBER
+from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -26,7 +26,7 @@ def list_stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[
     constants = [(f"{term.name}.{k}", at.name, value) for at, term in terms for k, value in term.constants.items()]
     coupled = dict.fromkeys(at for at, _ in terms if at.name not in simple)
     weights = [(at, joint, w) for at in coupled for joint, w in zip(joints, at.weights, strict=True) if w != 0.0]
-    return constants + [(f"{MEMBER}.{joint}", at.name, weight) for at, joint, weight in weights]
+    return constants + [(f"{COUPLING_PREFIX}.{joint}", at.name, weight) for at, joint, weight in weights]
 
 
 def find_own_classes(terms: Iterable[Term]) -> tuple[type[Term], ...]:
@@ -71,7 +71,7 @@ def restore_terms(
     terms = []
     try:
         for (term, name), weights in constants.items():
-            if term == MEMBER:
+            if term == COUPLING_PREFIX:
                 known[name] = Coupling(name, tuple(weights.items())).coordinate(units, model.body_names)
         for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
             if name not in classes or joint not in known:

@@ -123,7 +123,8 @@ def first_import(folder, built_for, **variables):
     """Return what a first import of a package with an altered record says on standard error."""
     package = folder / "robot_dyn_id"
     package.mkdir()
-    shutil.copy(ROOT / "robot_dyn_id/__init__.py", package)
+    for name in ("__init__.py", "version.py"):
+        shutil.copy(ROOT / "robot_dyn_id" / name, package)
     (package / "_built_for.py").write_text(f'DISTRIBUTION = "{built_for}"\n')
     shell = {name: value for name, value in os.environ.items() if name not in ("ROS_VERSION", "ROS_DISTRO")}
     command = [sys.executable, "-c", "import robot_dyn_id"]

@@ -537,7 +537,7 @@ def test_a_node_that_was_halted_commands_no_jump(world):
     """Longer than the pieces reach: the robot brakes, and what comes after that is where it stands."""
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
     statuses = world.heard(Status, "excitation_status", LATCHED)
-    arguments = ros_arguments(QUICK | {"urdf": str(ARM), "periods": 20})
+    arguments = ros_arguments(**QUICK | {"urdf": ARM, "periods": 20})
     process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], stderr=subprocess.DEVNULL)
     try:
         world.until(lambda: statuses and statuses[-1].state == Status.READY)
@@ -564,7 +564,7 @@ def test_a_node_that_was_halted_commands_no_jump(world):
 
 
 def test_waiting_is_logged_once_and_told_at_a_steady_rate(world, capfd):
-    """For silence and for stamps that stand still; the reason holds a figure that grows."""
+    """For silence and for frozen stamps; the reason holds a figure that grows."""
     cell = ready(world)
     for inject in (silent, disturbed(frozen)):
         inject(cell)
@@ -879,7 +879,7 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     parameters["allow_unchecked_collisions"] = "true"
     if phase != "no robot":
         parameters["urdf"] = str(ARM)
-    arguments = ros_arguments(parameters)
+    arguments = ros_arguments(**parameters)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
     statuses = world.heard(Status, "excitation_status", LATCHED)
 

@@ -29,7 +29,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
-from robot_dyn_id.workflow.identification import identify_recordings
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
 RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -62,9 +62,8 @@ def from_file(samples, tmp_path_factory):
     write_joint_state_bag(folder / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, chunk.tau)
     (folder / "arm.urdf").write_text(ARM)
     recording = open_recording(folder / "bag")
-    result, _ = identify_recordings(
-        [recording], [], RobotDescription.from_file(folder / "arm.urdf"), Configuration(), folder / "out"
-    )
+    robot = RobotDescription.from_file(folder / "arm.urdf")
+    result = identify_recordings(robot, Configuration(), DataSelection([recording]))
     return folder, result.parameters
 
 
@@ -141,9 +140,7 @@ def franka(tmp_path_factory):
     bag, urdf = folder / "panda_exciting_trajectory.db3", folder / "model.urdf"
     recording = open_recording(bag)
     messages = [message[3] for message in open_bag(bag).messages((recording.topic,), pytest.fail)]
-    result, _ = identify_recordings(
-        [recording], [], RobotDescription.from_file(urdf), Configuration(), tmp_path_factory.mktemp("franka")
-    )
+    result = identify_recordings(RobotDescription.from_file(urdf), Configuration(), DataSelection([recording]))
     return urdf, messages, result.parameters
 
 
@@ -191,7 +188,7 @@ def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(wor
     assert second.rows_used > first.rows_used
     assert len(second.data_sources) == 1
     assert rest > half
-    assert world.call(Trigger, "identifier/reset").message.startswith(f"{rest} messages forgotten")
+    assert world.call(Trigger, "identifier/reset").message.startswith(f"{rest} messages discarded")
     assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
 
 
@@ -267,7 +264,7 @@ def test_a_fault_on_the_way_back_does_not_keep_it_from_identifying_what_came_bef
     world.until(received(node, len(messages)))
     running.complete = True
     status.publish(running)
-    world.until(lambda: node._bag is None, what="the end of the bag")
+    world.until(lambda: not node._recording.open, what="the end of the bag")
     play(world, publisher, messages[:100], 2000)
     world.until(received(node, len(messages) + 100))
     status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.FAULT, reason="it hit", complete=True))
@@ -301,7 +298,7 @@ def test_a_folder_that_is_taken_away_is_told_and_the_node_lives_on(world, messag
     place.write_text("in the way")
     publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
     play(world, publisher, messages[:50], 500)
-    world.until(lambda: any("joint states are not kept" in message.msg for message in heard), what="an error")
+    world.until(lambda: any("joint states are not recorded" in message.msg for message in heard), what="an error")
     assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
 
 
