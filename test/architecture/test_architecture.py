@@ -52,8 +52,8 @@ INSIDE = {
         *("crosscheck", "problem"),
     ),
     "signals": (
-        *("cleaning", "windows", "filtering", "processing", "survey", "stillness", "diagnosis", "health", "reversals"),
-        "trials",
+        *("cleaning", "windows", "filtering", "ranges", "processing", "survey", "trials", "stillness", "diagnosis"),
+        *("health", "reversals"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),

@@ -29,10 +29,13 @@ SHAPES = (
     r'"""(?:What|How|Which|Of) ',  # a docstring begins with a noun phrase or an imperative verb
     r"^ {8,}[a-z_][a-z_0-9, ]*: (?:of|by|in) ",  # what an argument is, not whose
     r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b|less\b)",  # "x is no y"
+    r"\bnone for\b",
 )
 """Turns of phrase that a list of words cannot hold."""
 
-ALLOWED = re.compile(r"Current goal cancelled|\b(?:ast|os)\.walk\b|standardiz|realist|realism|equalist")
+ALLOWED = re.compile(
+    r"[Tt]here is none\b|Current goal cancelled|\b(?:ast|os)\.walk\b|standardiz|realist|realism|equalist"
+)
 
 
 def avoided():

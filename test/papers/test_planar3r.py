@@ -102,7 +102,7 @@ def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
     stepwise, generalized = (ESTIMATORS[name]() for name in ("stepwise", "generalized"))
     noisy = experiment.measured(runs, 0)
     first, same = (experiment.estimate(noisy, estimator) for estimator in (stepwise, generalized))
-    # while one joint moves alone, its own torque tells as many combinations as it has parameters: nothing is left to weigh
+    # while one joint moves alone, its own torque identifies as many combinations as it has parameters: nothing is left to weigh
     assert np.allclose(first.values, same.values, atol=0.05 * first.standard_deviations)
     second = experiment.estimate(experiment.measured(one, 0), generalized)
     for estimate in (first, second):
