@@ -158,7 +158,9 @@ def file(tmp_path):
     model = RobotModel.from_file(ARM)
     limits = MotionLimits.from_model(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
-    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
+    write_trajectory(
+        tmp_path / "trajectory.yaml", StoredExcitation.from_excitation(model, limits, motion, "a test", "shapes")
+    )
     return tmp_path / "trajectory.yaml"
 
 

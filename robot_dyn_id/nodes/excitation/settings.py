@@ -374,7 +374,7 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        remark = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
+        remark = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
     return stored, remark
