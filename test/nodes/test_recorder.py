@@ -44,8 +44,6 @@ from robot_dyn_id.nodes.runtime.running import spin
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 
-pytestmark = pytest.mark.real_time
-
 IDLE, RECORDING = RecordingStatus.IDLE, RecordingStatus.RECORDING
 FINISHED, FAILED = RecordingStatus.FINISHED, RecordingStatus.FAILED
 PAUSED = RecordingStatus.PAUSED
