@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.design.optimizers import SearchEffort
-from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
+from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -22,8 +22,8 @@ def design_settings(**keys: Any) -> DesignSettings:
     """
     if isinstance(keys.get("search"), Mapping):
         keys["search"] = _effort(keys["search"])
-    demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
-    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
+    demand = Demand(**{key: value for key, value in keys.items() if key in DEMAND_KEYS})
+    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMAND_KEYS})
 
 
 def read_design_settings(path: str | Path | None, **given: Any) -> DesignSettings:
@@ -33,7 +33,7 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
         UsageError: not readable, an unknown key (the nearest known one is named), a value of the wrong type.
     """
     content = {} if path is None else read_yaml(path, "design file", UsageError) or {}
-    hints = get_type_hints(DesignSettings) | {key: get_type_hints(Demand)[key] for key in DEMANDED}
+    hints = get_type_hints(DesignSettings) | {key: get_type_hints(Demand)[key] for key in DEMAND_KEYS}
     del hints["demand"]
     if not isinstance(content, dict):
         raise UsageError(f"{path}: must hold keys and values")

@@ -13,7 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, suggestion
 from robot_dyn_id.excitation.collision.clearance import CHECKS, NOT_CHECKED
-from robot_dyn_id.excitation.collision.obstacles import CLEARANCE, Surroundings
+from robot_dyn_id.excitation.collision.obstacles import DEFAULT_CLEARANCE_M, Surroundings
 from robot_dyn_id.excitation.forms.registry import FORMS, Form
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
@@ -208,7 +208,7 @@ def _stored(content: dict[str, Any]) -> StoredExcitation:
 
 
 def _surroundings(content: Any) -> Surroundings:
-    defaults = {"ground": True, "obstacles": [], "allowed": [], "clearance": CLEARANCE}
+    defaults = {"ground": True, "obstacles": [], "allowed": [], "clearance": DEFAULT_CLEARANCE_M}
     given = content if isinstance(content, dict) else {"surroundings": content}
     for key in given:
         if key not in defaults:

@@ -89,7 +89,7 @@ def write_preview(
         too_far=[row for row in rows if row.exceeded],
         encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, margin)] if clearance else [],
         checked=clearance is not None and bool(clearance.pairs),
-        words=words or (clearance.words if clearance else UNCHECKED),
+        words=words or (clearance.note if clearance else UNCHECKED),
         stand_ins=clearance.stand_ins if clearance else (),
         stand_in_colour=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),

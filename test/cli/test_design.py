@@ -158,7 +158,7 @@ def _quick(tmp_path):
 def test_what_cannot_be_kept_writes_nothing(capsys, tmp_path):
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}
     code, _, err = design(capsys, tmp_path, demands={**QUICK, "harmonics": 3, "effort_scale": 0.0, "workspace": room})
-    assert code == 3 and "no motion that keeps to everything was found" in err
+    assert code == 3 and "no feasible motion was found" in err
     assert not (tmp_path / "out" / "trajectory.yaml").exists()
 
 
