@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id import __version__
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
@@ -35,7 +34,8 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.workflow.identification import robot_for, strangers, unrecorded
+from robot_dyn_id.version import __version__
+from robot_dyn_id.workflow.joints import robot_for, strangers, unrecorded
 
 FILE = "flexible.yaml"
 
@@ -132,7 +132,7 @@ def _identified(
     said = _unused(configuration, settings, [*arguments.data, *arguments.validate])
     warnings = (
         *said,
-        *unrecorded(robot, configuration),
+        *unrecorded(robot, configuration.held),
         *strangers(links, robot, settings.motor_names),
         *data.warnings,
         *more.warnings,

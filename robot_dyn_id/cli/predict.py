@@ -13,11 +13,10 @@ from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.workflow.identification import notes, open_all
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.prediction import predict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +40,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_robot(parameters, RobotModel.from_file(arguments.robot))
     recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
-    t, tau, warnings = predict_recording(recording, parameters, configuration.velocity)
-    write_npz(file, parameters.joint_names, t + recording.epoch * 1e-9, tau=tau)
-    warnings = (*notes([recording], parameters.joint_names), *warnings)
-    for warning in warnings:
+    prediction = predict(parameters, recording, configuration.velocity)
+    prediction.save(file, recording.epoch)
+    for warning in prediction.warnings:
         print(f"  ! {warning}", file=sys.stderr)
     if not arguments.json:
-        print(f"{len(t)} predictions in {file}")
-    return 0, {"file": str(file), "warnings": list(warnings)}
+        print(f"{len(prediction.t)} predictions in {file}")
+    return 0, {"file": str(file), "warnings": list(prediction.warnings)}

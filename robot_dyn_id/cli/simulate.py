@@ -16,25 +16,17 @@ import numpy as np
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
-from robot_dyn_id.identification.forward_simulation import (
-    SimulatedMotion,
-    beyond_training,
-    simulate_efforts,
-    simulate_trajectory,
-)
+from robot_dyn_id.identification.forward_simulation import SimulatedMotion
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow.identification import notes, open_all
-
-RATE = 1000.0
-"""Samples per second along a trajectory unless told otherwise [Hz]."""
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.prediction import SIMULATION_RATE_HZ, simulate
 
 TOPIC = "/joint_states"
 
@@ -66,17 +58,19 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
     output_folder(out.parent)
     if arguments.trajectory:
-        simulated, epoch = _along(arguments.trajectory, dynamics, arguments.rate), 0
+        stored = read_trajectory(arguments.trajectory)
+        differs = stored.matched(dynamics.regressor.model, stored.limits)
+        motion, epoch = stored.excitation, 0
+        progress(f"simulating {motion.duration:.0f} s along {arguments.trajectory}")
+        rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate
+        simulated = simulate(parameters, motion, rate)
+        simulated = replace(simulated, warnings=(*([differs] if differs else []), *simulated.warnings))
     else:
         recording = open_all([arguments.data], configuration)[0]
         progress(f"simulating under the efforts of {arguments.data}")
         restart = math.inf if arguments.restart is None else arguments.restart
-        simulated = simulate_efforts(
-            recording, parameters, dynamics, configuration.drives, configuration.velocity, restart
-        )
-        told = notes([recording], parameters.joint_names)
-        simulated, epoch = replace(simulated, warnings=(*told, *simulated.warnings)), recording.epoch
-    simulated = replace(simulated, warnings=(*simulated.warnings, *beyond_training(simulated, parameters)))
+        simulated = simulate(parameters, recording, restart=restart, settings=configuration.settings)
+        epoch = recording.epoch
     _write(out, parameters.joint_names, simulated, epoch)
     for warning in simulated.warnings:
         print(f"  ! {warning}", file=sys.stderr)
@@ -104,16 +98,6 @@ def _check(arguments: argparse.Namespace, out: Path) -> None:
         claim(arguments, out)
     else:
         claim_folder(out)
-
-
-def _along(file: str, dynamics: Dynamics, rate: float | None) -> SimulatedMotion:
-    """Along a stored trajectory."""
-    stored = read_trajectory(file)
-    differs = stored.matched(dynamics.regressor.model, stored.limits)
-    motion = stored.excitation
-    progress(f"simulating {motion.duration:.0f} s along {file}")
-    simulated = simulate_trajectory(dynamics, motion, RATE if rate is None else rate)
-    return replace(simulated, warnings=(*([differs] if differs else []), *simulated.warnings))
 
 
 def _write(out: Path, joint_names: Sequence[str], simulated: SimulatedMotion, epoch: int) -> None:

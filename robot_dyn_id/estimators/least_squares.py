@@ -10,15 +10,15 @@ import numpy as np
 
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, compress_rows
+from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.weighting import refine_solution, solve_reweighted
+from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class OrdinaryLeastSquares:
+class OrdinaryLeastSquares(CheckedOptions):
     """Least squares with every row alike, N and N m alike: for comparison, not for use.
 
     Attributes:
@@ -31,14 +31,10 @@ class OrdinaryLeastSquares:
 
     name: ClassVar[str] = "ols"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, an unknown method.
-        """
-        check_options(self.name, self.autoregressive_order, self.method)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -52,7 +48,7 @@ class OrdinaryLeastSquares:
 
 
 @dataclass(frozen=True)
-class WeightedLeastSquares:
+class WeightedLeastSquares(CheckedOptions):
     """Least squares with one weight per joint, 1 / RMS of its residual, iterated on the compressed rows.
 
     Its covariance counts for residuals that follow one another (filters, unmodelled friction): a sandwich with an
@@ -68,14 +64,10 @@ class WeightedLeastSquares:
 
     name: ClassVar[str] = "weighted"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, an unknown method.
-        """
-        check_options(self.name, self.autoregressive_order, self.method)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -89,7 +81,7 @@ class WeightedLeastSquares:
 
 
 @dataclass(frozen=True)
-class GeneralizedLeastSquares:
+class GeneralizedLeastSquares(CheckedOptions):
     """Weighted least squares of rows whose residuals were made white.
 
     Smaller errors than `weighted` if the residuals are noise: columns and torques are filtered with an autoregressive
@@ -108,14 +100,11 @@ class GeneralizedLeastSquares:
 
     name: ClassVar[str] = "generalized"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no pass at all, an unknown method.
-        """
-        check_options(self.name, self.autoregressive_order, self.method, passes=self.passes)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

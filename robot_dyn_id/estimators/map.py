@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -14,11 +13,11 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import WhitenedSolution, solve_whitened
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class MaximumAPosteriori:
+class MaximumAPosteriori(CheckedOptions):
     """`generalized` with a Gaussian prior, |W theta - tau|^2 + |A theta - b|^2, both of unit variance.
 
     The prior is the problem's: of the URDF or of an earlier parameter set, see `Prior.rows`. What the data do not show
@@ -36,15 +35,11 @@ class MaximumAPosteriori:
 
     name: ClassVar[str] = "map"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a spread that is not positive, a negative order, no pass at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes)
-        check_spread(self.name, self.spread)
+    option_ranges: ClassVar[OptionRanges] = {
+        "spread": Range(0, includes_low=False),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -57,16 +52,6 @@ class MaximumAPosteriori:
         found = solve_with_prior(problem, rows, center, self.autoregressive_order, self.passes)
         target = f"{prior.source}, give or take {self.spread:.0%} of each parameter's size"
         return found.make_estimate(problem, regularized_towards=target)
-
-
-def check_spread(estimator: str, spread: float) -> None:
-    """Refuse a standard deviation that is none.
-
-    Raises:
-        UsageError: not positive.
-    """
-    if not 0.0 < spread < math.inf:
-        raise UsageError(f"{estimator}: spread must be positive, not {spread}")
 
 
 def require_prior(problem: LinearProblem, estimator: str) -> Prior:

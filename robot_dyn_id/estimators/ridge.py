@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,18 +11,17 @@ from scipy.optimize import minimize_scalar
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 PENALTIES = np.geomspace(1e-12, 1e3, 61)
 """Among these, and then around the best of them, the most likely penalty is looked for."""
 
 
 @dataclass(frozen=True)
-class Ridge:
+class Ridge(CheckedOptions):
     """`generalized` with a penalty on parameters by the torque that they cause, |W theta - tau|^2 + a |D theta|^2.
 
     D holds the norms of the white columns, so that a is the penalty's share of a parameter's information. It amounts to
@@ -41,16 +39,11 @@ class Ridge:
 
     name: ClassVar[str] = "ridge"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative penalty or order, no pass at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes)
-        if not 0.0 <= self.penalty < math.inf:
-            raise UsageError(f"ridge: penalty must be 0 (found from the data) or positive, not {self.penalty}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "penalty": Range(0),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

@@ -10,16 +10,16 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, compress_rows
-from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.weighting import solve_reweighted
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class TotalLeastSquares:
+class TotalLeastSquares(CheckedOptions):
     """Errors of every entry of a weighted row, torque and columns, each a share of the RMS of its own column.
 
     By the smallest singular value of the compressed rows with columns of unit norm (Van Huffel and Vandewalle, The
@@ -36,16 +36,10 @@ class TotalLeastSquares:
 
     name: ClassVar[str] = "total_least_squares"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: an error of the columns that is not positive, a negative order.
-        """
-        check_options(self.name, self.autoregressive_order)
-        if not 0.0 < self.column_error < np.inf:
-            raise UsageError(f"total_least_squares: column_error must be positive, not {self.column_error}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "column_error": Range(0, includes_low=False),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.dynamics.crosscheck import SAMPLES, CrossCheck, cross_check
+from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
@@ -139,7 +139,7 @@ def _at_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[tu
 
 def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:
     """A few of all samples, for the cross-check."""
-    stride, passed = max(1, samples // SAMPLES), 0
+    stride, passed = max(1, samples // PINOCCHIO_SAMPLES), 0
     picked = []
     for piece in walk():
         own = np.flatnonzero(piece.own)

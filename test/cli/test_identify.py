@@ -318,8 +318,8 @@ def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
     data = renamed(("shoulder", "elbow", "vrist"))(tmp_path, recording)
     _, stdout, _ = cli("identify", *data, "--robot", files / "arm.urdf", "--out", tmp_path, "--json")
     warnings = json.loads(stdout)["warnings"]
-    assert "taken to stand still at 0: wrist" in warnings
-    assert "recorded, but not a moving joint of the URDF: vrist" in warnings
+    assert "assumed fixed at 0: wrist" in warnings
+    assert "recorded joints that are not moving joints of the URDF: vrist" in warnings
 
 
 def test_paths_are_relative_to_where_one_stands(files, tmp_path, cli, monkeypatch):

@@ -39,14 +39,14 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     scene = Commander(
         world, file, effort_noise="[0.02]", initial_position="[0.3, -0.2]", clock="true", real_time_factor=1.0, **plant
     )
-    world.until(lambda: scene.told("brakes closed until the first effort command"), what="brakes")
+    world.until(lambda: scene.logged("brakes closed until the first effort command"), what="brakes")
     assert np.array_equal(scene.position, [0.3, -0.2]), "nobody holds it but its brakes"
     world.add(Identifier, *ros_arguments(use_sim_time="true", config=config, folder=tmp_path / "results"))
     world.add(
         ComputedTorqueController,
         *ros_arguments(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0),
     )
-    world.until(lambda: scene.told("commands efforts by the URDF's inertia"), what="start without a model")
+    world.until(lambda: scene.logged("commands efforts by the URDF's inertia"), what="start without a model")
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
     watched = {
         "timeout": 1.0,
@@ -56,7 +56,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     }
     world.add(ExcitationPublisher, *ros_arguments(use_sim_time="true", start="true", runs=RUNS, **motion, **watched))
     world.until(lambda: len(reports) == 1, 240.0, "first identification")
-    assert scene.told("commands efforts by computed_torque"), "the model is used as soon as it is there"
+    assert scene.logged("commands efforts by computed_torque"), "the model is used as soon as it is there"
     world.until(lambda: len(reports) == RUNS, 240.0, "second identification")
     states = [message.state for message in status]
     assert ExcitationStatus.FAULT not in states, [message.reason for message in status]

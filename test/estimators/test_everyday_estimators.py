@@ -104,26 +104,6 @@ def test_fewer_rows_than_parameters_are_refused(name):
         estimator_of(name).fit(cut(arm_problem(), 0))
 
 
-@pytest.mark.parametrize(("name", "options", "words"), [
-    ("robust", {"loss": "cauchy"}, "loss 'cauchy' is not known; use one of huber, bisquare"),
-    ("robust", {"iterations": 0}, "iterations must be 1 or more"),
-    ("map", {"spread": 0.0}, "spread must be positive"),
-    ("map", {"spread": np.nan}, "spread must be positive"),
-    ("map", {"passes": 0}, "passes must be 1 or more"),
-    ("ridge", {"penalty": -1.0}, "penalty must be 0"),
-    ("ridge", {"passes": 0}, "passes must be 1 or more"),
-    ("separable", {"grid": 1}, "grid must be 2 or more"),
-    ("separable", {"iterations": 0}, "iterations must be 1 or more"),
-    ("separable", {"autoregressive_order": -1}, "autoregressive_order must be 0 or more"),
-    *((name, {option: -1}, "must be") for name, kind in ESTIMATORS.items()
-      for option in kind.__dataclass_fields__ if kind.__dataclass_fields__[option].type in ("int", "float")
-      and option != "seed"),
-])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(name, options, words):
-    with pytest.raises(UsageError, match=words):
-        ESTIMATORS[name](**options)
-
-
 def test_what_an_estimator_needs_and_has_not():
     with pytest.raises(UsageError, match="map: there is no prior: complete the masses"):
         MaximumAPosteriori().fit(problem(*rows()))

@@ -45,7 +45,7 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     scene.parameters.publish(message())
     world.add(ComputedTorqueController)
-    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
 
     def floats():
         begin = scene.position
@@ -63,13 +63,13 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
     world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="1.0"))
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by computed_torque"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
     scene.passes(0.3)
     target = scene.position + np.array([0.4, -0.3, 0.5])
     publisher.publish(trajectory(["x", "y", "z"], target))
-    world.until(lambda: scene.told("refused: joint trajectory: joint x is not one of"), what="refusal")
+    world.until(lambda: scene.logged("refused: joint trajectory: joint x is not one of"), what="refusal")
     publisher.publish(trajectory(scene.names, target))
     world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
     scene.passes(0.5)
@@ -79,16 +79,18 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     world.add(ComputedTorqueController)
-    world.until(lambda: scene.told("waiting for identified_parameters"), what="waiting")
+    world.until(lambda: scene.logged("waiting for identified_parameters"), what="waiting")
     scene.parameters.publish(other_robot())
-    world.until(lambda: scene.told("parameters refused: the parameters are those of another URDF (other"), what="URDF")
+    world.until(
+        lambda: scene.logged("parameters refused: the parameters are those of another URDF (other"), what="URDF"
+    )
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
-    world.until(lambda: scene.told("the verdict on the parameters is bad (nonsense)"), what="verdict")
+    world.until(lambda: scene.logged("the verdict on the parameters is bad (nonsense)"), what="verdict")
     broken = message()
     broken.covariance = broken.covariance[:-1]
     scene.parameters.publish(broken)
-    world.until(lambda: scene.told("covariance has"), what="broken set")
+    world.until(lambda: scene.logged("covariance has"), what="broken set")
     assert not scene.efforts_heard
     scene.parameters.publish(message())
     world.until(lambda: scene.efforts_heard, what="efforts")
@@ -99,16 +101,16 @@ def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(
     scene.parameters.publish(other_robot())
     world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
     told = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
-    world.until(lambda: scene.told(told), what="a set of another robot that was there before")
+    world.until(lambda: scene.logged(told), what="a set of another robot that was there before")
     world.until(
         lambda: scene.level("computed_torque_controller")[1].startswith("commands efforts by the URDF's inertia"),
         what="start",
     )
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
-    world.until(lambda: scene.told("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
+    world.until(lambda: scene.logged("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
     assert scene.level("computed_torque_controller")[0] == DiagnosticStatus.OK
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by computed_torque"), what="model")
+    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="model")
 
 
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
@@ -116,7 +118,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     scene = Scene(world, tmp_path, control="effort")
     world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="1.0"))
     scene.parameters.publish(message())
-    world.until(lambda: scene.told(f"commands efforts by {law}"), what="controller")
+    world.until(lambda: scene.logged(f"commands efforts by {law}"), what="controller")
     broken = message()
     broken.covariance = broken.covariance[:-1]
     offers = [
@@ -130,7 +132,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     for count, (offer, words) in enumerate(offers, start=1):
         scene.parameters.publish(offer)
         told = f"refused: identified_parameters, the model in use stays: {words}"
-        world.until(lambda told=told: scene.told(told), what=told)
+        world.until(lambda told=told: scene.logged(told), what=told)
         world.until(
             lambda count=count: scene.values("computed_torque_controller").get("refused inputs") == str(count),
             what="count",
@@ -286,7 +288,7 @@ class Still:
         state.header.stamp.sec, state.header.stamp.nanosec = int(self.stamp), int(self.stamp % 1 * 1e9)
         self.states.publish(state)
 
-    def told(self, words):
+    def logged(self, words):
         return any(words in line.msg for line in self.log)
 
     def status(self):
@@ -404,7 +406,7 @@ def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(worl
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
     arm.parameters.publish(message(parameters))
     node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
-    world.until(lambda: arm.told("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
+    world.until(lambda: arm.logged("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
     assert not arm.efforts
     world.remove(node)
     world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", effort_limit="[30.0]"))

@@ -82,7 +82,7 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
         world.until(lambda name=name: re.search(HOSTILE[name][1], controller._refused), what=name)
     assert not scene.efforts_heard
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: residuals, what="monitor")
     for name in HOSTILE:
         before = [node._condition._refused for node in (controller, monitor)]

@@ -164,7 +164,7 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     world.add(Recorder, "-p", f"folder:={tmp_path / 'bag'}")
     notes = world.heard(RecordingStatus, "recording_status", LATCHED)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
-    told = world.heard(Status, "excitation_status", LATCHED)
+    statuses = world.heard(Status, "excitation_status", LATCHED)
     parameters = QUICK | LONG | {"urdf": str(ARM), "amplitude_share": 0.8, "period": 3.0, "horizon": 0.3}
     if phase == Status.APPROACHING:
         parameters["posture"] = "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"
@@ -174,9 +174,9 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
         stderr=subprocess.DEVNULL,
     )
     try:
-        world.until(lambda: told and told[-1].state == Status.READY)
+        world.until(lambda: statuses and statuses[-1].state == Status.READY)
         world.until(lambda: world.call(Trigger, "excitation_publisher/start").success)
-        world.until(lambda: told[-1].state == phase and np.abs(follower.dq).max() > 0.5)
+        world.until(lambda: statuses[-1].state == phase and np.abs(follower.dq).max() > 0.5)
         process.kill()
         process.wait()
         killed = time.monotonic()

@@ -69,9 +69,9 @@ def test_wrong_trajectories_are_refused_with_a_log_line_and_the_arm_holds(world)
         (trajectory(arm.names, np.full(n, 0.5), 0.0), "away from where joint number"),
     ):
         arm.trajectories.publish(message)
-        world.until(lambda words=words: arm.told(words), what=words)
+        world.until(lambda words=words: arm.logged(words), what=words)
     arm.efforts.publish(Float64MultiArray(data=[1.0] * n))
-    world.until(lambda: arm.told("effort command: the parameter control is position"))
+    world.until(lambda: arm.logged("effort command: the parameter control is position"))
     arm.passes(0.2)
     assert np.abs(arm.position - start).max() < 1e-6
     values = lambda: {item.key: item.value for item in arm.diagnostics[-1].status[0].values}  # noqa: E731
@@ -82,9 +82,9 @@ def test_efforts_are_followed_and_wrong_ones_refused(world):
     arm = Commander(world, control="effort", gravity="[0.0, 0.0, 0.0]")
     for data, words in (([1.0], "has 1 values, expected 3"), ([1.0, np.nan, 0.0], "is nan, not a finite number")):
         arm.efforts.publish(Float64MultiArray(data=data))
-        world.until(lambda words=words: arm.told(words), what=words)
+        world.until(lambda words=words: arm.logged(words), what=words)
     arm.trajectories.publish(trajectory(arm.names, [0.5, 0.5, 0.5]))
-    world.until(lambda: arm.told("joint trajectory: the parameter control is effort"))
+    world.until(lambda: arm.logged("joint trajectory: the parameter control is effort"))
     assert not np.abs(arm.position).any()
     arm.efforts.publish(Float64MultiArray(data=[0.01, 0.0, 0.0]))
     world.until(lambda: any(message.effort[0] == 0.01 for message in arm.states), what="the effort")
@@ -102,13 +102,15 @@ def test_time_waits_for_effort_commands_but_not_forever(world):
         begun = stamp()
         world.wait(0.5)
         assert stamp() - begun < 0.05, "a command is good for 10 ms"
-    world.until(lambda: arm.told("no effort command: zero effort"), what="a controller that is gone is not waited for")
+    world.until(
+        lambda: arm.logged("no effort command: zero effort"), what="a controller that is gone is not waited for"
+    )
 
 
 def test_a_robot_that_breaks_down_ends_the_node_with_one_line(world, capfd):
     arm = Commander(world, control="effort", limit_effort="false", effort_timeout="10.0")
     arm.efforts.publish(Float64MultiArray(data=[1e300, 0.0, 0.0]))
-    world.until(lambda: arm.told("effort command of joint joint1 is 1e+300, above 1e+09"), what="refusal")
+    world.until(lambda: arm.logged("effort command of joint joint1 is 1e+300, above 1e+09"), what="refusal")
     assert arm.node.end is None
     arm.efforts.publish(Float64MultiArray(data=[9e8, 0.0, 0.0]))
     world.until(lambda: arm.node.end is not None, what="the end of the node")
@@ -189,7 +191,7 @@ def test_a_description_that_comes_late_is_waited_for(world):
 
 def test_a_joint_beyond_its_stop_is_told(world):
     arm = Commander(world, ARM7, control="effort", initial_position="[0.0, 1.8, 0.0, 0.0, 0.0, 0.0, 0.0]")
-    world.until(lambda: arm.told("beyond the position limits: joint2"), what="warning")
+    world.until(lambda: arm.logged("beyond the position limits: joint2"), what="warning")
 
 
 def test_noise_and_resolution_are_in_the_messages(world):

@@ -29,7 +29,7 @@ VELOCITY = RobotModel.from_file(ARM).limits.velocity
 
 
 class Cell:
-    """A follower and the node, and what the node tells."""
+    """A follower and the node, and the statuses of the node."""
 
     def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
         self.world, self.prefix = world, f"{namespace}/" if namespace else ""
@@ -38,15 +38,15 @@ class Cell:
             self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
         arguments = ros_arguments(**{"urdf": urdf, **QUICK, **parameters})
         self.node = world.add(ExcitationPublisher, *arguments, namespace=namespace)
-        self.told = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
+        self.statuses = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
 
     @property
     def state(self):
-        return self.told[-1].state if self.told else None
+        return self.statuses[-1].state if self.statuses else None
 
     @property
     def reason(self):
-        return self.told[-1].reason if self.told else ""
+        return self.statuses[-1].reason if self.statuses else ""
 
     def until(self, state, timeout=20.0):
         try:
@@ -63,7 +63,7 @@ class Cell:
         self.world.until(lambda: self.state in (Status.READY, Status.DONE))
         answer = self.call("start")
         assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
-        self.world.until(lambda: self.state == Status.RUNNING and self.told[-1].elapsed > progress)
+        self.world.until(lambda: self.state == Status.RUNNING and self.statuses[-1].elapsed > progress)
         return self
 
 

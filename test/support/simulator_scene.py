@@ -61,7 +61,7 @@ class Commander:
     def position(self):
         return np.array(self.states[-1].position)
 
-    def told(self, words):
+    def logged(self, words):
         return any(words in message.msg for message in self.log)
 
     def passes(self, duration):
@@ -74,7 +74,7 @@ FRICTION = {"viscous": f"[{VISCOUS}]", "coulomb": f"[{COULOMB}]", "smoothing_wid
 
 
 class Scene(Commander):
-    """A simulated arm, a publisher of parameter sets, and what is said."""
+    """A simulated arm with friction, and a publisher of parameter sets."""
 
     def __init__(self, world, tmp_path, **parameters):
         urdf = tmp_path / "arm.urdf"

@@ -10,7 +10,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
-from robot_dyn_id.dynamics.terms.sign import WIDTH, check_width, sign, sign_slope, width_slope
+from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.options import OptionRanges, Range
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,7 @@ class Asymmetric(Term):
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
     not_negative: ClassVar[tuple[str, ...]] = symbols
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset"))
-
-    def __post_init__(self) -> None:
-        """Check the width.
-
-        Raises:
-            UsageError: negative or not finite.
-        """
-        check_width(self.name, self.smoothing_width)
+    option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
@@ -53,7 +47,7 @@ class Asymmetric(Term):
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
-        return (WIDTH,) if self.smoothing_width > 0.0 else ()
+        return (SMOOTHING_WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""

@@ -12,14 +12,13 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.constants.pso import check_population
-from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class Genetic:
+class Genetic(CheckedOptions):
     """Linear parameters and constants of terms together, by a genetic algorithm in a box: for comparison, as `pso`.
 
     Attributes:
@@ -38,16 +37,14 @@ class Genetic:
 
     name: ClassVar[str] = "ga"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: see `ParticleSwarm`.
-        """
-        check_options(self.name, self.autoregressive_order, generations=self.generations)
-        check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.seed, population=self.population)
+    option_ranges: ClassVar[OptionRanges] = {
+        "box": Range(0, includes_low=False),
+        "ratio": Range(1, 10, includes_low=False),
+        "population": Range(2),
+        "generations": Range(1),
+        "seed": Range(0),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -74,7 +71,7 @@ class Genetic:
         while algorithm.has_next():
             asked = algorithm.ask()
             points = space.lower + width * asked.get("X")
-            cost = space.costs(points)
+            cost = space.compute_costs(points)
             asked.set("F", cost[:, None])
             algorithm.tell(infills=asked)
             if cost.min() < least:

@@ -12,24 +12,24 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.constants.constants import STRIDE, Constants
+from robot_dyn_id.estimators.constants.constants import MAX_LOG_STEP, Constants
 from robot_dyn_id.estimators.constants.estimates import split_constants
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import compress_rows
 from robot_dyn_id.estimators.feasible_gls import WhitenedSolution
-from robot_dyn_id.estimators.map import MaximumAPosteriori, check_spread, require_prior, solve_with_prior
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.estimators.map import MaximumAPosteriori, require_prior, solve_with_prior
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-SETTLED = 0.01
+CONVERGED_DEVIATIONS = 0.01
 """Standard deviations of the constants that a step may still move them by, root mean square."""
 
-SHARES = (1.0, 0.5, 0.25, 0.125)
+STEP_SHARES = (1.0, 0.5, 0.25, 0.125)
 """Of a step, tried in turn until the next one is shorter (the natural monotonicity test of Deuflhard 2011)."""
 
 
 @dataclass(frozen=True)
-class MaximumAPosterioriConstants:
+class MaximumAPosterioriConstants(CheckedOptions):
     """`map`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
 
     The prior of a constant is Gaussian in its logarithm, around its value in the term, with the spread of all others;
@@ -50,15 +50,12 @@ class MaximumAPosterioriConstants:
 
     name: ClassVar[str] = "map_constants"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a spread that is not positive, a negative order, no pass or iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes, iterations=self.iterations)
-        check_spread(self.name, self.spread)
+    option_ranges: ClassVar[OptionRanges] = {
+        "spread": Range(0, includes_low=False),
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -72,9 +69,9 @@ class MaximumAPosterioriConstants:
         begin = MaximumAPosteriori(self.spread, self.autoregressive_order, self.passes).fit(problem)
         at = self._at(constants, prior, constants.logarithms, begin.values)
         for _ in range(self.iterations):
-            if at.length(at.step) < SETTLED:
+            if at.length(at.step) < CONVERGED_DEVIATIONS:
                 return self._concluded(at, prior)
-            for share in SHARES:
+            for share in STEP_SHARES:
                 values = at.values + share * (at.found.solution.values[: len(at.values)] - at.values)
                 then = self._at(constants, prior, at.linear.logarithms + share * at.step, values)
                 if at.length(then.step) < at.length(at.step):
@@ -125,7 +122,7 @@ class _Posterior:
     def step(self) -> Array:
         """Of the logarithms, not too long and within their ranges, shape (k,)."""
         at, constants = self.linear.logarithms, self.linear.constants
-        wanted = np.clip(self.found.solution.values[len(self.values) :], -STRIDE, STRIDE)
+        wanted = np.clip(self.found.solution.values[len(self.values) :], -MAX_LOG_STEP, MAX_LOG_STEP)
         return np.asarray(np.clip(at + wanted, constants.lower, constants.upper) - at)
 
     def length(self, step: Array) -> float:

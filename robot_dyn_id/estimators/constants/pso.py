@@ -10,23 +10,22 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.options import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-INERTIA = (0.9, 0.4)
+INERTIA_WEIGHTS = (0.9, 0.4)
 """Of a particle's velocity, in the first iteration and in the last."""
 
-ATTRACTION = 1.5
+ATTRACTION_WEIGHT = 1.5
 """To a particle's own best point, and to that of all."""
 
-CLAMP = 0.2
+MAX_VELOCITY_SHARE = 0.2
 """Greatest velocity, as a share of the box."""
 
 
 @dataclass(frozen=True)
-class ParticleSwarm:
+class ParticleSwarm(CheckedOptions):
     """Linear parameters and constants of terms together, by a swarm in a box.
 
     For comparison: it stops somewhere near the least cost. How far its parameters are from the best for its constants
@@ -52,16 +51,14 @@ class ParticleSwarm:
 
     name: ClassVar[str] = "pso"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a box that is none, fewer than 2 particles, no iteration at all, a negative order or seed.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
-        check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.seed, particles=self.particles)
+    option_ranges: ClassVar[OptionRanges] = {
+        "box": Range(0, includes_low=False),
+        "ratio": Range(1, 10, includes_low=False),
+        "particles": Range(2),
+        "iterations": Range(1),
+        "seed": Range(0),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -74,33 +71,22 @@ class ParticleSwarm:
         return space.make_estimate(best, self.autoregressive_order, course)
 
 
-def check_population(estimator: str, seed: int, **sizes: int) -> None:
-    """Refuse populations that are none; `sizes` by the names of their options.
-
-    Raises:
-        UsageError: fewer than 2 members, a negative seed.
-    """
-    for option, size in sizes.items():
-        if size < 2:
-            raise UsageError(f"{estimator}: {option} must be 2 or more, not {size}")
-    if seed < 0:
-        raise UsageError(f"{estimator}: seed must be 0 or more, not {seed}")
-
-
 def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
     """The best point that a swarm finds, shape (p + k,), and the least cost after each iteration."""
     width = space.upper - space.lower
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)
-    velocities = CLAMP * width * rng.uniform(-1.0, 1.0, shape)
-    own, least = points.copy(), space.costs(points)
+    velocities = MAX_VELOCITY_SHARE * width * rng.uniform(-1.0, 1.0, shape)
+    own, least = points.copy(), space.compute_costs(points)
     course = []
-    for inertia in np.linspace(*INERTIA, iterations):
+    for inertia in np.linspace(*INERTIA_WEIGHTS, iterations):
         leader = own[np.argmin(least)]
         pull = rng.random(shape) * (own - points) + rng.random(shape) * (leader - points)
-        velocities = np.clip(inertia * velocities + ATTRACTION * pull, -CLAMP * width, CLAMP * width)
+        velocities = np.clip(
+            inertia * velocities + ATTRACTION_WEIGHT * pull, -MAX_VELOCITY_SHARE * width, MAX_VELOCITY_SHARE * width
+        )
         points = np.clip(points + velocities, space.lower, space.upper)
-        cost = space.costs(points)
+        cost = space.compute_costs(points)
         better = cost < least
         own[better], least[better] = points[better], cost[better]
         course.append(least.min())

@@ -16,9 +16,9 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Origin
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators.consistent import nearest_robot
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
-from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.simulated.replayed import Replayed, beside, rough, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ MADE_CONSISTENT = (
 
 
 @dataclass(frozen=True)
-class Simulating:
+class Simulating(CheckedOptions):
     """Options of estimators that simulate the robot.
 
     Attributes:
@@ -51,14 +51,10 @@ class Simulating:
 
     name: ClassVar[str]
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+    option_ranges: ClassVar[OptionRanges] = {
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.estimators.options import check_options
 from robot_dyn_id.estimators.stepwise import Observability, determine
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class Stepwise:
+class Stepwise(CheckedOptions):
     """`generalized`, joint by joint, those with the fewest unknown parameters first: the last joint of an arm.
 
     Its parameters are taken as known, with their covariance, in the rows of the others. Rows of a joint that do not
@@ -35,14 +35,10 @@ class Stepwise:
 
     name: ClassVar[str] = "stepwise"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no pass at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

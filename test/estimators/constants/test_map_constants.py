@@ -10,7 +10,7 @@ from support.linear_problems import arm, arm_problem, noisy
 from robot_dyn_id.dynamics.prior import FLOOR, earlier_prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, Stribeck
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import MaximumAPosterioriConstants, Separable
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.factors import Factors
@@ -56,15 +56,6 @@ def test_without_belief_it_is_separable_and_with_much_it_stays():
     begin = Constants.from_problem(task, "map_constants").logarithms
     np.testing.assert_allclose(np.log([constant.value for constant in sure.constants]), begin, atol=1e-5)
     assert "constants of the terms" in sure.regularized_towards
-
-
-@pytest.mark.parametrize(("options", "words"), [
-    ({"spread": 0.0}, "map_constants: spread must be positive"),
-    ({"iterations": 0}, "map_constants: iterations must be 1 or more"),
-])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(UsageError, match=words):
-        MaximumAPosterioriConstants(**options)
 
 
 def test_steps_that_are_too_few_are_told():

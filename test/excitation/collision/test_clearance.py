@@ -241,7 +241,7 @@ def test_a_missing_mesh_is_named_and_what_stands_for_it():
     rest = Clearance(mesh_arm("package://gone/a.stl", f"<collision>{SPHERE}</collision>"))
     assert rest.notes[0].endswith("; the rest of its collision geometry is used")
     visual = Clearance(mesh_arm("package://gone/a.stl", f"<visual>{SPHERE}</visual>"), within=np.inf)
-    assert visual.notes[0].endswith("; its visual geometry is taken") and visual.basis == "shapes"
+    assert visual.notes[0].endswith("; its visual geometry is used") and visual.basis == "shapes"
     assert visual.distances(np.zeros((3, 1)))[0, 0] == pytest.approx(0.7)
 
 

@@ -135,9 +135,7 @@ def test_a_pedestal_below_the_base_frame_moves_the_ground_down():
     )
     clearance = Clearance(RobotModel.from_urdf(text))
     assert clearance.obstacles[0].height == pytest.approx(-0.8)
-    assert any(
-        note.startswith("ground: assumed at z = ") for note in clearance.notes
-    )
+    assert any(note.startswith("ground: assumed at z = ") for note in clearance.notes)
 
 
 def test_gravity_does_not_move_the_surface_that_a_base_is_mounted_on():

@@ -228,7 +228,11 @@ def test_little_noise_does_not_end_a_search_early():
         ({"form": "zigzag"}, UsageError, "form of excitation 'zigzag'"),
         ({"objective": "e_optimal"}, UsageError, "objective: unknown value"),
         ({"optimizer": "annealing"}, UsageError, "optimizer: unknown value"),
-        ({"parameters": ("m1",), "objective": "condition"}, UsageError, "parameters is only used by the objective a_optimal"),
+        (
+            {"parameters": ("m1",), "objective": "condition"},
+            UsageError,
+            "parameters is only used by the objective a_optimal",
+        ),
         ({"parameters": ("m1",), "objective": "a_optimal"}, UsageError, "m1 is not a base parameter"),
         ({"period": 0.0}, UsageError, "the period must be a positive number"),
         ({"harmonics": 1}, UsageError, "at least 3 harmonics"),
@@ -252,9 +256,7 @@ def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
 
 
 def test_what_cannot_be_kept_is_named_and_not_relaxed():
-    with pytest.raises(
-        MotionError, match=r"no feasible motion was found; .* effort of joint2: reaches"
-    ):
+    with pytest.raises(MotionError, match=r"no feasible motion was found; .* effort of joint2: reaches"):
         stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all to stand still
         found(ARM7, effort=LEAST, harmonics=3, effort_scale=0.01, posture=stretched)
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}

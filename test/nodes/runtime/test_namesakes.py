@@ -146,7 +146,7 @@ def test_a_second_controller_commands_no_effort(world, tmp_path):
     second = world.add(ComputedTorqueController)
     scene.parameters.publish(message())
     world.until(lambda: second._model is not None, what="a model")
-    world.until(lambda: scene.told("no effort yet: looking for other nodes of the same name"))
+    world.until(lambda: scene.logged("no effort yet: looking for other nodes of the same name"))
     assert not second.namesakes.settled and scene.efforts_heard == []
     first.destroy_node()
     world.until(lambda: scene.efforts_heard, what="efforts")
