@@ -29,7 +29,7 @@ from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, W
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits
 from robot_dyn_id.excitation.parametrization import moving_joints
-from robot_dyn_id.model.joint_values import values_by_name
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -60,7 +60,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     Raises:
         RobotDynIdError: the limits do not allow a joint to move.
     """
-    acceleration = values_by_name(settings.acceleration, model.joint_names, "acceleration", math.nan)
+    acceleration = joint_array(settings.acceleration, model.joint_names, "acceleration", math.nan)
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
     fallback = np.minimum(velocity / RISE_TIME_S, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
@@ -69,7 +69,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
         f"{'m' if model.effort_units[j] == 'N' else 'rad'}/s^2 is assumed"
         for j in np.flatnonzero(assumed)
     )
-    jerk = values_by_name(settings.jerk, model.joint_names, "jerk", math.inf)
+    jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
     return MotionLimits.from_model(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
 
@@ -137,7 +137,7 @@ def make_design_task(
             f"a motion cannot be designed for the term {signals[0]}, which depends on a signal other than the motion"
         )
     posture = _positions(settings.posture, model, "posture")
-    amplitude = values_by_name(settings.amplitude, model.joint_names, "amplitude", 0.0)
+    amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
     base = _select_parameters(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and include_prior else np.zeros((len(base.names),) * 2)
@@ -166,7 +166,7 @@ def make_design_task(
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
     """Positions of all joints in the model's order; empty if none are given."""
-    given = values_by_name(values, model.joint_names, key, math.nan)
+    given = joint_array(values, model.joint_names, key, math.nan)
     if values and np.isnan(given).any():
         missing = [name for name, value in zip(model.joint_names, given, strict=True) if math.isnan(value)]
         raise UsageError(f"{key}: the position of {', '.join(missing)} is missing; give all joints or none")
@@ -285,7 +285,7 @@ def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> di
     Raises:
         UsageError: a joint name is unknown, or a limit is not positive.
     """
-    limits = values_by_name(values, model.joint_names, key, math.nan)
+    limits = joint_array(values, model.joint_names, key, math.nan)
     for name, value in zip(model.joint_names, limits, strict=True):
         if not (math.isnan(value) or 0.0 < value < math.inf):
             raise UsageError(f"{key}.{name}: must be a positive number, not {value:g}")
@@ -297,7 +297,7 @@ def torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
     effort = np.where(
         np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / DEFAULT_NOISE_RATIO
     )
-    given = values_by_name(values, model.joint_names, "noise", math.nan)
+    given = joint_array(values, model.joint_names, "noise", math.nan)
     return np.where(np.isnan(given), DEFAULT_NOISE_RATIO * effort, given)
 
 

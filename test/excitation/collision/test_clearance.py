@@ -200,7 +200,7 @@ def test_a_link_that_is_always_in_an_obstacle_is_an_error_unless_it_is_allowed()
     assert "link1 and floor" not in allowed.pairs and "link2 and floor" in allowed.pairs
     with pytest.raises(UsageError, match="allowed pair: lnk1 is not a link or obstacle"):
         Clearance(model, Scene(floor, allowed=[("lnk1", "floor")]))
-    with pytest.raises(UsageError, match="obstacle link3: a link or another obstacle has that name"):
+    with pytest.raises(UsageError, match="obstacle link3: the name is already used"):
         Clearance(model, Scene(parse_obstacles([{"name": "link3", "height": -1.0}])))
 
 
