@@ -188,7 +188,7 @@ def _told(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str
 
 def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, settings: DesignSettings) -> None:
     from robot_dyn_id.report.margins import PlannedMotion
-    from robot_dyn_id.report.preview import write_preview
+    from robot_dyn_id.report.preview import PreviewOptions, write_preview
 
     t = np.linspace(0.0, found.excitation.duration, 2 + int(found.excitation.duration / 0.005))
     motion = found.excitation.evaluate(t)
@@ -197,12 +197,14 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
         path,
         shown,
         PlannedMotion(t, *motion[:3], plan.torques.torque(motion)),
-        plan.limits,
-        f"{settings.form} for {model.name}",
-        plan.surroundings.obstacles,
-        settings.folders,
-        plan.clearance,
-        words=plan.collision_note,
+        PreviewOptions(
+            limits=plan.limits,
+            title=f"{settings.form} for {model.name}",
+            obstacles=plan.surroundings.obstacles,
+            folders=settings.folders,
+            clearance=plan.clearance,
+            words=plan.collision_note,
+        ),
     )
 
 
