@@ -29,6 +29,7 @@ from robot_dyn_id.excitation.design.space_requirements import InWorkspace, Separ
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits
 from robot_dyn_id.excitation.parametrization import moving_joints
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -51,7 +52,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     Raises:
         RobotDynIdError: limits that leave no motion.
     """
-    acceleration = per_joint(settings.acceleration, model, "acceleration", math.nan)
+    acceleration = joint_array(settings.acceleration, model.joint_names, "acceleration", math.nan)
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
     fallback = np.minimum(velocity / RISE, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
@@ -60,7 +61,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
         f"{'m' if model.effort_units[j] == 'N' else 'rad'}/s^2 is assumed"
         for j in np.flatnonzero(assumed)
     )
-    jerk = per_joint(settings.jerk, model, "jerk", math.inf)
+    jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
     return MotionLimits.from_model(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
 
@@ -126,7 +127,7 @@ def design_task(
     if signals:
         raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
     posture = _positions(settings.posture, model, "posture")
-    amplitude = per_joint(settings.amplitude, model, "amplitude", 0.0)
+    amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
     base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
@@ -154,7 +155,7 @@ def design_task(
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
     """One position for every joint, or none at all."""
-    given = per_joint(values, model, key, math.nan)
+    given = joint_array(values, model.joint_names, key, math.nan)
     if values and np.isnan(given).any():
         missing = [name for name, value in zip(model.joint_names, given, strict=True) if math.isnan(value)]
         raise UsageError(f"{key}: give a position for {', '.join(missing)} too, or none at all")
@@ -259,27 +260,13 @@ def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
     return parameters.ravel()
 
 
-def per_joint(values: Mapping[str, float], model: RobotModel, key: str, default: float) -> Array:
-    """Values by joint name, `all` for those that are not named, in the model's order, shape (n,).
-
-    Raises:
-        UsageError: a joint that the robot does not have, a value that is no number.
-    """
-    for name, value in values.items():
-        if name not in (*model.joint_names, "all"):
-            raise UsageError(f"{key}: {name} is not a joint; {suggestion(name, list(model.joint_names))}")
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise UsageError(f"{key}.{name}: must be a number, not {value!r}")
-    return np.array([float(values.get(name, values.get("all", default))) for name in model.joint_names])
-
-
 def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> dict[str, float]:
     """Limits of the joints that have one, by name.
 
     Raises:
         UsageError: a joint that the robot does not have, or a limit that is not positive.
     """
-    limits = per_joint(values, model, key, math.nan)
+    limits = joint_array(values, model.joint_names, key, math.nan)
     for name, value in zip(model.joint_names, limits, strict=True):
         if not (math.isnan(value) or 0.0 < value < math.inf):
             raise UsageError(f"{key}.{name}: must be a positive number, not {value:g}")
@@ -289,7 +276,7 @@ def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> di
 def torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
     """Torque noise of every joint, as given or as a share of its effort limit, shape (n,)."""
     effort = np.where(np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / NOISE)
-    given = per_joint(values, model, "noise", math.nan)
+    given = joint_array(values, model.joint_names, "noise", math.nan)
     return np.where(np.isnan(given), NOISE * effort, given)
 
 
