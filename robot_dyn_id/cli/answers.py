@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
@@ -24,8 +25,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
           f"{held_out.nominal_all_joints_nrmse:.2%}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz")  # fmt: skip
     print(f"cross-check: largest difference {check.max_difference:.1e}, rank {check.rank_ours} ours, "
           f"{check.rank_pinocchio} Pinocchio's")  # fmt: skip
-    for warning in evaluation.warnings:
-        print(f"  ! {warning}")
+    print_findings(evaluation.findings, answers_as_json=False)
     print(f"verdict: {evaluation.verdict.word}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.forward_simulation import (
     SimulatedMotion,
-    beyond_training,
+    check_training_ranges,
     simulate_efforts,
     simulate_trajectory,
 )
@@ -31,7 +32,7 @@ from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow.identification import notes, open_all
+from robot_dyn_id.workflow.identification import open_all, report_recordings
 
 RATE = 1000.0
 """Samples per second along a trajectory unless told otherwise [Hz]."""
@@ -74,16 +75,15 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         simulated = simulate_efforts(
             recording, parameters, dynamics, configuration.drives, configuration.velocity, restart
         )
-        told = notes([recording], parameters.joint_names)
-        simulated, epoch = replace(simulated, warnings=(*told, *simulated.warnings)), recording.epoch
-    simulated = replace(simulated, warnings=(*simulated.warnings, *beyond_training(simulated, parameters)))
+        recorded = report_recordings([recording], parameters.joint_names)
+        simulated, epoch = replace(simulated, findings=(*recorded, *simulated.findings)), recording.epoch
+    findings = (*simulated.findings, *check_training_ranges(simulated, parameters))
     _write(out, parameters.joint_names, simulated, epoch)
-    for warning in simulated.warnings:
-        print(f"  ! {warning}", file=sys.stderr)
+    print_findings(findings)
     if not arguments.json:
         print(f"{len(simulated.t)} samples in {out}")
     distance = dict(zip(parameters.joint_names, simulated.distance.tolist(), strict=True))
-    return 0, {"file": str(out), "warnings": list(simulated.warnings), "largest_distance": distance}
+    return 0, {"file": str(out), **summarize_findings(findings), "largest_distance": distance}
 
 
 def _check(arguments: argparse.Namespace, out: Path) -> None:
@@ -113,7 +113,7 @@ def _along(file: str, dynamics: Dynamics, rate: float | None) -> SimulatedMotion
     motion = stored.excitation
     progress(f"simulating {motion.duration:.0f} s along {file}")
     simulated = simulate_trajectory(dynamics, motion, RATE if rate is None else rate)
-    return replace(simulated, warnings=(*([differs] if differs else []), *simulated.warnings))
+    return replace(simulated, findings=(*differs, *simulated.findings))
 
 
 def _write(out: Path, joint_names: Sequence[str], simulated: SimulatedMotion, epoch: int) -> None:

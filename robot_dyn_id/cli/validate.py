@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from robot_dyn_id.identification.pipeline import validate
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.folder import PAGE, REPORT, output_folder, write_results
 from robot_dyn_id.report.summary import evaluation_summary
-from robot_dyn_id.workflow.identification import notes, open_all
+from robot_dyn_id.workflow.identification import open_all, report_recordings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +40,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     recordings = open_all(arguments.data, configuration)
     folder = output_folder(arguments.out) if arguments.out else None
     evaluation = validate(recordings, parameters, configuration.settings, progress)
-    more = notes(recordings, parameters.joint_names)
-    evaluation = replace(evaluation, warnings=(*evaluation.warnings, *more))
+    evaluation = evaluation.with_findings(report_recordings(recordings, parameters.joint_names))
     summary = evaluation_summary(evaluation, arguments.parameters, parameters)
     if folder:
         write_results(folder, summary, evaluation, parameters)

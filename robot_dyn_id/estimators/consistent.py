@@ -18,6 +18,7 @@ from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
+from robot_dyn_id.findings import Finding
 
 
 def nearest_robot(
@@ -28,7 +29,7 @@ def nearest_robot(
     spread: float = 1.0,
     floor: float = 0.01,
     metric: str = METRICS[0],
-) -> tuple[Array, tuple[str, ...]]:
+) -> tuple[Array, tuple[Finding, ...]]:
     """The physically consistent robot nearest to some base parameters, and what was changed in the prior for it.
 
     Args:
@@ -48,9 +49,9 @@ def nearest_robot(
         ConvergenceError: see `Completion.solve`.
     """
     inertial = 10 * len(regressor.model.body_names)
-    bodies, notes = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
+    bodies, findings = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
     bounded = not_negative(regressor)
-    return Completion(root, values, prior.mapping, bodies, bounded, spread, floor, metric).solve(), notes
+    return Completion(root, values, prior.mapping, bodies, bounded, spread, floor, metric).solve(), findings
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Consistent:
         root = factors.root(1.0 / rms)
         # Residuals that follow one another tell less than as many independent ones: so much less, on average.
         inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
-        full, notes = nearest_robot(
+        full, findings = nearest_robot(
             problem.prior, problem.origin.regressor, root / np.sqrt(inflation), plain.values,
             self.spread, self.floor, self.metric,
         )  # fmt: skip
@@ -120,7 +121,7 @@ class Consistent:
             plain,
             values=found,
             residual_rms=np.sqrt(factors.squared_residuals(found) / np.maximum(factors.counts, 1)),
-            notes=(*plain.notes, *notes),
+            findings=(*plain.findings, *findings),
             full=full,
             unconstrained=plain.values,
         )

@@ -16,6 +16,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Solution, kept, without_rounding
 from robot_dyn_id.estimators.fitting import conclude, factors_of, resized
+from robot_dyn_id.findings import make_finding
 
 LEAST = 3
 """Periods that are needed."""
@@ -62,8 +63,11 @@ class PeriodAveraged:
         covariance = resized(solution.inverse, spread)
         ordinary = plain.solve(np.ones(len(plain.counts)))
         estimate = conclude(problem, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
-        note = f"averages of {averages.periods} periods; intervals by Student's law with {freedom} degrees of freedom"
-        return replace(estimate, notes=(*estimate.notes, note))
+        message = (
+            f"rows are averages over {averages.periods} periods, standard deviations from Student's law with {freedom} "
+            "degrees of freedom"
+        )
+        return replace(estimate, findings=(*estimate.findings, make_finding("periods_averaged", message)))
 
 
 def rows_per_period(problem: LinearProblem) -> int:

@@ -11,12 +11,13 @@ import numpy as np
 from robot_dyn_id.arrays import Integers
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.dynamics.consistency import negative_terms
+from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.estimation import estimated, known_before
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
@@ -27,10 +28,10 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, too_little_motion
+from robot_dyn_id.signals.health import check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
-from robot_dyn_id.signals.stillness import left_out
+from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.trials import plan_signals, require_signals, walker, window_walker
 
@@ -89,7 +90,7 @@ def identify(
     joints = model.joint_names
     progress("surveying the recordings")
     seen = survey(training, joints, settings.drives)
-    warnings = refuse(examine(seen, model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, model), settings.ignore, seen.sources)
     plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
     plan = plan.periodic(settings.period) if settings.period else plan
     walk = walker(training, joints, settings.drives, plan)
@@ -99,10 +100,10 @@ def identify(
     require_signals(regressor, seen)
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = nominal_agreement(regressor, walk, plan)
-    warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
-    trained = Ranges.of(walk())
+    findings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
+    trained = Ranges.from_trials(walk())
     plan, more = _without_reversals(plan, training, joints, settings, trained)
-    warnings += more
+    findings += more
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = known_before(settings, regressor, base)
     problem = linear_problem(regressor, base.independent, walk, plan, prior)
@@ -110,10 +111,10 @@ def identify(
     base, estimate, reduction = estimated(problem, whole, settings, progress)
     regressor = estimate.regressor or regressor
     if estimate.condition_number > settings.thresholds.condition_number:
-        warnings += too_little_motion(seen, len(base.names))
+        findings += check_motion_content(seen, len(base.names))
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
-    warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
-    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
+    findings += report_negative_terms(regressor, base, free, estimate.standard_deviations)
+    findings += estimate.findings + delay(regressor, base.independent, estimate.values, walk, plan)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
     evaluation = evaluate(
@@ -124,15 +125,15 @@ def identify(
         settings,
         plan,
         trained,
-        warnings,
+        findings,
         estimate.condition_number,
         dropped / max(1, seen.repairs.rows),
         seen,
         estimate.unseen,
         estimate.covariance,
     )
-    told = (*left_out([*training, *held_out]), *evaluation.warnings, *_unlike(prior, base, estimate))
-    evaluation = replace(evaluation, warnings=told)
+    rest = report_rest_left_out([*training, *held_out])
+    evaluation = evaluation.with_findings((*rest, *_report_contradictions(prior, base, estimate)))
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )
@@ -143,11 +144,12 @@ def identify(
     return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
 
 
-def _unlike(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[str, ...]:
-    """See `Prior.unlike`; the base may have been reduced meanwhile."""
+def _report_contradictions(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[Finding, ...]:
+    """See `Prior.report_contradictions`; the base may have been reduced meanwhile."""
     if prior is None:
         return ()
-    return replace(prior, mapping=base.mapping).unlike(base.names, estimate.values, estimate.standard_deviations)
+    reduced = replace(prior, mapping=base.mapping)
+    return reduced.report_contradictions(base.names, estimate.values, estimate.standard_deviations)
 
 
 def _without_bounds(
@@ -167,17 +169,17 @@ def _without_bounds(
 
 def _without_reversals(
     plan: SignalPlan, training: Sequence[Recording], joints: Sequence[str], settings: Settings, trained: Ranges
-) -> tuple[SignalPlan, tuple[str, ...]]:
-    """The plan with the least speed of each joint's rows, and warnings."""
+) -> tuple[SignalPlan, tuple[Finding, ...]]:
+    """The plan with the least speed of each joint's rows, and findings."""
     windows = window_walker(training, joints, settings.drives, plan)
-    slowest, warnings = slowest_speeds(
+    slowest, findings = slowest_speeds(
         joints,
         settings.reversal_speed,
         settings.reversal_speeds,
         lambda: velocity_noise(windows(), plan),
         trained.dq_max,
     )
-    return replace(plan, slowest=slowest), warnings
+    return replace(plan, slowest=slowest), findings
 
 
 def _require_length(seen: Survey, plan: SignalPlan) -> None:
@@ -204,12 +206,12 @@ def validate(
     regressor = regressor_of(parameters)
     progress("surveying the recordings")
     seen = survey(recordings, parameters.joint_names, settings.drives)
-    warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
     require_signals(regressor, seen)
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")
-    trained = Ranges.of_model(parameters)
+    trained = Ranges.from_parameters(parameters)
     return evaluate(
         recordings,
         regressor,
@@ -218,7 +220,7 @@ def validate(
         settings,
         plan,
         trained,
-        warnings,
+        findings,
         parameters.condition_number,
         seen.repairs.total_dropped / max(1, seen.repairs.rows),
         seen,

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.identification.extrapolation import spoken
+from robot_dyn_id.identification.extrapolation import format_excesses
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message, read_bounded
@@ -175,7 +175,7 @@ class Monitor(RobotNode):
         values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
         values["not watched: did not move in the learning"] = ", ".join(watch.unwatched) or "none"
         values["velocities"] = "measured" if self._measured else "differentiated positions"
-        values["far outside the trained motion"] = spoken(monitor.outside) or "none"
+        values["far outside the trained motion"] = format_excesses(monitor.outside) or "none"
         age = self._seconds() - self._heard
         if age > settings.timeout:
             what = f"joint states are older than {settings.timeout:g} s" if np.isfinite(age) else "no joint states"
@@ -190,7 +190,7 @@ class Monitor(RobotNode):
         watch, names = monitor.watch, monitor.parameters.joint_names
         worse = monitor.worse(self.settings.warn_factor, self.settings.warn_floor)
         still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
-        far = ", ".join(what for what, _ in monitor.outside)
+        far = ", ".join(excess.name for excess in monitor.outside)
         beyond = f"; far outside the trained motion: {far}" if far else ""
         if watch.changed:
             return WARN, f"the robot is not the identified one any more: {watch.named}{beyond}"

@@ -15,6 +15,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.parameters import write_parameters
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import Identification, identify
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
@@ -59,8 +60,12 @@ def identify_recordings(
     folder = output_folder(folder)
     result = identify(training, validation, model, configuration.settings, __version__, progress)
     opened = [*recordings, *held_out]
-    more = (*unrecorded(model, configuration), *strangers(opened, model), *notes(opened, model.joint_names))
-    result = replace(result, evaluation=replace(result.evaluation, warnings=(*result.evaluation.warnings, *more)))
+    findings = (
+        *report_unrecorded(model, configuration),
+        *report_unknown_joints(opened, model),
+        *report_recordings(opened, model.joint_names),
+    )
+    result = replace(result, evaluation=result.evaluation.with_findings(findings))
     summary = identification_summary(result, str(folder / PARAMETERS))
     progress(f"writing {folder}")
     write_results(folder, summary, result.evaluation, result.parameters)
@@ -108,19 +113,29 @@ def _known(configuration: Configuration, model: RobotModel) -> None:
             raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}; {hint}")
 
 
-def unrecorded(model: RobotModel, configuration: Configuration) -> tuple[str, ...]:
-    """A warning for joints whose position nobody gave."""
+def report_unrecorded(model: RobotModel, configuration: Configuration) -> tuple[Finding, ...]:
+    """Finding about joints whose position is neither recorded nor configured."""
     assumed = [name for name in model.held if name not in configuration.held]
-    return (f"taken to stand still at 0: {', '.join(assumed)}",) if assumed else ()
+    message = f"assumed fixed at 0: {', '.join(assumed)}"
+    return (make_finding("joints_assumed_fixed", message, assumed),) if assumed else ()
 
 
-def notes(recordings: Sequence[FileRecording], joints: Sequence[str]) -> tuple[str, ...]:
-    """What the files had to say about the samples of `joints`: drops and repairs, each once."""
-    return tuple(dict.fromkeys(note for recording in recordings for note in recording.notes(joints)))
+def report_recordings(recordings: Sequence[FileRecording], joints: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings of the files about the samples of `joints`, each once."""
+    return tuple(dict.fromkeys(one for recording in recordings for one in recording.findings(joints)))
 
 
-def strangers(recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()) -> tuple[str, ...]:
-    """A warning for recorded joints that the robot has not, which may be misspelt; `others` are known all the same."""
+def report_unknown_joints(
+    recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()
+) -> tuple[Finding, ...]:
+    """Finding about recorded joints that the URDF does not have, which may be misspelled.
+
+    Args:
+        recordings: the recordings.
+        model: the robot.
+        others: names that are known for another reason.
+    """
     known = {*model.body_names, *model.held, *others}
     names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
-    return (f"recorded, but not a moving joint of the URDF: {', '.join(names)}",) if names else ()
+    message = f"recorded joints that are not in the URDF: {', '.join(names)}"
+    return (make_finding("joints_unknown", message, names),) if names else ()

@@ -86,18 +86,18 @@ def test_metrics_are_those_of_numpy(recording):
 
 
 def test_trained_ranges_are_the_extremes_of_the_used_samples(recording):
-    ranges = Ranges.of(walk_of(recording)())
+    ranges = Ranges.from_trials(walk_of(recording)())
     _, _, motion = joined(recording)
     np.testing.assert_array_equal(ranges.q_min, motion.q.min(axis=1))
     np.testing.assert_array_equal(ranges.q_max, motion.q.max(axis=1))
     np.testing.assert_array_equal(ranges.dq_max, np.abs(motion.dq).max(axis=1))
     np.testing.assert_array_equal(ranges.ddq_max, np.abs(motion.ddq).max(axis=1))
     with pytest.raises(InputError, match="no sample is left"):
-        Ranges.of([])
+        Ranges.from_trials([])
 
 
 def test_the_share_outside_the_trained_ranges_is_counted(recording):
-    ranges = Ranges.of(walk_of(recording)())
+    ranges = Ranges.from_trials(walk_of(recording)())
     assert compared(recording, trained=ranges).outside == 0.0
     assert compared(recording).outside == 0.0
     _, _, motion = joined(recording)
@@ -112,7 +112,7 @@ def test_the_share_outside_the_trained_ranges_is_counted(recording):
 
 
 def test_joints_that_are_slow_against_their_training_are_told(recording):
-    ranges = Ranges.of(walk_of(recording)())
+    ranges = Ranges.from_trials(walk_of(recording)())
     assert compared(recording, trained=ranges).slow == ()
     assert compared(recording).slow == ()
     faster = replace(ranges, dq_max=ranges.dq_max * [4.9, 5.1, 1.0])

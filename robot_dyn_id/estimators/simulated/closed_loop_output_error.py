@@ -92,7 +92,7 @@ class ClosedLoopOutputError(Simulating):
         lagged = LaggedGrams.of(problem, order)
         noise = fit_whitening(lagged.residual(found.values), lagged.counts).noise_rms
         solution = replace(seen, values=found.values)
-        return replace(conclude(problem, plain, seen, solution, covariance, noise), notes=found.notes)
+        return replace(conclude(problem, plain, seen, solution, covariance, noise), findings=found.findings)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from robot_dyn_id.estimators.consistent import nearest_robot
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms
 from robot_dyn_id.estimators.simulated.replayed import Replayed, beside, rough, simulated_columns
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.simulation.closed_loop import UNTOLD, Controller
 
 T = TypeVar("T")
@@ -28,9 +29,10 @@ SETTLED = 0.1
 ROUNDING = 1e-9
 """Change of the predicted torques, as a share of the measured ones, that is none."""
 
-MADE_CONSISTENT = (
-    "the estimate is no robot that can be simulated (its mass matrix is not positive definite): the physically "
-    "consistent robot nearest to it was simulated instead"
+MADE_CONSISTENT = make_finding(
+    "simulated_nearest_robot",
+    "the estimate cannot be simulated (its mass matrix is not positive definite): the physically consistent robot "
+    "closest to it was simulated instead",
 )
 
 
@@ -124,7 +126,7 @@ def started(problem: LinearProblem, origin: Origin, seen: Solution) -> tuple[Fac
 
 def simulate(
     problem: LinearProblem, origin: Origin, values: Array, factors: Factors, weights: Array, make: Callable[[Robot], T]
-) -> tuple[T, tuple[str, ...]]:
+) -> tuple[T, tuple[Finding, ...]]:
     """What is made of the robot of some base parameters, or of the consistent one nearest to them, and a note of that.
 
     Raises:
@@ -136,9 +138,9 @@ def simulate(
     except (InputError, ConvergenceError):
         if problem.prior is None:
             raise
-    full, notes = nearest_robot(problem.prior, origin.regressor, factors.root(weights), values)
+    full, findings = nearest_robot(problem.prior, origin.regressor, factors.root(weights), values)
     nearest = Robot(origin, np.arange(len(full)), full, problem.prior.mapping @ full)
-    return make(nearest), (MADE_CONSISTENT, *notes)
+    return make(nearest), (MADE_CONSISTENT, *findings)
 
 
 def replaying(problem: LinearProblem, controller: Controller) -> Callable[[Robot], Replayed]:
@@ -169,7 +171,7 @@ class Settled(Generic[T]):
         weights: of the joints.
         values: the estimate, shape (p,).
         bread: the inverse of what was solved, shape (p, p).
-        notes: of the last simulation.
+        findings: findings about the last simulation.
     """
 
     simulated: T
@@ -177,7 +179,7 @@ class Settled(Generic[T]):
     weights: Array
     values: Array
     bread: Array
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 def settled(
@@ -215,7 +217,7 @@ def settled(
     rows, values, weights = started(problem, origin, seen)
     averaged = 1
     for _ in range(iterations):
-        simulated, notes = simulate(problem, origin, values, rows, weights, make)
+        simulated, findings = simulate(problem, origin, values, rows, weights, make)
         rows = Factors.of(rows_of(simulated))
         weights = inverse_rms(rows, values)
         found, bread = solve(simulated, rows, weights, seen)
@@ -223,7 +225,7 @@ def settled(
         values = values + change
         size = moved(change, rows, weights)
         if size <= SETTLED:
-            return Settled(simulated, rows, weights, values, bread, notes)
+            return Settled(simulated, rows, weights, values, bread, findings)
         averaged += rough(controller) and (averaged > 1 or size < 1.0)
     raise ConvergenceError(
         f"{name}: the parameters still move after {iterations} simulations: check the controller's gains, or give "

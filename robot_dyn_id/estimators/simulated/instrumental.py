@@ -62,7 +62,7 @@ class Instrumental(Simulating):
             self.autoregressive_order,
         )  # fmt: skip
         solution = replace(seen, values=found.values)
-        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), notes=found.notes)
+        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), findings=found.findings)
 
     @staticmethod
     def _solve(replayed: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:

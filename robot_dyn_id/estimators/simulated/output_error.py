@@ -48,4 +48,4 @@ class OutputError(Simulating):
             found.simulated.linearised, found.values, found.bread, found.weights, self.autoregressive_order
         )
         solution = replace(seen, values=found.values)
-        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), notes=found.notes)
+        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), findings=found.findings)
