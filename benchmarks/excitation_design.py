@@ -28,25 +28,25 @@ from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.design.objectives import a_optimal
-from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
-from robot_dyn_id.excitation.design.planning import Plan, problem_of
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
+from robot_dyn_id.excitation.design.planning import DesignTask, design_task
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.files.design import design_settings
 
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 RANDOM, FREE = 1000, 1000
-MANY = Effort(draws=300, starts=24, finished=8)
+MANY = SearchEffort(draws=300, starts=24, finished=8)
 WIDTH = 0.03  # of the smoothed Coulomb friction [rad/s]
 WORST, PER_SEED, MEDIAN, WITH_CLEARANCE, DEVIATION = 10, 2.7, 3.0, 2.0, 0.6
 
 
-def planned(**demands) -> Plan:
+def planned(**demands) -> DesignTask:
     """The arm with viscous and Coulomb friction, 5 harmonics, 10 s, its limits."""
     model = arms.model("panda")
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(WIDTH))))
     acceleration = dict(zip(model.joint_names, ACCELERATION, strict=True))
-    return problem_of(design_settings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor)
+    return design_task(design_settings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor)
 
 
 def rightmost(base: BaseParameters, regressor: Regressor) -> BaseParameters:
@@ -81,7 +81,7 @@ def against_random(seeds: int) -> list[Goal]:
         # the noise of the goal is the same for all joints
         problem = replace(problem, information=replace(problem.information, noise=np.ones(7)))
         rng = np.random.default_rng(100)
-        best = min(problem.figure(problem.parametrisation.random(rng, 1.0)) for _ in range(RANDOM))
+        best = min(problem.figure(problem.parametrization.random(rng, 1.0)) for _ in range(RANDOM))
         found = [design(problem, OPTIMIZERS["gradient"], seed, MANY) for seed in range(1, seeds + 1)]
         ratios = [float(np.exp(best - one.figure)) for one in found]
         details = {"best_random": float(np.exp(best)), "seconds": max(one.seconds for one in found)}
@@ -103,18 +103,18 @@ def without_collisions() -> list[Goal]:
         information=replace(information, base=rightmost(information.base, information.regressor), noise=np.ones(7)),
     )
     rng, best, free = np.random.default_rng(200), np.inf, 0
-    fine = np.arange(0.0, problem.parametrisation.duration, 1e-3)
+    fine = np.arange(0.0, problem.parametrization.duration, 1e-3)
     while free < FREE:
-        x = problem.parametrisation.random(rng, 1.0)
-        q = problem.parametrisation.trajectory(x).evaluate(fine[::20])[0]
+        x = problem.parametrization.random(rng, 1.0)
+        q = problem.parametrization.trajectory(x).evaluate(fine[::20])[0]
         if clearance.smallest(q)[0].min() <= 0.0:
             continue
         free += 1
-        figure, finely = problem.figure(x), problem.parametrisation.trajectory(x).evaluate(fine)[0]
+        figure, finely = problem.figure(x), problem.parametrization.trajectory(x).evaluate(fine)[0]
         if figure < best and not clearance.encounters(fine, finely):
             best = figure
     began = time.perf_counter()
-    found = design(problem, OPTIMIZERS["gradient"], 1, Effort(draws=200, starts=12, finished=4))
+    found = design(problem, OPTIMIZERS["gradient"], 1, SearchEffort(draws=200, starts=12, finished=4))
     seconds = time.perf_counter() - began
     touches = len(clearance.encounters(fine, found.excitation.evaluate(fine)[0]))
     name = "design without collisions, rightmost columns"
@@ -159,7 +159,7 @@ def one_after_another() -> list[Goal]:
     for first, goal in (("random", 2.0), ("condition", 2.0), ("d_optimal", 1.1)):
         problem = planned(objective="condition" if first == "condition" else "d_optimal").problem
         if first == "random":
-            x = problem.parametrisation.random(np.random.default_rng(7), 1.0)
+            x = problem.parametrization.random(np.random.default_rng(7), 1.0)
         else:
             x = design(problem, OPTIMIZERS["gradient"], 1, MANY).coefficients
         known = problem.told(x)

@@ -27,7 +27,7 @@ from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
-from robot_dyn_id.simulation.sensors import coloured_noise
+from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE, SIZES, WARM_UP = 1000.0, (100_000, 1_000_000), 20_000
 GROWTH = 32.0
@@ -83,7 +83,7 @@ def _write(bag: Path, samples: int) -> None:
     regressor = Regressor(model, terms_on_joints(model, Settings().terms))
     t, series, parameters = np.arange(samples) / RATE, random_fourier(model, 1), true_parameters(model)
     rng = np.random.default_rng(1)
-    tau = coloured_noise(NOISE, samples, RATE, NOISE_TIME, rng)
+    tau = colored_noise(NOISE, samples, RATE, NOISE_TIME, rng)
     q, dq = np.empty_like(tau), np.empty_like(tau)
     for start in range(0, samples, BLOCK):
         part = slice(start, start + BLOCK)

@@ -46,7 +46,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
-from robot_dyn_id.simulation.closed_loop import Controller, encoded
+from robot_dyn_id.simulation.closed_loop import ControllerModel, quantize
 from robot_dyn_id.simulation.plant import Plant
 
 LINK = """<link name="{0}"><inertial><origin xyz="{1} 0.02 0.05"/><mass value="{2}"/>
@@ -109,10 +109,10 @@ def recording(seed: int) -> ArrayRecording:
     q_wanted = q_wanted + shift[:, None]
     plant = Plant(Dynamics(known.regressor, np.arange(len(known.parameters)), known.parameters), q_wanted[:, 0])
     share = 1.0 - np.exp(-2.0 * np.pi * VELOCITY_CUTOFF / RATE)
-    speed, before, effort = np.zeros(2), encoded(plant.q, RESOLUTION), None
+    speed, before, effort = np.zeros(2), quantize(plant.q, RESOLUTION), None
     q, tau = np.empty((2, count)), np.empty((2, count))
     for k in range(count):
-        reading = encoded(plant.q, RESOLUTION)
+        reading = quantize(plant.q, RESOLUTION)
         speed = speed + share * ((reading - before) * RATE - speed)
         wanted = PROPORTIONAL * (q_wanted[:, k] - reading) + DERIVATIVE * (dq_wanted[:, k] - speed)
         q[:, k], tau[:, k] = reading, wanted if effort is None else 0.5 * (wanted + effort)
@@ -126,7 +126,9 @@ def estimators() -> tuple[Estimator, ...]:
     """Least squares, and those that know the loop."""
     names = robot().regressor.model.joint_names
     proportional, derivative = (tuple(zip(names, g.tolist(), strict=True)) for g in (PROPORTIONAL, DERIVATIVE))
-    loop = Controller("pd", proportional, derivative, RATE, (("all", RESOLUTION),), velocity_cutoff=VELOCITY_CUTOFF)
+    loop = ControllerModel(
+        "pd", proportional, derivative, RATE, (("all", RESOLUTION),), velocity_cutoff=VELOCITY_CUTOFF
+    )
     return WeightedLeastSquares(), Instrumental(loop), OutputError(loop), ClosedLoopOutputError(loop)
 
 

@@ -34,7 +34,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online import RecursiveLeastSquares
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.sensors import Sensors, coloured_noise, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, colored_noise, simulated_recording
 
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
 SENSORS = Sensors(NOISE, correlation_time=CORRELATION)
@@ -91,7 +91,7 @@ def watched(seed: int, mass: float, step: float, duration: float, other: bool = 
     q, dq, ddq = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
     states = Motion(q, dq, ddq)
     truth = arms.true_parameters(regressor.model)
-    tau = regressor.torque(states, truth) + coloured_noise(NOISE, len(t), RATE, CORRELATION, rng)
+    tau = regressor.torque(states, truth) + colored_noise(NOISE, len(t), RATE, CORRELATION, rng)
     tau[:, t >= step] += regressor.torque(states.take(t >= step), added(mass))
     shown_q = q + SENSORS.position * rng.normal(size=q.shape)
     shown_dq = dq + (SENSORS.velocity or 0.0) * rng.normal(size=q.shape)
@@ -135,7 +135,7 @@ def moment_times(seconds: float = 10.0) -> Array:
     motion, t = random_fourier(regressor.model, 3), np.arange(round(1e3 * seconds)) * 1e-3
     q, dq, ddq, _ = motion.evaluate(t)
     states, truth = Motion(q, dq, ddq), arms.true_parameters(regressor.model)
-    tau = regressor.torque(states, truth) + coloured_noise(NOISE, len(t), 1e3, CORRELATION, np.random.default_rng(0))
+    tau = regressor.torque(states, truth) + colored_noise(NOISE, len(t), 1e3, CORRELATION, np.random.default_rng(0))
     tau[:, t >= 8.0] += regressor.torque(states.take(t >= 8.0), added(max(DETECTION)))
     monitor, times = ResidualMonitor(model(), CUTOFF, 10.0, quiet=4.0), []
     for k in range(len(t)):

@@ -67,7 +67,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import plan_signals, walker
-from robot_dyn_id.simulation.closed_loop import Controller
+from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
@@ -79,7 +79,7 @@ MEASURED, BAG = "fer_unisa_bag", "panda_exciting_trajectory.db3"
 KINDS = ("white", "AR(1) 0.1 s", "AR(1) 0.5 s", "measured")
 STUDIED = ("weighted", "generalized", "ols")
 """Estimators unless others are named."""
-LOOP = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
+LOOP = ControllerModel("computed_torque", (("all", 400.0),), (("all", 40.0),))
 OPTIONS: dict[str, dict[str, Any]] = {name: {"controller": LOOP} for name in ("instrumental", "output_error")}
 """Of estimators that cannot do without."""
 WHITENED = ("generalized", "robust", "map", "map_constants")

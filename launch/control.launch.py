@@ -14,7 +14,7 @@ def generate_launch_description():
             *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]),
             node("simulator", ["urdf"], clock="{use_sim_time}", control="effort"),
             node("identifier", ["parameters", "folder"], listen=False),
-            node("controller", ["law"]),
-            node("monitor"),
+            node("computed_torque_controller", ["law"]),
+            node("torque_residual_monitor"),
         ]
     )

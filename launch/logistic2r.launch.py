@@ -15,9 +15,13 @@ def generate_launch_description():
             *arguments(robot="logistic2r", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]),
             *arguments(settings=shared("config", "identification", "logistic2r.yaml"), law="computed_torque"),
             node("simulator", ["urdf"], clock="{use_sim_time}", control="effort", brakes=True),
-            node("controller", ["law"]),
-            node("excitation_publisher", ["start", "recording"], command_topic="controller/joint_trajectory"),
+            node("computed_torque_controller", ["law"]),
+            node(
+                "excitation_publisher",
+                ["start", "recording"],
+                command_topic="computed_torque_controller/joint_trajectory",
+            ),
             node("identifier", ["folder"], config="{settings}"),
-            node("monitor"),
+            node("torque_residual_monitor"),
         ]
     )

@@ -20,6 +20,6 @@ def generate_launch_description():
             ),
             node("recorder", folder="{bag}"),
             node("identifier", ["urdf", "folder"], config="{settings}"),
-            node("monitor"),
+            node("torque_residual_monitor"),
         ]
     )

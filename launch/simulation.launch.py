@@ -27,6 +27,6 @@ def generate_launch_description():
             ),
             node("recorder", folder="{bag}"),
             node("identifier", ["folder"], config="{settings}"),
-            node("monitor"),
+            node("torque_residual_monitor"),
         ]
     )

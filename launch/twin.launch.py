@@ -21,7 +21,7 @@ def twin(context):
             model="parameters",
             remappings=[*model, (TRAJECTORY, "{root}/{controller}/joint_trajectory")],
         ),
-        node("monitor", inside="twin", remappings=[*model, ("joint_states", "{root}/joint_states")]),
+        node("torque_residual_monitor", inside="twin", remappings=[*model, ("joint_states", "{root}/joint_states")]),
     ]
     if given:
         nodes.insert(0, node("identifier", ["parameters", "folder"], inside="twin", listen=False))

@@ -2,7 +2,7 @@
 """A robot cell of real processes: the installed executables with their logs in files, and an observer.
 
 The position cell is a simulated arm behind its trajectory controller with excitation publisher, recorder, identifier
-and monitor; the effort cell is the arm under the efforts of the node `controller`.
+and torque_residual_monitor; the effort cell is the arm under the efforts of the node `computed_torque_controller`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     },
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},
-    "monitor": {},
-    "controller": {"urdf": URDF, "timeout": 0.2},
+    "torque_residual_monitor": {},
+    "computed_torque_controller": {"urdf": URDF, "timeout": 0.2},
 }
 """ROS parameters of each node in a cell."""
 

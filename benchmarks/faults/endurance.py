@@ -30,8 +30,8 @@ def memory(world: Any, folder: Path, seconds: float) -> list[Result]:
         made.start("excitation_publisher", periods=10_000)
         made.start("recorder")
         made.start("identifier", parameters=parameters)
-        made.start("monitor")
-        made.start("controller", remap=["effort_command:=unused_effort_command"])
+        made.start("torque_residual_monitor")
+        made.start("computed_torque_controller", remap=["effort_command:=unused_effort_command"])
         made.wait_started(*made.processes)
         made.until_recording(RecordingStatus.IDLE)
         made.trigger("recorder/start")
@@ -73,7 +73,7 @@ def namespaces(world: Any, folder: Path, runs: int) -> list[Result]:
             made.start("excitation_publisher")
             made.start("recorder", start=True)
             made.start("identifier")
-            made.start("monitor")
+            made.start("torque_residual_monitor")
         for made in (left, right):
             made.wait_started(*made.processes)
         for _ in range(runs):

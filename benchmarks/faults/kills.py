@@ -118,8 +118,8 @@ def excitation_publisher(cell: Cell, runs: int, rng: random.Random, states: Sequ
     cell.start("simulator")
     cell.start("recorder", start=True)  # the excitation moves only while a recorder that is there records
     cell.start("identifier")
-    cell.start("monitor")
-    cell.wait_started("simulator", "recorder", "identifier", "monitor")
+    cell.start("torque_residual_monitor")
+    cell.wait_started("simulator", "recorder", "identifier", "torque_residual_monitor")
     for state in states:
         outcome = Outcome(
             "robot at rest, others run, restart works", f"SIGKILL of excitation_publisher, {state}", REST_BOUND_S
@@ -160,7 +160,7 @@ def simulator(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) 
     from robot_dyn_id.msg import ExcitationStatus as Status
 
     cell.start("recorder", start=True)
-    for name in ("excitation_publisher", "identifier", "monitor"):
+    for name in ("excitation_publisher", "identifier", "torque_residual_monitor"):
         cell.start(name)
     for state in states:
         outcome = Outcome(
@@ -200,8 +200,8 @@ def recorder(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -
     from std_srvs.srv import SetBool
 
     cell.start("simulator")
-    cell.start("monitor")
-    cell.wait_started("simulator", "monitor")
+    cell.start("torque_residual_monitor")
+    cell.wait_started("simulator", "torque_residual_monitor")
     for state in states:
         outcome = Outcome("bag readable but for the last second, restart works", f"SIGKILL of recorder, {state}", 1.0)
 
@@ -273,9 +273,9 @@ def identifier(cell: Cell, runs: int, rng: random.Random, states: Sequence[str])
     """Kill the identifier while it listens and while it identifies."""
     from robot_dyn_id.msg import ExcitationStatus as Status
 
-    for name in ("simulator", "excitation_publisher", "monitor"):
+    for name in ("simulator", "excitation_publisher", "torque_residual_monitor"):
         cell.start(name)
-    cell.wait_started("simulator", "excitation_publisher", "monitor")
+    cell.wait_started("simulator", "excitation_publisher", "torque_residual_monitor")
     for state in states:
         outcome = Outcome("others run, restart works", f"SIGKILL of identifier, {state}")
 
@@ -310,15 +310,15 @@ def monitor(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) ->
     cell.start("identifier", parameters=parameters, listen=False)
     cell.wait_started("simulator", "identifier")
     for state in states:
-        outcome = Outcome("others run, restart works", f"SIGKILL of monitor, {state}")
+        outcome = Outcome("others run, restart works", f"SIGKILL of torque_residual_monitor, {state}")
 
         def run(state: str = state) -> None:
-            process = cell.start("monitor")
+            process = cell.start("torque_residual_monitor")
             if state == "running":
-                cell.wait_started("monitor")
+                cell.wait_started("torque_residual_monitor")
             cell.world.wait(rng.uniform(0.1, 1.0))
             process.kill()
-            _check_others(cell, "monitor")
+            _check_others(cell, "torque_residual_monitor")
 
         for _ in range(runs):
             _attempt(outcome, run)
@@ -332,19 +332,19 @@ def controller(cell: Cell, runs: int, rng: random.Random, states: Sequence[str])
     """Kill the controller of an arm under effort control: the efforts end with the simulator's timeout."""
     parameters = parameters_of_arm(cell.folder.parent)
     cell.start("identifier", parameters=parameters, listen=False)
-    cell.start("monitor")
+    cell.start("torque_residual_monitor")
     for state in states:
         outcome = Outcome(
             "no effort after the simulator's timeout, others run, restart works",
-            f"SIGKILL of controller, {state}",
+            f"SIGKILL of computed_torque_controller, {state}",
             EFFORT_BOUND_S,
         )
 
         def run(state: str = state) -> float | None:
             cell.start("simulator", control="effort", brakes=True)
             cell.efforts.clear()
-            process = cell.start("controller", law="computed_torque")
-            cell.wait_started("simulator", "identifier", "monitor")
+            process = cell.start("computed_torque_controller", law="computed_torque")
+            cell.wait_started("simulator", "identifier", "torque_residual_monitor")
             if state == "holding":
                 cell.world.until(lambda: _pulls(cell.efforts[-1:]), 60.0, "efforts of the controller")
                 cell.world.wait(rng.uniform(0.2, 1.0))
@@ -352,7 +352,7 @@ def controller(cell: Cell, runs: int, rng: random.Random, states: Sequence[str])
                 cell.world.wait(rng.uniform(0.1, 1.0))
             moment = process.kill()
             cell.world.wait(1.0)
-            _check_others(cell, "controller")
+            _check_others(cell, "computed_torque_controller")
             pulled = [stamp for _, stamp, _, _, effort in cell.states if stamp > moment and np.abs(effort).max() > 1e-6]
             cell.processes["simulator"].kill()  # the arm has fallen: the next run begins with another one
             if state == "waiting":
@@ -378,8 +378,8 @@ SCENARIOS: dict[str, tuple[Scenario, tuple[str, ...]]] = {
     "simulator": (simulator, ("ready", "running")),
     "recorder": (recorder, ("idle", "recording", "paused")),
     "identifier": (identifier, ("waiting", "listening", "identifying")),
-    "monitor": (monitor, ("starting", "running")),
-    "controller": (controller, ("waiting", "holding")),
+    "torque_residual_monitor": (monitor, ("starting", "running")),
+    "computed_torque_controller": (controller, ("waiting", "holding")),
 }
 """Kills by the node that is killed, and its states."""
 

@@ -214,7 +214,7 @@ class Trial:
         self.clock = ClockRelay(cell) if simulated_time else None
         cell.start("simulator", remap=["/clock:=robot/clock"], clock=simulated_time)
         cell.start("recorder", relayed=True, remap=["/clock:=clock"], use_sim_time=simulated_time, start=True)
-        for name in ("excitation_publisher", "identifier", "monitor"):
+        for name in ("excitation_publisher", "identifier", "torque_residual_monitor"):
             cell.start(name, relayed=True, remap=["/clock:=clock"], use_sim_time=simulated_time)
         cell.wait_started(*cell.processes)
 

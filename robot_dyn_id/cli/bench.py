@@ -31,7 +31,7 @@ from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
-from robot_dyn_id.simulation.closed_loop import Controller, Replay
+from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
 from robot_dyn_id.simulation.sensors import Sensors, measured
 
 REPEATS = 5
@@ -87,16 +87,16 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     return 0, {"goals": [], "samples": count, "seconds": seconds}
 
 
-def _controller(dynamics: Dynamics, motion: Trajectory) -> Controller:
+def _controller(dynamics: Dynamics, motion: Trajectory) -> ControllerModel:
     """A PD law with gains by the inertia of each joint where the motion begins."""
     inertia = np.diag(dynamics.mass_matrix(motion.evaluate(np.zeros(1))[0][:, 0]))
     names = dynamics.regressor.model.joint_names
     both = BANDWIDTH**2 * inertia + STIFFNESS, 2.0 * BANDWIDTH * inertia
     proportional, derivative = (tuple(zip(names, gains.tolist(), strict=True)) for gains in both)
-    return Controller("pd", proportional, derivative)
+    return ControllerModel("pd", proportional, derivative)
 
 
-def _recording(dynamics: Dynamics, controller: Controller, motion: Trajectory, samples: int) -> ArrayRecording:
+def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajectory, samples: int) -> ArrayRecording:
     """The robot under its controller, with sensors, and what the controller was told."""
     t, number = np.arange(samples) / RATE, np.arange(samples)
     wanted = Motion(*motion.evaluate(t)[:3])

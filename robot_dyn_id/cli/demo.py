@@ -167,9 +167,9 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
     from robot_dyn_id.nodes.excitation.settings import plan_of
     from robot_dyn_id.nodes.identifier import Identifier
-    from robot_dyn_id.nodes.monitor import Monitor
     from robot_dyn_id.nodes.runtime.robot_node import LATCHED
     from robot_dyn_id.nodes.simulator import Simulator
+    from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 
     config, urdf, plant = (shared_file("config/arm7.yaml"),), str(folder / DESCRIPTION), folder / PLANT
 
@@ -182,7 +182,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     progress(f"simulating {plant} at {simulator.settings.rate:g} Hz, sensors at {simulator.settings.publish_rate:g} Hz")
     record("training")
     held_out = record("held_out")
-    ros.add(Monitor, SIMULATED_TIME, config)
+    ros.add(TorqueResidualMonitor, SIMULATED_TIME, config)
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     bags = {"data": [str(folder / "training")], "validation": [str(folder / "held_out")]}

@@ -21,7 +21,7 @@ from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import Plan, given_limits, problem_of, weakest_of
+from robot_dyn_id.excitation.design.planning import DesignTask, design_task, given_limits, least_known_parameters
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import FORMS, repeated
@@ -84,13 +84,13 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     )
     model = limits.narrowed(model)
     regressor = Regressor(model, regressor.terms)
-    plan = problem_of(settings, model, regressor, prior, after=bool(arguments.after))
+    plan = design_task(settings, model, regressor, prior, after=bool(arguments.after))
     for note in plan.notes:
         progress(f"  ! {note}")
     found = _design(plan, settings)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
-    excitation: Any = repeated(found.excitation, plan.problem.parametrisation, settings.demand.periods)
+    excitation: Any = repeated(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
     stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
     write_trajectory(path, stored)
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     }  # fmt: skip
 
 
-def _design(plan: Plan, settings: DesignSettings) -> Design:
+def _design(plan: DesignTask, settings: DesignSettings) -> Design:
     try:
         return design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     except MotionError as error:
@@ -167,11 +167,11 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     return replace(settings, folders=(*settings.folders, *folders_above(arguments.robot)))
 
 
-def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
+def _told(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
     """The parameters that were known worst, before and after the motion."""
     names = list(prior.names)
     rows = []
-    for name in weakest_of(prior):
+    for name in least_known_parameters(prior):
         number = names.index(name)
         before, after = float(prior.standard_deviations[number]), float(found.standard_deviations[number])
         rows.append({"name": name, "value": float(prior.values[number]),
@@ -179,7 +179,7 @@ def _told(plan: Plan, found: Design, prior: ParameterSet) -> list[dict[str, Any]
     return rows
 
 
-def _preview(path: Path, model: RobotModel, plan: Plan, found: Design, settings: DesignSettings) -> None:
+def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, settings: DesignSettings) -> None:
     from robot_dyn_id.report.margins import PlannedMotion
     from robot_dyn_id.report.preview import write_preview
 

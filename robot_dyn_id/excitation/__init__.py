@@ -2,17 +2,17 @@
 """Excitation trajectories. A new form is one file here, and one line in `forms.py`."""
 
 from robot_dyn_id.excitation.forms.fourier import FourierSeries, random_fourier
-from robot_dyn_id.excitation.forms.registry import FORMS, make_excitation, make_parametrisation
+from robot_dyn_id.excitation.forms.registry import FORMS, make_excitation, make_parametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand, Parametrisation
+from robot_dyn_id.excitation.parametrization import Demand, Parametrization
 
 __all__ = [
     "FORMS",
     "Demand",
     "FourierSeries",
     "MotionLimits",
-    "Parametrisation",
+    "Parametrization",
     "make_excitation",
-    "make_parametrisation",
+    "make_parametrization",
     "random_fourier",
 ]

@@ -53,8 +53,9 @@ class MotionLimits:
     acceleration: Array
     jerk: Array
 
-    @staticmethod
-    def of(
+    @classmethod
+    def from_model(
+        cls,
         model: RobotModel,
         acceleration: Sequence[float],
         velocity_scale: float = 1.0,
@@ -83,7 +84,7 @@ class MotionLimits:
                 )
         if not (0.0 < velocity_scale <= 1.0 and margin >= 0.0):
             raise UsageError(f"velocity scale {velocity_scale:g} must be within 0 and 1, margin {margin:g} at least 0")
-        limits = MotionLimits(
+        limits = cls(
             model.joint_names,
             np.array([unit == "N" for unit in model.effort_units]),
             given.lower,

@@ -21,7 +21,7 @@ from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
-from robot_dyn_id.simulation.closed_loop import Controller
+from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.text.yaml import read_yaml
 
 DEFAULT_TERMS = ("viscous", "coulomb", "offset")
@@ -205,7 +205,7 @@ def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
     defaults = {item.name: item.default for item in fields(kind)}
     readers: dict[type, Any] = {
         **{float: number, int: integer, str: text, bool: flag, tuple: per_joint},
-        Controller: lambda entry, part: Controller(**_options(Controller, entry, part)),
+        ControllerModel: lambda entry, part: ControllerModel(**_options(ControllerModel, entry, part)),
     }
     given = mapping(value, key, list(defaults))
     return {name: readers[type(defaults[name])](entry, f"{key}.{name}") for name, entry in given.items()}

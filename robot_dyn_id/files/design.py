@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from robot_dyn_id.errors import UsageError, suggestion
-from robot_dyn_id.excitation.design.optimizers import Effort
+from robot_dyn_id.excitation.design.optimizers import SearchEffort
 from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.text.yaml import read_yaml
 
 
@@ -52,7 +52,7 @@ def _value(key: str, value: Any, hint: Any) -> Any:
     kind = getattr(hint, "__origin__", hint)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if kind is Effort:
+    if kind is SearchEffort:
         return _effort(value)
     if kind is tuple:
         inner = hint.__args__[0]
@@ -73,11 +73,11 @@ def _value(key: str, value: Any, hint: Any) -> Any:
 WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def _effort(content: Any) -> Effort:
+def _effort(content: Any) -> SearchEffort:
     if not isinstance(content, dict):
         raise UsageError(f"search: must be keys and values, not {content!r}")
-    hints = get_type_hints(Effort)
+    hints = get_type_hints(SearchEffort)
     for key in content:
         if key not in hints:
             raise UsageError(f"search: unknown key {key!r}; {suggestion(key, list(hints))}")
-    return Effort(**{key: _value(f"search: {key}", value, hints[key]) for key, value in content.items()})
+    return SearchEffort(**{key: _value(f"search: {key}", value, hints[key]) for key, value in content.items()})

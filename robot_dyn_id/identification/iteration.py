@@ -3,7 +3,7 @@
 
 Qian et al. (dynamic parameter identification with a Logistic excitation trajectory) repeat identification and motion so
 that the robot comes ever closer to the motion that was designed. What moves the robot at first, before anything is
-known, is a start inertia without gravity compensation; `controllers.StartInertia` is our rule for it.
+known, is a start inertia without gravity compensation; `controllers.ScaledNominalInertia` is our rule for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.kernels.trials import run_trial
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.controllers import Gains, StartInertia, usable_dynamics
+from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia, usable_dynamics
 from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, steps
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import SensorStream
@@ -157,10 +157,10 @@ class Identifying:
 
 def start_along(
     motion: Trajectory, duration: float, prior: Dynamics, gains: Gains, droop: float, margin: float = 1.5
-) -> StartInertia:
-    """The start inertia that keeps a robot within `droop` of a motion, duration in s; see `StartInertia.within`."""
+) -> ScaledNominalInertia:
+    """Scaled nominal inertia that keeps the gravity sag along a motion below `droop`; duration in s."""
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, duration, STATES))[:3])
-    return StartInertia.within(droop, prior, gains, q, dq, margin)
+    return ScaledNominalInertia.from_gravity_sag(droop, prior, gains, q, dq, margin)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class SimulatedTrials:
     rate: float
     sensors: Sensors
     gains: Gains
-    start: StartInertia
+    start: ScaledNominalInertia
     limit_effort: bool = True
     seed: int = 0
 

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
-from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.held_joints import HeldJoints
 from robot_dyn_id.excitation.execution.recording_watch import RecordingWatch
 from robot_dyn_id.excitation.execution.sampling import preview
@@ -82,7 +82,11 @@ class ExcitationPublisher(RobotNode):
         ),
         Interface(SUBSCRIBES, "recording_status", RecordingStatus, "Whether the joint states are recorded", REPORTS),
         Interface(
-            SUBSCRIBES, "stream_status", RecordingStatus, "Whether the identifier keeps the joint states", REPORTS
+            SUBSCRIBES,
+            "identifier_recording_status",
+            RecordingStatus,
+            "Whether the identifier keeps the joint states",
+            REPORTS,
         ),
         Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
         Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),
@@ -236,7 +240,7 @@ class ExcitationPublisher(RobotNode):
                 self._start_by_itself(self._supervisor, now)
         self._follow(now)
 
-    def _start_by_itself(self, supervisor: Supervisor, now: Moment) -> None:
+    def _start_by_itself(self, supervisor: Supervisor, now: TimePoint) -> None:
         if supervisor.phase not in (Phase.READY, Phase.DONE):
             self._ready_since = now.steady
         if now.steady < self._ready_since + SETTLED:
@@ -271,7 +275,7 @@ class ExcitationPublisher(RobotNode):
         if age >= 0.0:
             raise InputError(f"their stamp is {age:.3g} s before the end of the last run: they are not from it")
 
-    def _begin(self, supervisor: Supervisor, now: Moment) -> str:
+    def _begin(self, supervisor: Supervisor, now: TimePoint) -> str:
         """Begin the excitation, or tell why not; a person must know what nobody watches."""
         refusal = supervisor.start(now, self._refusal())
         if refusal:
@@ -284,7 +288,7 @@ class ExcitationPublisher(RobotNode):
             self.get_logger().warning(f"not in the joint states, and assumed in the collision check: {unmeasured}")
         return ""
 
-    def _follow(self, now: Moment) -> None:
+    def _follow(self, now: TimePoint) -> None:
         """Send the command if it is new, tell the state if it is."""
         if self._supervisor is not None:
             self._commands.follow(self._supervisor, stamped=not self._clock_problem())
@@ -292,7 +296,7 @@ class ExcitationPublisher(RobotNode):
 
     # --- what is asked -------------------------------------------------------------------------------------------
 
-    def _request(self, answer: Any, ask: Callable[[Supervisor, Moment], str]) -> Any:
+    def _request(self, answer: Any, ask: Callable[[Supervisor, TimePoint], str]) -> Any:
         now = self._motion_clock.now()
         refusal = self._absent() if self._supervisor is None else ask(self._supervisor, now)
         will = self._supervisor.outlook() if self._supervisor is not None and not refusal else ""
@@ -317,7 +321,7 @@ class ExcitationPublisher(RobotNode):
             return self._request(answer, lambda supervisor, now: supervisor.pause(now))
         return self._request(answer, self._resume)
 
-    def _resume(self, supervisor: Supervisor, now: Moment) -> str:
+    def _resume(self, supervisor: Supervisor, now: TimePoint) -> str:
         refusal = supervisor.resume(now, self._refusal())
         if not refusal:
             self._recording.begin()

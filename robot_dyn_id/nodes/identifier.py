@@ -94,7 +94,9 @@ class Identifier(RobotNode):
         Interface(
             PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
         ),
-        Interface(PUBLISHES, "stream_status", RecordingStatus, "How the stream is kept, if it listens", LATCHED),
+        Interface(
+            PUBLISHES, "identifier_recording_status", RecordingStatus, "How the stream is kept, if it listens", LATCHED
+        ),
         Interface(PUBLISHES, "identification_report", IdentificationReport, "What it is worth", LATCHED),
         Interface(SERVES, "~/identify", Trigger, "Identify from all that was received; the report tells the end"),
         Interface(SERVES, "~/reset", Trigger, "Forget what was received"),
@@ -137,7 +139,7 @@ class Identifier(RobotNode):
         self._stream: RawStream | None = None
         if settings.listen and not self._data:
             self._stream = RawStream(self, JointState, "joint_states", self._write)
-            self._stream_status = self.publisher("stream_status")
+            self._stream_status = self.publisher("identifier_recording_status")
             self._stream_changes, self._stream_told = Changes(HEARTBEAT), 0.0
             self.create_timer(LOOK, self._tell_stream, clock=self.steady)
             if settings.after_excitation:

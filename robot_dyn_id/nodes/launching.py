@@ -69,7 +69,7 @@ ARGUMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "law": (
         "gravity_compensation",
         str,
-        "gravity_compensation, or computed_torque to follow controller/joint_trajectory",
+        "gravity_compensation, or computed_torque to follow computed_torque_controller/joint_trajectory",
     ),
 }
 """Default, how the text is read, and description; a launch file may give another default."""

@@ -36,7 +36,7 @@ from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
-from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, Pace, SimulatedRobot
+from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 
 BATCH = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -81,8 +81,8 @@ class Simulator(RobotNode):
         """
         settings: SimulatorSettings = self.settings
         self._every, self._nanoseconds = settings.ticks_per_message, round(1e9 / settings.rate)
-        patience = Pace.IMPATIENCE if settings.clock else Pace.PATIENCE
-        self._pace = Pace(self._nanoseconds, settings.factor, patience)
+        patience = RealTimePacer.IMPATIENCE if settings.clock else RealTimePacer.PATIENCE
+        self._pace = RealTimePacer(self._nanoseconds, settings.factor, patience)
         self._condition = Condition(self.get_logger())
         self._states = self.publisher("joint_states")
         self._clock_publisher = self.publisher("/clock") if settings.clock else None

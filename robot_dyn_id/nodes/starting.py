@@ -20,7 +20,7 @@ def start(module: str) -> NoReturn:
     that would have to come to rest. Once it runs, `nodes.running` takes the signals.
 
     Args:
-        module: its name, such as `robot_dyn_id.nodes.monitor`.
+        module: its name, such as `robot_dyn_id.nodes.torque_residual_monitor`.
     """
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
     try:

@@ -9,16 +9,23 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
-from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
-from robot_dyn_id.nodes.monitor import Monitor
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import Row, table
 from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 
-NODES: tuple[type[RobotNode], ...] = (ExcitationPublisher, Simulator, Recorder, Identifier, Controller, Monitor)
+NODES: tuple[type[RobotNode], ...] = (
+    ExcitationPublisher,
+    Simulator,
+    Recorder,
+    Identifier,
+    ComputedTorqueController,
+    TorqueResidualMonitor,
+)
 """All nodes, in the order in which data pass them."""
 
 HEAD = """# The nodes

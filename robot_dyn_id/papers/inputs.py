@@ -9,7 +9,7 @@ from typing import Any
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import Plan, problem_of
+from robot_dyn_id.excitation.design.planning import DesignTask, design_task
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.files.configuration import shared_file
@@ -53,12 +53,12 @@ def settings_of(paper: str, **given: Any) -> DesignSettings:
     return read_design_settings(shared_file(f"config/design/papers/{paper}.yaml"), **given)
 
 
-def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) -> Plan:
+def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) -> DesignTask:
     """The design problem of a robot with terms on all of its joints."""
-    return problem_of(settings, model, Regressor(model, terms_on_joints(model, terms)))
+    return design_task(settings, model, Regressor(model, terms_on_joints(model, terms)))
 
 
-def designed(paper: str, plan: Plan, **given: Any) -> Design:
+def designed(paper: str, plan: DesignTask, **given: Any) -> Design:
     """The best motion of a plan, by the optimizer, the seed and the effort of a paper's design file.
 
     Args:

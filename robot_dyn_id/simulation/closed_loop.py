@@ -25,7 +25,7 @@ PerJoint = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
-class Controller:
+class ControllerModel:
     """The controller that moved the robot, as far as a simulation has to know it.
 
     `pd`: torque = proportional (q_d - q) + derivative (dq_d - dq). `computed_torque`: the acceleration
@@ -71,7 +71,7 @@ class Controller:
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise UsageError(f"controller: {name} must be 0 or more, not {getattr(self, name):g}")
 
-    def of_joints(self, name: str, joints: Sequence[str]) -> Array:
+    def values_of_joints(self, name: str, joints: Sequence[str]) -> Array:
         """The values of `proportional`, `derivative` or `resolution` of each joint, 0 where none is given, shape (n,).
 
         Raises:
@@ -84,13 +84,13 @@ class Controller:
         return np.array([given.get(joint, given.get("all", 0.0)) for joint in joints])
 
 
-def encoded(q: Array, resolution: Array | float) -> Array:
+def quantize(q: Array, resolution: Array | float) -> Array:
     """Positions as encoders of some steps [rad or m] read them; 0 is no encoder. Shapes broadcast."""
     step = np.asarray(resolution)
     return np.where(step > 0.0, step * np.round(q / np.where(step > 0.0, step, 1.0)), q)
 
 
-UNTOLD = Controller()
+UNKNOWN_CONTROLLER = ControllerModel()
 """None is told."""
 
 
@@ -128,7 +128,7 @@ class Replay:
         dynamics: of the robot.
     """
 
-    controller: Controller
+    controller: ControllerModel
     dynamics: Dynamics
     _kept: list[Smooth] | None = field(default=None, init=False, repr=False)
 
@@ -193,7 +193,7 @@ class Replay:
         count = wanted[0].shape[1] - 1
         share = 1.0 - math.exp(-2.0 * math.pi * told.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
-        gains = (told.of_joints(name, names) for name in ("proportional", "derivative", "resolution"))
+        gains = (told.values_of_joints(name, names) for name in ("proportional", "derivative", "resolution"))
         steps = math.ceil(period / STEP - 1e-9)
         settings = (told.law == "computed_torque", *gains, share, period, ticks, steps)
         moving = (state.q, state.dq, state.dry, state.late, state.memory, out)

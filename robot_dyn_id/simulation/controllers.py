@@ -39,12 +39,12 @@ class Gains:
     integral: float = 0.0
     exponent: float = 1.0
 
-    @staticmethod
-    def of_bandwidth(bandwidth: float, integral: bool = False) -> Gains:
+    @classmethod
+    def from_bandwidth(cls, bandwidth: float, integral: bool = False) -> Gains:
         """All poles of the error at -bandwidth [rad/s]; two without integral, three with it."""
         if integral:
-            return Gains(3.0 * bandwidth**2, 3.0 * bandwidth, bandwidth**3)
-        return Gains(bandwidth**2, 2.0 * bandwidth)
+            return cls(3.0 * bandwidth**2, 3.0 * bandwidth, bandwidth**3)
+        return cls(bandwidth**2, 2.0 * bandwidth)
 
 
 def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
@@ -63,40 +63,42 @@ def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array,
 
 
 @dataclass(frozen=True)
-class StartInertia:
-    """What moves a robot while nothing of it is known but its URDF: tau = s M0(q) (ddq_d + Kd e' + Kp e).
+class ScaledNominalInertia:
+    """Control law for a robot of which only the URDF is known: tau = s M0(q) (ddq_d + Kd e' + Kp e).
 
     Attributes:
-        prior: of the URDF, without friction; M0 is its mass matrix.
-        scale: s.
+        prior: nominal dynamics of the URDF, without friction; M0 is its mass matrix.
+        scale: factor s [-].
     """
 
     prior: Dynamics
     scale: float
 
-    @staticmethod
-    def within(droop: float, prior: Dynamics, gains: Gains, q: Array, dq: Array, margin: float = 1.5) -> StartInertia:
-        """With the least s at which the robot hangs no farther from its setpoint than `droop`, and at least `margin`.
+    @classmethod
+    def from_gravity_sag(
+        cls, sag: float, prior: Dynamics, gains: Gains, q: Array, dq: Array, margin: float = 1.5
+    ) -> ScaledNominalInertia:
+        """Choose the smallest scale, at least `margin`, for which no joint deviates by more than `sag`.
 
-        The weight and Coriolis torque h of the robot keep it (s M0)^-1 h / Kp away from its setpoint; with feedback
-        Kp |e|^a, droop^a takes the place of the droop. With s of at least 1 the feedback is damped as designed. A
-        diagonal start inertia would not do for light wrists: where two axes are nearly parallel it is many times the
-        inertia that the feedback sees, and sampled feedback becomes unstable.
+        Gravity and Coriolis torques h displace the robot by (s M0)^-1 h / Kp from its setpoint; with the feedback
+        Kp |e|^a, sag^a replaces the sag. For s >= 1 the feedback is damped as designed. A diagonal matrix instead of
+        M0 is not suitable for light wrists: where two axes are nearly parallel, it is many times the inertia that the
+        feedback acts on, and sampled feedback becomes unstable.
 
         Args:
-            droop: [rad or m].
-            prior: of the URDF, without friction.
-            gains: of the controller.
-            q: states in which this holds, shape (N, n).
-            dq: alike.
-            margin: the parameters of each body are truly 2 - margin to margin times those of the prior.
+            sag: largest deviation from the setpoint [rad or m].
+            prior: nominal dynamics of the URDF, without friction.
+            gains: feedback gains of the controller.
+            q: positions of the states considered [rad or m], shape (N, n).
+            dq: velocities of these states [rad/s or m/s], shape (N, n).
+            margin: the true parameters of each body are within 2 - margin and margin times the nominal ones.
 
         Raises:
-            UsageError: a droop or proportional gain that is not positive.
-            InputError: the prior's mass matrix is not positive definite.
+            UsageError: the sag or the proportional gain is not positive.
+            InputError: the nominal mass matrix is not positive definite.
         """
-        if not (droop > 0.0 and gains.proportional > 0.0):
-            raise UsageError(f"the start needs a positive droop and gain, not {droop:g} and {gains.proportional:g}")
+        if not (sag > 0.0 and gains.proportional > 0.0):
+            raise UsageError(f"the start needs a positive droop and gain, not {sag:g} and {gains.proportional:g}")
         if not prior.is_positive_definite(q).all():
             raise InputError(
                 "the mass matrix of the URDF is not positive definite: write estimates of inertias into it"
@@ -105,15 +107,15 @@ class StartInertia:
         each = [replace(prior, values=np.where(bodies == body, prior.values, 0.0)) for body in np.unique(bodies)]
         pulls = np.array([np.linalg.solve(mass, one.bias(q, dq)[..., None])[..., 0] for one in each])
         falling = np.abs(pulls.sum(axis=0)) + (margin - 1.0) * np.abs(pulls).sum(axis=0)
-        need = float(falling.max()) / (gains.proportional * droop**gains.exponent)
-        return StartInertia(prior, max(margin, need))
+        need = float(falling.max()) / (gains.proportional * sag**gains.exponent)
+        return cls(prior, max(margin, need))
 
-    @staticmethod
-    def anywhere(droop: float, model: RobotModel, gains: Gains) -> StartInertia:
-        """For a robot that moves slowly in any pose; see `within`."""
+    @classmethod
+    def from_robot(cls, sag: float, model: RobotModel, gains: Gains) -> ScaledNominalInertia:
+        """Choose the scale for slow motion in any configuration; see `from_gravity_sag`."""
         prior = Dynamics.of_bodies(model)
         q = random_motion(model, POSES).q.T
-        return StartInertia.within(droop, prior, gains, q, np.zeros_like(q))
+        return cls.from_gravity_sag(sag, prior, gains, q, np.zeros_like(q))
 
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
         """Torque [N m or N], shape (n,)."""
@@ -299,7 +301,7 @@ class PositionServo:
             period: time between two calls of `effort` [s].
         """
         self._dynamics, self._period = dynamics, period
-        self._gains = Gains.of_bandwidth(bandwidth, integral=True)
+        self._gains = Gains.from_bandwidth(bandwidth, integral=True)
         self._sum = np.zeros(len(dynamics.model.joint_names))
 
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:

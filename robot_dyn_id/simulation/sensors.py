@@ -15,7 +15,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.simulation.closed_loop import encoded
+from robot_dyn_id.simulation.closed_loop import quantize
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Sensors:
     block: float = 1.0
 
 
-def coloured_noise(
+def colored_noise(
     sigma: Array,
     samples: int,
     rate: float,
@@ -64,7 +64,7 @@ def coloured_noise(
     return np.asarray(lfilter([1.0], [1.0, -keep], driven, axis=1))
 
 
-def resampled_noise(residuals: Array, samples: int, block: int, rng: np.random.Generator) -> Array:
+def resample_residuals(residuals: Array, samples: int, block: int, rng: np.random.Generator) -> Array:
     """Noise made of pieces of recorded residuals, shape (n, samples).
 
     Circular block bootstrap (Politis and Romano 1992): pieces of `block` samples from random places, all joints from
@@ -103,7 +103,7 @@ def simulated_recording(
         source: name of the recording.
 
     Raises:
-        UsageError: less than two samples, or see `resampled_noise`.
+        UsageError: less than two samples, or see `resample_residuals`.
     """
     count = round(duration * rate)
     if count < 2:
@@ -127,16 +127,16 @@ def measured(
         source: name of the recording.
 
     Raises:
-        UsageError: velocities or efforts are missing, or see `resampled_noise`.
+        UsageError: velocities or efforts are missing, or see `resample_residuals`.
     """
     if true.dq is None or true.tau is None:
         raise UsageError("sensors are simulated on samples that have velocities and efforts")
     rng = np.random.default_rng(seed)
     count, rate = len(true), (len(true) - 1) / float(true.t[-1] - true.t[0])
     q, shape = true.q.T, (len(joint_names), len(true))
-    tau = true.tau.T + coloured_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
-    position = encoded(q + sensors.position * rng.normal(size=shape), sensors.resolution)
+    tau = true.tau.T + colored_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
+    position = quantize(q + sensors.position * rng.normal(size=shape), sensors.resolution)
     velocity = None if sensors.velocity is None else true.dq + (sensors.velocity * rng.normal(size=shape)).T
     if sensors.residuals is not None:  # last, so that a seed's other noise does not depend on them
-        tau = tau + resampled_noise(sensors.residuals, count, round(sensors.block * rate), rng)
+        tau = tau + resample_residuals(sensors.residuals, count, round(sensors.block * rate), rng)
     return ArrayRecording(source, tuple(joint_names), Chunk(true.t, position.T, velocity, tau.T))

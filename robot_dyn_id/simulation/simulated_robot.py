@@ -13,10 +13,10 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.simulation.closed_loop import encoded
+from robot_dyn_id.simulation.closed_loop import quantize
 from robot_dyn_id.simulation.controllers import PositionServo
 from robot_dyn_id.simulation.plant import Plant
-from robot_dyn_id.simulation.sensors import Sensors, coloured_noise
+from robot_dyn_id.simulation.sensors import Sensors, colored_noise
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
 
 POSITION, EFFORT = "position", "effort"
@@ -70,7 +70,7 @@ class SensorStream:
         shown: Array = self._past[0] + self._noise[self._next]
         self._next += 1
         if self._sensors.resolution > 0.0:
-            shown[0] = encoded(shown[0], self._sensors.resolution)
+            shown[0] = quantize(shown[0], self._sensors.resolution)
         return shown
 
     def errors(self, count: int) -> Array:
@@ -89,7 +89,7 @@ class SensorStream:
     def _draw(self) -> None:
         """The noise of the next samples, shape (BLOCK, 3, n)."""
         position, velocity = (sigma * self._rng.normal(size=(BLOCK, len(sigma))) for sigma in self._sigmas)
-        self._effort_noise = coloured_noise(
+        self._effort_noise = colored_noise(
             self._sensors.effort,
             BLOCK,
             self._rate,
@@ -237,7 +237,7 @@ def followed(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
     return Chunk(robot.period * np.arange(len(states), dtype=np.float64), *states.transpose(1, 0, 2))
 
 
-class Pace:
+class RealTimePacer:
     """How many ticks are due by a clock, in whole nanoseconds, so that stamps neither drift nor jitter.
 
     Attributes:

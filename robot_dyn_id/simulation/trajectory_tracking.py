@@ -68,8 +68,9 @@ class Waypoints:
     dq: Array | None = None
     ddq: Array | None = None
 
-    @staticmethod
-    def of(
+    @classmethod
+    def from_rows(
+        cls,
         joint_names: Sequence[str],
         given_names: Sequence[str],
         t: Sequence[float],
@@ -121,7 +122,7 @@ class Waypoints:
         if times[0] < 0.0:
             raise InputError("point 0 is before the start of the trajectory")
         assert channels[0] is not None
-        return Waypoints(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
+        return cls(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
 
     def point(self, number: int) -> list[Array]:
         """Position, and velocity and acceleration as far as they are given, shape (n,) each."""

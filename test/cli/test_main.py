@@ -161,7 +161,7 @@ from robot_dyn_id.{module}
 
 @pytest.mark.parametrize(("module", "words"), [
     ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
-    ("nodes.starting import start; start('robot_dyn_id.nodes.monitor')", "monitor: "),
+    ("nodes.starting import start; start('robot_dyn_id.nodes.torque_residual_monitor')", "torque_residual_monitor: "),
 ], ids=["demo", "a node"])  # fmt: skip
 def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
     code = WITHOUT_ROS.format(module=module)

@@ -9,7 +9,7 @@ from test_simulator import Commander, given
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.messages.conversions import parameter_set
@@ -42,7 +42,8 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     assert np.array_equal(scene.position, [0.3, -0.2]), "nobody holds it but its brakes"
     world.add(Identifier, *given(use_sim_time="true", config=config, folder=tmp_path / "results"))
     world.add(
-        Controller, *given(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0)
+        ComputedTorqueController,
+        *given(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0),
     )
     world.until(lambda: scene.told("commands efforts by the URDF's inertia"), what="start without a model")
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
@@ -50,7 +51,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         "timeout": 1.0,
         "tracking_error": "[1.0]",
         "effort_scale": 0.0,
-        "command_topic": "controller/joint_trajectory",
+        "command_topic": "computed_torque_controller/joint_trajectory",
     }
     world.add(ExcitationPublisher, *given(use_sim_time="true", start="true", runs=RUNS, **motion, **watched))
     world.until(lambda: len(reports) == 1, 240.0, "first identification")

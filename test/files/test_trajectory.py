@@ -10,12 +10,12 @@ from support.robots import panda_arm
 from support.simulated import ARM, LIFT
 
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrisation
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 
 MODEL = panda_arm()
-LIMITS = MotionLimits.of(MODEL, (15, 7.5, 10, 12.5, 15, 20, 20), 0.9, 0.05, jerk=(1000.0,))
+LIMITS = MotionLimits.from_model(MODEL, (15, 7.5, 10, 12.5, 15, 20, 20), 0.9, 0.05, jerk=(1000.0,))
 ABOUT = "random motion\nof seed 1: ä"
 
 
@@ -72,7 +72,7 @@ def test_an_open_spline_and_odd_frequencies_are_kept(tmp_path):
         ("bspline", {"closed": False, "degree": 4}),
         ("multisine", {"frequencies": (0.13, 0.31, 0.5)}),
     ):
-        family = make_parametrisation(form, LIMITS, Demand(**demand))
+        family = make_parametrization(form, LIMITS, Demand(**demand))
         cycle = family.trajectory(family.random(np.random.default_rng(1)))
         write_trajectory(tmp_path / form, StoredExcitation.of(MODEL, LIMITS, cycle, ""))
         again = read_trajectory(tmp_path / form)
@@ -87,11 +87,11 @@ def test_another_robot_is_refused_by_name_and_another_urdf_of_the_same_joints_is
         InputError,
         match=r"is for the robot panda with the joints panda_joint1, .* not for small with lift, turn: design",
     ):
-        file.matched(lift, MotionLimits.of(lift, (1.0,)))
+        file.matched(lift, MotionLimits.from_model(lift, (1.0,)))
     other = replace(MODEL, urdf=MODEL.urdf + "<!-- calibrated -->")
     assert "another URDF of panda (SHA-256 " in file.matched(other, LIMITS)
     assert "joint names and limits fit panda" in file.matched(other, LIMITS)
-    slow = MotionLimits.of(other, (0.5,))
+    slow = MotionLimits.from_model(other, (0.5,))
     with pytest.raises(
         InputError, match="another URDF of panda and does not fit this one: joint panda_joint1: the acc"
     ):
@@ -104,7 +104,7 @@ def test_fewer_joints_of_the_same_robot_are_another_motion(tmp_path):
     file = read_trajectory(written(tmp_path / "trajectory.yaml"))
     two = RobotModel.from_urdf(MODEL.urdf, ["panda_joint1", "panda_joint2"])
     with pytest.raises(InputError, match="not for panda with panda_joint1, panda_joint2: design one for it, or choose"):
-        file.matched(two, MotionLimits.of(two, (1.0,)))
+        file.matched(two, MotionLimits.from_model(two, (1.0,)))
 
 
 def key(*path, value):
@@ -183,4 +183,4 @@ def test_what_is_no_such_file_is_refused(tmp_path):
         write_trajectory(tmp_path / "nowhere" / "trajectory.yaml", stored())
     arm = RobotModel.from_urdf(ARM)
     with pytest.raises(InputError, match="one row for each of the 3 joint_names"):
-        StoredExcitation.of(arm, MotionLimits.of(arm, (1.0,)), stored().excitation, "")
+        StoredExcitation.of(arm, MotionLimits.from_model(arm, (1.0,)), stored().excitation, "")

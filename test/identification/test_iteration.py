@@ -21,7 +21,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.sensors import Sensors
 
-GAINS, DROOP, WRONG = Gains.of_bandwidth(10.0), 0.3, 0.5
+GAINS, DROOP, WRONG = Gains.from_bandwidth(10.0), 0.3, 0.5
 PLANAR = urdf(joint("one", "base", "l1", axis="0 1 0"), joint("two", "l1", "l2", axis="0 1 0"), links=2)
 
 

@@ -140,7 +140,7 @@ def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
             assert ROOT.joinpath(*names).exists()
     given = yaml.safe_load((ROOT / "config" / "planar3r.yaml").read_text())["/**/excitation_publisher"]
     model = RobotModel.from_file(ROOT / "urdf" / "planar3r.urdf")
-    limits = MotionLimits.of(model, given["ros__parameters"]["acceleration"])
+    limits = MotionLimits.from_model(model, given["ros__parameters"]["acceleration"])
     for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
         assert read_trajectory(file).matched(model, limits) == ""
 
@@ -267,12 +267,12 @@ def test_every_configuration_of_the_package_passes_the_check_of_the_launch():
 @genuine
 def test_a_twin_lives_in_its_namespace_beside_the_nodes_of_the_robot():
     path = ROOT / "launch" / "twin.launch.py"
-    assert [node.node_executable for node in visit(path)] == ["simulator", "monitor"]
+    assert [node.node_executable for node in visit(path)] == ["simulator", "torque_residual_monitor"]
     for node in visit(path, namespace="left", parameters="some.yaml"):
         assert node.expanded_node_namespace == "/left/twin"
         to = dict(node.expanded_remapping_rules or [])
         assert "identified_parameters" not in to, "the file's model is the twin's alone"
-        if node.node_executable == "monitor":
+        if node.node_executable == "torque_residual_monitor":
             assert to == {"joint_states": "/left/joint_states"}
         if node.node_executable == "simulator":
             assert list(to.values()) == ["/left/joint_trajectory_controller/joint_trajectory"]

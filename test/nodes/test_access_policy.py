@@ -74,8 +74,8 @@ VARIANTS = {
     "simulator": ({"urdf": str(ARM)}, {}, {"model": "parameters"}, {"urdf": str(ARM), "clock": True}),
     "recorder": ({"start": True, "folder": "bag"},),
     "identifier": ({"urdf": str(ARM)}, {}),
-    "controller": ({"urdf": str(ARM)}, {}),
-    "monitor": ({},),
+    "computed_torque_controller": ({"urdf": str(ARM)}, {}),
+    "torque_residual_monitor": ({},),
 }
 
 

@@ -204,7 +204,7 @@ def test_sequential_sines_move_one_joint_after_the_other(world):
 def file(tmp_path):
     """A trajectory file of the arm."""
     model = RobotModel.from_file(ARM)
-    limits = MotionLimits.of(model, (ACCELERATION,), margin=0.05)
+    limits = MotionLimits.from_model(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
     write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
     return tmp_path / "trajectory.yaml"

@@ -22,11 +22,11 @@ from robot_dyn_id.dynamics.regressor import regressor_of
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import tracked
-from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
-from robot_dyn_id.nodes.monitor import Monitor
 from robot_dyn_id.nodes.runtime.robot_node import STREAM
 from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -65,7 +65,7 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
-    controller, monitor = world.add(Controller, *given(timeout="1.0")), world.add(Monitor)
+    controller, monitor = world.add(ComputedTorqueController, *given(timeout="1.0")), world.add(TorqueResidualMonitor)
     twin = world.add(Simulator, *given(model="parameters"), "-r", "identified_parameters:=/identified_parameters",
                      namespace="twin")  # fmt: skip
     nodes = (controller, monitor, twin)
@@ -92,9 +92,12 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     before = controller._condition._refused
     scene.parameters.publish(heavy())
     world.until(lambda: controller._condition._refused > before, what="heavy arm")
-    world.until(lambda: "above the rated" in scene.values("controller")["last refused"], what="reason")
+    world.until(lambda: "above the rated" in scene.values("computed_torque_controller")["last refused"], what="reason")
     scene.passes(0.3)
-    assert scene.level("controller") == (DiagnosticStatus.OK, "commands efforts by gravity_compensation")
+    assert scene.level("computed_torque_controller") == (
+        DiagnosticStatus.OK,
+        "commands efforts by gravity_compensation",
+    )
     efforts = np.array([one.data for one in scene.efforts_heard])
     assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
     expected = Dynamics.of(identified()).gravity(scene.position)

@@ -17,7 +17,7 @@ from robot_dyn_id.identification.assembly import with_covariance, with_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonitor
-from robot_dyn_id.simulation.sensors import coloured_noise
+from robot_dyn_id.simulation.sensors import colored_noise
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
@@ -222,7 +222,7 @@ def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, m
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     states, late = Motion(q, dq, ddq), t >= 34.0
     tau = arm.regressor.torque(states, arm.parameters)
-    tau += coloured_noise(np.full(3, 0.05), len(t), 100.0, 0.1, np.random.default_rng(5))
+    tau += colored_noise(np.full(3, 0.05), len(t), 100.0, 0.1, np.random.default_rng(5))
     load = np.zeros_like(arm.parameters)
     load[[arm.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.08, 0.016, 0.0032, 0.0032
     tau[:, late] += arm.regressor.torque(states.take(late), load)

@@ -17,7 +17,7 @@ from robot_dyn_id.online import ModelWatch, RecursiveLeastSquares, information_r
 from robot_dyn_id.online.changes import PAYLOAD, Thresholds, gumbel_law
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
-from robot_dyn_id.simulation.sensors import coloured_noise
+from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE, NOISE, QUIET = 200.0, 0.05, 30.0
 
@@ -101,7 +101,7 @@ def test_the_information_of_a_covariance_with_unknown_parameters():
 
 def test_a_stream_is_whitened_as_the_whole_would_be():
     rng = np.random.default_rng(3)
-    noise = coloured_noise(np.array([1.0, 3.0]), 4000, 50.0, 0.1, rng)
+    noise = colored_noise(np.array([1.0, 3.0]), 4000, 50.0, 0.1, rng)
     colour = Autocovariance(2, 3)
     for sample in noise.T:
         colour.add(sample, np.ones(2, dtype=bool))
@@ -169,7 +169,7 @@ def watched(arm, parameters, changes, seed=5, quiet=QUIET):
     states = Motion(q, dq, ddq)
     rng = np.random.default_rng(seed)
     tau = arm.regressor.torque(states, arm.parameters)
-    tau = tau + coloured_noise(np.full(3, NOISE), len(t), RATE, 0.1, rng)
+    tau = tau + colored_noise(np.full(3, NOISE), len(t), RATE, 0.1, rng)
     for time, more in changes:
         tau[:, t >= time] += arm.regressor.torque(states.take(t >= time), more)
     monitor = ResidualMonitor(parameters, 10.0, 10.0, quiet=quiet)
@@ -285,7 +285,7 @@ def test_a_bag_that_begins_anew_is_watched_again(arm, parameters):
     q, dq, ddq, _ = motion.evaluate(passed % motion.period)
     states = Motion(q, dq, ddq)
     tau = arm.regressor.torque(states, arm.parameters)
-    tau += coloured_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
+    tau += colored_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
     for time in (40.0, 60.0):
         tau[:, passed >= time] += arm.regressor.torque(states.take(passed >= time), more(arm, **LOAD))
     monitor, seen = ResidualMonitor(parameters, 10.0, 10.0, quiet=QUIET), set()

@@ -11,7 +11,7 @@ from test_search import PLANAR, plan, slope_error
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_parametrisation
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_parametrization
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.papers.flexible2r import reproduction as flexible2r
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
@@ -21,7 +21,7 @@ from robot_dyn_id.papers.space6r import reproduction as space6r
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import paper_designs
 
-LIMITS = MotionLimits.of(PLANAR, (5.0, 6.0, 7.0), jerk=(200.0,))
+LIMITS = MotionLimits.from_model(PLANAR, (5.0, 6.0, 7.0), jerk=(200.0,))
 LITTLE = {"search": {"draws": 20, "starts": 3, "finished": 1}}
 
 # --- the papers --------------------------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ def test_the_columns_of_the_papers():
 @pytest.mark.parametrize("form", FORMS)
 def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
     demand = Demand(period=6.0, free_period=True, free_center=True)
-    family = make_parametrisation(form, LIMITS, demand)
-    inner = make_parametrisation(form, LIMITS, Demand(period=6.0, free_center=True))
+    family = make_parametrization(form, LIMITS, demand)
+    inner = make_parametrization(form, LIMITS, Demand(period=6.0, free_center=True))
     x = family.random(np.random.default_rng(2), 0.8)
     factor, t = np.exp(x[-1]), np.linspace(0.01, 0.99, 57) * family.duration
     motion = family.trajectory(x)
@@ -100,7 +100,7 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
 )
 def test_gradients_are_exact_with_all_of_it(demands):
     problem = plan(PLANAR, **{"period": 4.0, **demands}).problem.sampled(60)
-    x = problem.parametrisation.random(np.random.default_rng(1), 0.9)
+    x = problem.parametrization.random(np.random.default_rng(1), 0.9)
     x[: len(x) // 2] *= 0.9  # away from the limits
     assert np.isfinite(problem.figure(x))
     # M of logistic strokes this fast has a condition number of 2e8: a smaller step would tell rounding errors
@@ -111,9 +111,9 @@ def test_gradients_are_exact_with_all_of_it(demands):
 
 def test_joints_that_do_not_move_stand_and_leave_fewer_parameters():
     problem = plan(PLANAR, form="fourier", moving=("joint2",), free_center=True).problem
-    x = problem.parametrisation.random(np.random.default_rng(1))
-    assert problem.parametrisation.size == plan(PLANAR).problem.parametrisation.size // 3 + 3
-    _, dq, ddq, _ = problem.parametrisation.trajectory(x).evaluate(np.linspace(0.0, 10.0, 99))
+    x = problem.parametrization.random(np.random.default_rng(1))
+    assert problem.parametrization.size == plan(PLANAR).problem.parametrization.size // 3 + 3
+    _, dq, ddq, _ = problem.parametrization.trajectory(x).evaluate(np.linspace(0.0, 10.0, 99))
     assert not dq[[0, 2]].any() and not ddq[[0, 2]].any() and dq[1].any()
     # torques of a motion in which they stand: joint 1 is a weight, links 2 and 3 turn as one but for joint 3's own torque
     assert len(base_parameters(Regressor(PLANAR), moving=[1]).names) == 7
@@ -124,14 +124,14 @@ def test_joints_that_do_not_move_stand_and_leave_fewer_parameters():
 
 def test_only_what_is_in_the_window_counts():
     whole, part = (plan(PLANAR, form="sequential_sine", period=4.0, window=w).problem for w in (0.0, 4.0))
-    x = whole.parametrisation.random(np.random.default_rng(1))
+    x = whole.parametrization.random(np.random.default_rng(1))
     rate, regressor = whole.rate, whole.information.regressor
     times = np.concatenate([begin + (np.arange(400) + 0.5) / rate for begin in (4.0, 16.0, 28.0)])
-    assert part.parametrisation.windows == ((4.0, 8.0), (16.0, 20.0), (28.0, 32.0))
+    assert part.parametrization.windows == ((4.0, 8.0), (16.0, 20.0), (28.0, 32.0))
     from robot_dyn_id.dynamics.regressor import Motion
 
     assert regressor.names == part.information.regressor.names
-    expected = part.information.matrix(Motion(*whole.parametrisation.sample(x, times)[:3]))
+    expected = part.information.matrix(Motion(*whole.parametrization.sample(x, times)[:3]))
     assert np.allclose(part.told(x), expected, atol=2e-2 * np.abs(expected).max())
     assert np.all(np.linalg.eigvalsh(whole.told(x) - part.told(x)) > -1e-2 * np.abs(expected).max())
 

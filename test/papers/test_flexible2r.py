@@ -6,7 +6,7 @@ import pytest
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.flexible import Experiment
 from robot_dyn_id.papers.flexible2r import reproduction as flexible2r
@@ -63,7 +63,7 @@ def test_conditions_at_the_ends_leave_one_coefficient_or_two():
     assert [free_coefficients(8, 4, end) for end in (4, 3)] == [1, 2]
     assert free_coefficients(10, 4, 4) == 3
     for case, joints in flexible2r.JOINTS.items():
-        assert flexible2r.plan(case, degree=8).problem.parametrisation.size == len(joints)
+        assert flexible2r.plan(case, degree=8).problem.parametrization.size == len(joints)
 
 
 def test_readings_are_of_motions_within_the_limits():
@@ -81,12 +81,14 @@ def test_readings_are_of_motions_within_the_limits():
 def test_the_genetic_search_takes_its_chances():
     problem = flexible2r.plan("both", raw=True, degree=8).problem
     found = [
-        design(problem, OPTIMIZERS["genetic"], 1, Effort(population=8, generations=15, crossover=c, mutation=m)).figure
+        design(
+            problem, OPTIMIZERS["genetic"], 1, SearchEffort(population=8, generations=15, crossover=c, mutation=m)
+        ).figure
         for c, m in ((0.8, 0.2), (0.8, 1.0), (0.1, 0.2))
     ]
     assert len(set(found)) == 3
     with pytest.raises(UsageError, match="chances"):
-        Effort(crossover=1.1)
+        SearchEffort(crossover=1.1)
 
 
 def test_ranks_and_the_condition_that_makes_the_paper_split():

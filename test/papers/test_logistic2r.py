@@ -12,7 +12,7 @@ from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
 from robot_dyn_id.papers.logistic2r.drawings import drawings
 from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, Arm
 from robot_dyn_id.papers.logistic2r.studies import BEST, ITERATIONS, repeated
-from robot_dyn_id.simulation.controllers import Gains, StartInertia
+from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import BLOCK, SensorStream
 
@@ -83,7 +83,7 @@ def test_the_start_holds_any_arm_of_the_family_within_its_droop(arm):
     for joint, stroke in logistic2r.published_strokes(arm).of.items():
         prior, span = arm.dynamics(arm.nominal, joint), float(stroke.motion.span[0])
         q, dq, _ = (x.T for x in stroke.motion.evaluate(np.linspace(0.0, stroke.motion.duration, 300))[:3])
-        start = StartInertia.within(0.1 * span, prior, stroke.gains, q, dq, 1.5)
+        start = ScaledNominalInertia.from_gravity_sag(0.1 * span, prior, stroke.gains, q, dq, 1.5)
         weight = 1.5 * np.abs(prior.bias(q, dq)).max()
         inertia = start.scale * prior.mass_matrix(q[0])[0, 0]
         assert inertia * stroke.gains.proportional * (0.1 * span) ** 0.7 == pytest.approx(weight, rel=1e-9)

@@ -24,7 +24,7 @@ CELL = [{"name": "ground", "height": -0.4}, {"name": "table <1>", "box": [0.2, 0
 
 
 def planned(model, effort=False, samples=1001):
-    limits = MotionLimits.of(model, (10.0,))
+    limits = MotionLimits.from_model(model, (10.0,))
     t = np.linspace(0.0, 10.0, samples)
     q, dq, ddq, _ = make_excitation("fourier", limits, Demand(share=0.5)).evaluate(t)
     return PlannedMotion(t, q, dq, ddq, 0.1 * ddq if effort else None), limits

@@ -9,13 +9,13 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.simulation.sensors import Sensors, coloured_noise, measured, resampled_noise, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, colored_noise, measured, resample_residuals, simulated_recording
 
 
 @pytest.mark.parametrize("correlation_time", [0.0, 0.1, 0.5])
 def test_noise_has_its_size_and_correlation_time(correlation_time):
     rate, sigma = 100.0, np.array([0.5, 2.0])
-    noise = coloured_noise(sigma, 400_000, rate, correlation_time, np.random.default_rng(0))
+    noise = colored_noise(sigma, 400_000, rate, correlation_time, np.random.default_rng(0))
     assert np.allclose(noise.std(axis=1), sigma, rtol=0.05)
     lag = max(1, round(rate * correlation_time))
     correlation = [np.corrcoef(row[lag:], row[:-lag])[0, 1] for row in noise]
@@ -23,16 +23,16 @@ def test_noise_has_its_size_and_correlation_time(correlation_time):
 
 
 def test_noise_is_stationary_from_the_first_sample_on():
-    starts = [coloured_noise(np.ones(50), 2, 100.0, 0.5, np.random.default_rng(seed))[:, 0] for seed in range(40)]
+    starts = [colored_noise(np.ones(50), 2, 100.0, 0.5, np.random.default_rng(seed))[:, 0] for seed in range(40)]
     assert np.std(starts) == pytest.approx(1.0, rel=0.06)
 
 
 def test_resampled_residuals_keep_their_size_and_correlations():
     """Size, correlation between joints, and in time as far as a block reaches: (1 - lag / block) of it is left."""
     rng, block, lag = np.random.default_rng(1), 200, 20
-    first = coloured_noise(np.ones(1), 5000, 100.0, 0.2, rng)[0]
+    first = colored_noise(np.ones(1), 5000, 100.0, 0.2, rng)[0]
     residuals = np.array([first, 0.5 * first + 2.0])
-    noise = resampled_noise(residuals, 1_000_030, block, rng)
+    noise = resample_residuals(residuals, 1_000_030, block, rng)
     assert noise.shape == (2, 1_000_030)
     assert np.allclose(noise[1], 0.5 * noise[0] + 2.0)
     assert np.allclose(noise.mean(axis=1), residuals.mean(axis=1), atol=0.02)
@@ -44,7 +44,7 @@ def test_resampled_residuals_keep_their_size_and_correlations():
 @pytest.mark.parametrize("block", [0, 101])
 def test_blocks_that_the_residuals_do_not_fill_are_refused(block):
     with pytest.raises(UsageError, match="cannot be drawn from 100 residuals"):
-        resampled_noise(np.zeros((2, 100)), 50, block, np.random.default_rng(0))
+        resample_residuals(np.zeros((2, 100)), 50, block, np.random.default_rng(0))
 
 
 def test_encoders_and_residuals_are_in_the_recording():

@@ -10,7 +10,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.simulation.controllers import Gains, computed_torque, wanted_acceleration
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
-from robot_dyn_id.simulation.simulated_robot import EFFORT, Pace, SensorStream, SimulatedRobot, followed
+from robot_dyn_id.simulation.simulated_robot import EFFORT, RealTimePacer, SensorStream, SimulatedRobot, followed
 from robot_dyn_id.simulation.trajectory_tracking import Setpoint, Waypoints
 
 START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
@@ -102,7 +102,7 @@ def test_wrong_effort_commands_are_refused(command, words):
 
 def test_computed_torque_makes_the_error_a_linear_oscillator():
     """Without friction the errors obey e'' + Kd e' + Kp e = 0, critically damped."""
-    dynamics, gains, w = arm(0.0, 0.0), Gains.of_bandwidth(10.0), 10.0
+    dynamics, gains, w = arm(0.0, 0.0), Gains.from_bandwidth(10.0), 10.0
     plant = Plant(dynamics, START)
     wanted = Setpoint(START - 0.2, ZERO, ZERO)
     for k in range(400):
@@ -114,7 +114,7 @@ def test_computed_torque_makes_the_error_a_linear_oscillator():
 def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
     dynamics, rng = arm(), np.random.default_rng(1)
     setpoint = Setpoint(*rng.normal(size=(3, 7)))
-    torque = computed_torque(dynamics, setpoint, setpoint.q, setpoint.dq, Gains.of_bandwidth(10.0))
+    torque = computed_torque(dynamics, setpoint, setpoint.q, setpoint.dq, Gains.from_bandwidth(10.0))
     assert np.allclose(torque, dynamics.inverse_dynamics(*setpoint))
     assert np.allclose(wanted_acceleration(setpoint, setpoint.q, setpoint.dq, Gains(1.0, 1.0)), setpoint.ddq)
 
@@ -169,7 +169,7 @@ def test_residuals_cannot_be_streamed():
 
 
 def test_every_timer_does_its_own_tick_in_spite_of_jitter():
-    pace, rng = Pace(1_000_000), np.random.default_rng(0)
+    pace, rng = RealTimePacer(1_000_000), np.random.default_rng(0)
     fired = 5_000_300_000 + 1_000_000 * np.arange(1000) + rng.integers(-300_000, 300_000, 1000)
     fired[0] = 5_000_300_000
     assert [pace.due(int(now)) for now in fired] == [1] * 1000
@@ -177,7 +177,7 @@ def test_every_timer_does_its_own_tick_in_spite_of_jitter():
 
 
 def test_what_was_missed_is_made_up_for_unless_it_is_long():
-    pace = Pace(1_000_000)
+    pace = RealTimePacer(1_000_000)
     assert pace.due(0) == 1
     assert pace.due(20_000_000) == 20
     assert pace.due(1_020_000_000) == 500
@@ -186,13 +186,13 @@ def test_what_was_missed_is_made_up_for_unless_it_is_long():
 
 
 def test_ticks_that_are_the_time_of_others_do_not_leap():
-    pace = Pace(1_000_000, patience=Pace.IMPATIENCE)
+    pace = RealTimePacer(1_000_000, patience=RealTimePacer.IMPATIENCE)
     assert pace.due(0) == 1
     assert pace.due(400_000_000) == 20
     assert pace.due(401_000_000) == 1
 
 
 def test_faster_than_the_clock():
-    pace = Pace(1_000_000, factor=10.0)
+    pace = RealTimePacer(1_000_000, factor=10.0)
     pace.due(0)
     assert sum(pace.due(k * 1_000_000) for k in range(1, 101)) == 1000

@@ -25,7 +25,7 @@ def sine(t):
 def followed(t, channels, start=0.0):
     values = [list(x) for x in sine(t)[:channels]] + [[]] * (3 - channels)
     tracker = TrajectoryTracker(sine(t[0])[0])
-    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), *values), start, start)
+    tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t), *values), start, start)
     return tracker
 
 
@@ -78,7 +78,7 @@ def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
     before = tracker.setpoint(0.73)
     target = np.array([0.2, 0.9])
     rest = [[0.0, 0.0]]
-    tracker.follow(Waypoints.of(NAMES, NAMES, [0.5], [target], rest, rest), 0.73, 0.73)
+    tracker.follow(Waypoints.from_rows(NAMES, NAMES, [0.5], [target], rest, rest), 0.73, 0.73)
     for old, new in zip(before, tracker.setpoint(0.73), strict=True):
         assert np.allclose(old, new, atol=1e-12)
     assert np.allclose(tracker.setpoint(1.23).q, target)
@@ -110,7 +110,7 @@ def test_points_may_differ_in_what_they_give():
     q, dq, ddq = (list(x) for x in sine(t))
     ddq[7:], dq[9:] = [[]] * 4, [[]] * 2
     tracker = TrajectoryTracker(sine(0.0)[0])
-    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), q, dq, ddq), 0.0, 0.0)
+    tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t), q, dq, ddq), 0.0, 0.0)
     quintic, cubic, straight = (
         max(np.abs(tracker.setpoint(s).q - sine(s)[0]).max() for s in np.linspace(a, b, 20))
         for a, b in ((0.0, 0.599), (0.601, 0.799), (0.801, 0.999))
@@ -122,7 +122,7 @@ def test_points_may_differ_in_what_they_give():
 def test_a_trajectory_that_began_in_the_past_goes_on_where_it_is_now():
     t = np.linspace(0, 2, 41)
     tracker = TrajectoryTracker(sine(0.5)[0])
-    tracker.follow(Waypoints.of(NAMES, NAMES, list(t), *(list(x) for x in sine(t))), 10.0, 10.5)
+    tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t), *(list(x) for x in sine(t))), 10.0, 10.5)
     assert np.allclose(tracker.setpoint(10.5).q, sine(0.5)[0], atol=1e-6)
     assert np.allclose(tracker.setpoint(11.0).dq, sine(1.0)[1], atol=1e-6)
 
@@ -138,7 +138,7 @@ def test_hold_comes_to_rest_without_a_jump():
 
 
 def test_joints_come_in_any_order():
-    points = Waypoints.of(NAMES, ("b", "a"), [0.0, 1.0], [[1, 2], [3, 4]], [], [])
+    points = Waypoints.from_rows(NAMES, ("b", "a"), [0.0, 1.0], [[1, 2], [3, 4]], [], [])
     assert np.array_equal(points.q, [[2, 1], [4, 3]])
     assert points.dq is None
 
@@ -161,7 +161,7 @@ def test_joints_come_in_any_order():
 )
 def test_a_wrong_trajectory_is_refused_with_a_reason(names, t, q, dq, words):
     with pytest.raises(InputError, match=words):
-        Waypoints.of(NAMES, names, t, q, dq, [])
+        Waypoints.from_rows(NAMES, names, t, q, dq, [])
 
 
 def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
@@ -190,7 +190,7 @@ def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
         if k % 100 == 0:
             t = now - 0.003 + np.arange(0.0, 0.31, 0.01)  # on its way for 3 ms
             rows = [list(x) for x in sine(t)]
-            tracker.follow(Waypoints.of(NAMES, NAMES, list(t - t[0]), *rows), t[0], now)
+            tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t - t[0]), *rows), t[0], now)
         setpoints.append(tracker.setpoint(now))
     q, dq = (np.array([getattr(setpoint, name) for setpoint in setpoints]) for name in ("q", "dq"))
     times = np.arange(2000) * step
@@ -203,4 +203,4 @@ def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
 
 def test_a_trajectory_without_points_is_refused():
     with pytest.raises(InputError, match="it has no points"):
-        Waypoints.of(("a",), ("a",), [], [], [], [])
+        Waypoints.from_rows(("a",), ("a",), [], [], [], [])

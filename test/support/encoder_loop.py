@@ -13,7 +13,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
-from robot_dyn_id.simulation.closed_loop import Controller, encoded
+from robot_dyn_id.simulation.closed_loop import ControllerModel, quantize
 from robot_dyn_id.simulation.plant import Plant
 from support.robots import joint, urdf
 from support.simulated import Simulated
@@ -27,8 +27,8 @@ RATE, NOISE, RESOLUTION, VELOCITY_CUTOFF = 500.0, 0.1, 2.0 * np.pi / 4096, 50.0
 PROPORTIONAL, DERIVATIVE = np.array([300.0, 150.0]), np.array([20.0, 8.0])
 
 GAINS = (("shoulder", 300.0), ("elbow", 150.0)), (("shoulder", 20.0), ("elbow", 8.0))
-IDEAL = Controller("pd", *GAINS, RATE)
-LOOP = Controller("pd", *GAINS, RATE, (("all", RESOLUTION),), velocity_cutoff=VELOCITY_CUTOFF)
+IDEAL = ControllerModel("pd", *GAINS, RATE)
+LOOP = ControllerModel("pd", *GAINS, RATE, (("all", RESOLUTION),), velocity_cutoff=VELOCITY_CUTOFF)
 
 
 @cache
@@ -46,10 +46,10 @@ def recorded(seed, resolution=RESOLUTION, noise=NOISE, duration=12.0):
     plant = Plant(Dynamics(known.regressor, np.arange(len(known.parameters)), known.parameters), q_wanted[:, 0])
     plant.dq[:] = dq_wanted[:, 0]
     share = 1.0 - np.exp(-2.0 * np.pi * VELOCITY_CUTOFF / RATE)
-    speed, before, effort = plant.dq.copy(), encoded(plant.q, resolution).copy(), None
+    speed, before, effort = plant.dq.copy(), quantize(plant.q, resolution).copy(), None
     q, tau = np.empty_like(q_wanted), np.empty_like(q_wanted)
     for k in range(len(t)):
-        reading = encoded(plant.q, resolution).copy()
+        reading = quantize(plant.q, resolution).copy()
         speed = speed + share * ((reading - before) * RATE - speed) if resolution else plant.dq.copy()
         wanted = PROPORTIONAL * (q_wanted[:, k] - reading) + DERIVATIVE * (dq_wanted[:, k] - speed)
         q[:, k], tau[:, k] = reading, wanted if effort is None else 0.5 * (wanted + effort)

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.closed_loop import Controller
+from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 from support.robots import joint, urdf
 
@@ -51,7 +51,7 @@ PARAMETERS = {
 """True values of the terms, by symbol."""
 
 
-COMPUTED_TORQUE = Controller("computed_torque", (("all", 400.0),), (("all", 40.0),))
+COMPUTED_TORQUE = ControllerModel("computed_torque", (("all", 400.0),), (("all", 40.0),))
 
 
 SMALL = {

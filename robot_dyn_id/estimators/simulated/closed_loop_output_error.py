@@ -27,7 +27,7 @@ from robot_dyn_id.estimators.newey_west import larger_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Robot, Simulating, least_squares, settled
 from robot_dyn_id.estimators.simulated.replayed import read
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
-from robot_dyn_id.simulation.closed_loop import Controller, Replay
+from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
 
 STEP = 1e-5
 """Of a parameter for a slope, in torques it makes as a share of their joints' torques: far above rounding, and small
@@ -108,7 +108,7 @@ class Slopes:
     blocks: Callable[[], Iterator[Array]]
 
     @staticmethod
-    def of(problem: LinearProblem, robot: Robot, controller: Controller, steps: Array) -> Slopes:
+    def of(problem: LinearProblem, robot: Robot, controller: ControllerModel, steps: Array) -> Slopes:
         """Differences of simulations.
 
         Args:
@@ -133,7 +133,7 @@ class Slopes:
         return Slopes(robot.values, remembered(blocks, lambda block: block.nbytes))
 
 
-def followed(problem: LinearProblem, robot: Robot, controller: Controller, slopes: Slopes) -> LinearProblem:
+def followed(problem: LinearProblem, robot: Robot, controller: ControllerModel, slopes: Slopes) -> LinearProblem:
     """Positions as a linear problem: what the measured are more than the simulated, and the slopes of the simulated."""
     measured = along(robot, _positions)
     loop = simulated_positions(robot, controller, robot.dynamics)
@@ -158,7 +158,7 @@ def followed(problem: LinearProblem, robot: Robot, controller: Controller, slope
     )
 
 
-def simulated_positions(robot: Robot, law: Controller, dynamics: Dynamics) -> LinearProblem:
+def simulated_positions(robot: Robot, law: ControllerModel, dynamics: Dynamics) -> LinearProblem:
     """Of some dynamics under a controller, as its encoders read them, in the place of torques."""
     replay = Replay(law, dynamics)
     return along(robot, lambda pieces: _positions(read(replay(pieces), robot.origin, law)))

@@ -19,7 +19,7 @@ from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms
 from robot_dyn_id.estimators.simulated.replayed import Replayed, beside, rough, simulated_columns
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.simulation.closed_loop import UNTOLD, Controller
+from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Simulating:
         autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
     """
 
-    controller: Controller = UNTOLD
+    controller: ControllerModel = UNKNOWN_CONTROLLER
     iterations: int = 20
     autoregressive_order: int = 6
 
@@ -90,7 +90,7 @@ class Robot:
         return Dynamics(self.origin.regressor, self.columns, parameters)
 
 
-def require(name: str, problem: LinearProblem, controller: Controller) -> Origin:
+def require(name: str, problem: LinearProblem, controller: ControllerModel) -> Origin:
     """What the robot is simulated from.
 
     Raises:
@@ -104,7 +104,7 @@ def require(name: str, problem: LinearProblem, controller: Controller) -> Origin
             "controller: {law: computed_torque, proportional: 400, derivative: 40}}"
         )
     for key in ("proportional", "derivative", "resolution"):
-        controller.of_joints(key, problem.joint_names)
+        controller.values_of_joints(key, problem.joint_names)
     return problem.origin
 
 
@@ -143,7 +143,7 @@ def simulate(
     return make(nearest), (MADE_CONSISTENT, *findings)
 
 
-def replaying(problem: LinearProblem, controller: Controller) -> Callable[[Robot], Replayed]:
+def replaying(problem: LinearProblem, controller: ControllerModel) -> Callable[[Robot], Replayed]:
     """Makes replays, each walked once, so that a robot that cannot be simulated is found out."""
 
     def make(robot: Robot) -> Replayed:
@@ -186,7 +186,7 @@ def settled(
     name: str,
     problem: LinearProblem,
     seen: Solution,
-    controller: Controller,
+    controller: ControllerModel,
     iterations: int,
     make: Callable[[Robot], T],
     rows_of: Callable[[T], LinearProblem],

@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Origin, Smooth, Tile
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.factors import kept
 from robot_dyn_id.signals.filtering import derivative
-from robot_dyn_id.simulation.closed_loop import Controller, Replay, encoded
+from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay, quantize
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Replayed:
     linearised: LinearProblem
 
     @staticmethod
-    def of(problem: LinearProblem, origin: Origin, controller: Controller, robot: Dynamics, values: Array) -> Replayed:
+    def of(
+        problem: LinearProblem, origin: Origin, controller: ControllerModel, robot: Dynamics, values: Array
+    ) -> Replayed:
         """Simulate a robot with the base parameters `values` when the rows are walked; see `closed_loop.Replay`."""
         ideal_replay = Replay(replace(controller, resolution=()), robot)
         replay = Replay(controller, robot) if rough(controller) else ideal_replay
@@ -71,17 +73,17 @@ class Replayed:
         )
 
 
-def rough(controller: Controller) -> bool:
+def rough(controller: ControllerModel) -> bool:
     """Whether encoders are simulated."""
     return any(step > 0.0 for _, step in controller.resolution)
 
 
-def read(pieces: Iterable[Smooth], origin: Origin, controller: Controller) -> Iterator[Smooth]:
+def read(pieces: Iterable[Smooth], origin: Origin, controller: ControllerModel) -> Iterator[Smooth]:
     """Simulated windows with motions made of the encoders' readings, as the recorded ones are."""
-    steps = controller.of_joints("resolution", origin.regressor.model.joint_names)[:, None]
+    steps = controller.values_of_joints("resolution", origin.regressor.model.joint_names)[:, None]
     for piece in pieces:
         rate = 1.0 / float(piece.t[1] - piece.t[0])
-        q = origin.low_pass(encoded(piece.motion.q, steps))
+        q = origin.low_pass(quantize(piece.motion.q, steps))
         dq = derivative(q, rate)
         yield replace(piece, motion=replace(piece.motion, q=q, dq=dq, ddq=derivative(dq, rate)))
 

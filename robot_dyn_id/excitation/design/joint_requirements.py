@@ -121,7 +121,7 @@ class EffortLimits(Requirement):
         )
 
 
-class QuietBand(Requirement):
+class ExcludedBand(Requirement):
     """A band of frequencies, a resonance say, in which no joint is accelerated."""
 
     SHARE = 0.02

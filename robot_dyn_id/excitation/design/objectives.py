@@ -79,7 +79,7 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class ConditionNumber:
     """Logarithm of the condition number of the weighted, stacked base regressor.
 
     The derivatives jump where the largest or the smallest singular value is a double one.
@@ -107,10 +107,10 @@ class Condition:
         return Score(0.5 * (high.value - low.value), lambda: 0.5 * (high.slope() - low.slope()))
 
 
-condition = Condition()
+condition = ConditionNumber()
 """With columns scaled to unit norm."""
 
-condition_raw = Condition(1.0)
+condition_raw = ConditionNumber(1.0)
 """With columns as they are: it depends on units."""
 
 
@@ -142,7 +142,7 @@ def softened(objective: Objective, sharpness: float) -> Objective:
     the larger the sharpness. Where a design is good, many combinations of parameters are equally weak: there the exact
     condition number has no gradient that a search could follow.
     """
-    return replace(objective, sharpness=sharpness) if isinstance(objective, Condition) else objective
+    return replace(objective, sharpness=sharpness) if isinstance(objective, ConditionNumber) else objective
 
 
 OBJECTIVES: dict[str, Objective] = {

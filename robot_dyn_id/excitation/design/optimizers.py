@@ -37,7 +37,7 @@ FORBIDDEN = 1e3
 
 
 @dataclass(frozen=True)
-class Effort:
+class SearchEffort:
     """How much is spent on a search.
 
     Attributes:
@@ -74,19 +74,19 @@ class Effort:
             raise UsageError("the chances of crossover and mutation must be within 0 and 1")
 
 
-Search = Callable[[DesignProblem, np.random.Generator, Effort], Iterator[tuple[Array, str]]]
+Search = Callable[[DesignProblem, np.random.Generator, SearchEffort], Iterator[tuple[Array, str]]]
 """Yields coefficients that are worth to be looked at, with a word on how far the search is; the best so far are kept by
 whoever asks, who may stop at any time."""
 
 
-def gradient(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -> Iterator[tuple[Array, str]]:
+def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, str]]:
     """Sequential quadratic programming with exact gradients (SLSQP, Kraft 1988) from many starts.
 
     Random motions are compared; the best are followed some steps on a coarse grid, and the best of those to the end.
     The best of all uses up what the smooth maxima of the requirements had left of them.
     """
     coarse, finer = problem.sampled(COARSE).softened(SOFT), problem.sampled(FINER)
-    drawn = [problem.parametrisation.random(rng, 1.0) for _ in range(effort.draws)]
+    drawn = [problem.parametrization.random(rng, 1.0) for _ in range(effort.draws)]
     figures = [coarse.figure(x) for x in drawn]
     begun = []
     for number, start in enumerate(np.argsort(figures, kind="stable")[: effort.starts], start=1):
@@ -129,14 +129,14 @@ def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TO
 def _population(module: str, name: str) -> Search:
     """A search of pymoo (Blank and Deb 2020), which sees requirements as a penalty and no gradients."""
 
-    def search(problem: DesignProblem, rng: np.random.Generator, effort: Effort) -> Iterator[tuple[Array, str]]:
+    def search(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, str]]:
         try:
             algorithm_of = getattr(importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{module}"), name)
             problem_of = importlib.import_module("pymoo.core.problem").Problem
         except ImportError:
             raise UsageError(f"the optimizer {module} needs pymoo: install it, or choose `gradient`") from None
         finer = problem.sampled(FINER)
-        first = np.array([problem.parametrisation.random(rng) for _ in range(effort.population)])
+        first = np.array([problem.parametrization.random(rng) for _ in range(effort.population)])
         bound = 2.0 * np.abs(first).max()
         frame = problem_of(n_var=first.shape[1], n_obj=1, xl=-bound, xu=bound)
         options: dict[str, Any] = {"sampling": first, "pop_size": effort.population}
@@ -159,7 +159,7 @@ def _population(module: str, name: str) -> Search:
     return search
 
 
-def _operators(effort: Effort) -> dict[str, Any]:
+def _operators(effort: SearchEffort) -> dict[str, Any]:
     """How a genetic search makes children: simulated binary crossover and polynomial mutation (Deb et al.)."""
     crossed = importlib.import_module("pymoo.operators.crossover.sbx").SBX
     changed = importlib.import_module("pymoo.operators.mutation.pm").PM

@@ -20,15 +20,15 @@ from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, 
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.collision.workspace import Workspace
 from robot_dyn_id.excitation.design.information import Information
-from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, JointLimits, QuietBand, Torques
+from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits, Torques
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Requirement
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import InWorkspace, Separation
-from robot_dyn_id.excitation.forms.registry import make_parametrisation
+from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import ACCELERATION, MotionLimits
-from robot_dyn_id.excitation.parametrisation import moving_joints
+from robot_dyn_id.excitation.parametrization import moving_joints
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -45,7 +45,7 @@ WEAKEST = 10
 """After an earlier recording, the motion is to tell so many parameters: those known worst as a share of their value."""
 
 
-def limits_of(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
+def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
     """Limits of the joints, and a line for every limit that had to be assumed.
 
     Raises:
@@ -62,11 +62,11 @@ def limits_of(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits
     )
     jerk = per_joint(settings.jerk, model, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
-    return MotionLimits.of(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
+    return MotionLimits.from_model(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
 
 
 @dataclass(frozen=True)
-class Plan:
+class DesignTask:
     """What is to be searched, and what those who show it need.
 
     Attributes:
@@ -102,13 +102,13 @@ class Plan:
         return self.clearance.words
 
 
-def problem_of(
+def design_task(
     settings: DesignSettings,
     model: RobotModel,
     regressor: Regressor,
     prior: ParameterSet | None = None,
     after: bool = False,
-) -> Plan:
+) -> DesignTask:
     """What is to be searched, for one robot.
 
     Args:
@@ -121,7 +121,7 @@ def problem_of(
     Raises:
         RobotDynIdError: demands that do not fit the robot or one another.
     """
-    limits, notes = limits_of(settings, model)
+    limits, notes = motion_limits(settings, model)
     signals = sorted({term.name for _, term in regressor.terms if term.signal})
     if signals:
         raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
@@ -130,7 +130,7 @@ def problem_of(
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
     base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
     known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
-    family = make_parametrisation(settings.form, limits, demand)
+    family = make_parametrization(settings.form, limits, demand)
     surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
     torques, scale = _torques(settings, model, prior), settings.effort_scale
@@ -141,7 +141,7 @@ def problem_of(
     name, objective = _objective(settings, base.names, prior if after else None)
     problem = DesignProblem(
         family,
-        Information(regressor, base, noise_of(settings.noise, model)),
+        Information(regressor, base, torque_noise(settings.noise, model)),
         objective,
         limits,
         tuple(requirements),
@@ -149,7 +149,7 @@ def problem_of(
         known,
     )
     notes = (*notes, *(clearance.notes if clearance else ()))
-    return Plan(problem, name, limits, torques, effort, clearance, surroundings, notes)
+    return DesignTask(problem, name, limits, torques, effort, clearance, surroundings, notes)
 
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
@@ -170,7 +170,7 @@ def _told(settings: DesignSettings, base: BaseParameters) -> BaseParameters:
     return base.only(np.flatnonzero(wanted)) if settings.identified else base
 
 
-def weakest_of(prior: ParameterSet) -> tuple[str, ...]:
+def least_known_parameters(prior: ParameterSet) -> tuple[str, ...]:
     """The parameters that an earlier identification knows worst, as a share of their values, the worst first."""
     with np.errstate(divide="ignore"):
         share = prior.standard_deviations / np.abs(prior.values)
@@ -179,7 +179,7 @@ def weakest_of(prior: ParameterSet) -> tuple[str, ...]:
 
 def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> tuple[str, Objective]:
     name = settings.objective or ("d_optimal" if prior is None else "a_optimal")
-    chosen = settings.parameters or (() if prior is None or settings.objective else weakest_of(prior))
+    chosen = settings.parameters or (() if prior is None or settings.objective else least_known_parameters(prior))
     for wanted in chosen:
         if wanted not in names:
             raise UsageError(f"parameters: {wanted} is not a base parameter; {suggestion(wanted, list(names))}")
@@ -224,7 +224,7 @@ def _requirements(
         room = settings.workspace
         yield InWorkspace(Workspace(model, room["link"], np.array(room["lower"]), np.array(room["upper"])))
     if settings.quiet_band:
-        yield QuietBand(limits, duration, *settings.quiet_band)
+        yield ExcludedBand(limits, duration, *settings.quiet_band)
 
 
 def _torques(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> Torques:
@@ -286,7 +286,7 @@ def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> di
     return {name: float(value) for name, value in zip(model.joint_names, limits, strict=True) if not math.isnan(value)}
 
 
-def noise_of(values: Mapping[str, float], model: RobotModel) -> Array:
+def torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
     """Torque noise of every joint, as given or as a share of its effort limit, shape (n,)."""
     effort = np.where(np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / NOISE)
     given = per_joint(values, model, "noise", math.nan)

@@ -16,7 +16,7 @@ from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.objectives import Objective, Score, softened
 from robot_dyn_id.excitation.design.requirement import SHARPNESS, Margin, Requirement
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Parametrisation
+from robot_dyn_id.excitation.parametrization import Parametrization
 from robot_dyn_id.excitation.trajectory import FINE, Sample
 
 COARSE, FINER, JUDGED = 100, 300, 1000
@@ -28,10 +28,10 @@ PER_WAVE = 20
 
 @dataclass(frozen=True)
 class DesignProblem:
-    """Coefficients of a parametrisation are wanted.
+    """Coefficients of a parametrization are wanted.
 
     Attributes:
-        parametrisation: the family of motions.
+        parametrization: the family of motions.
         information: what a motion tells.
         objective: figure of the information matrix, to be minimised.
         limits: of the joints: what brings motions into them is known in advance.
@@ -43,7 +43,7 @@ class DesignProblem:
         evaluations: one entry for each time that the objective was asked for.
     """
 
-    parametrisation: Parametrisation
+    parametrization: Parametrization
     information: Information
     objective: Objective
     limits: MotionLimits
@@ -61,7 +61,7 @@ class DesignProblem:
             UsageError: a rate that is not positive, a prior of other parameters.
         """
         p = len(self.information.names)
-        if not self.parametrisation.size:
+        if not self.parametrization.size:
             raise UsageError("nothing of the motion is left free: there is nothing to be designed")
         if not 0.0 < self.rate < np.inf:
             raise UsageError(f"the rate of the recording must be positive, not {self.rate:g} Hz")
@@ -84,14 +84,14 @@ class DesignProblem:
     @cached_property
     def _times(self) -> Array:
         """Equally spaced over a period: sums converge at once for smooth columns (Trefethen and Weideman 2014)."""
-        motion = self.parametrisation.trajectory(self.parametrisation.random(np.random.default_rng(0)))
+        motion = self.parametrization.trajectory(self.parametrization.random(np.random.default_rng(0)))
         count = max(self.samples, int(np.ceil(PER_WAVE * motion.duration / motion.fastest)))
-        return np.arange(count, dtype=np.float64) * (self.parametrisation.duration / count)
+        return np.arange(count, dtype=np.float64) * (self.parametrization.duration / count)
 
     @cached_property
     def _counted(self) -> Array:
         """Instants whose torque is recorded: those, or as many in the windows, in the middle of equal parts of them."""
-        windows = self.parametrisation.windows
+        windows = self.parametrization.windows
         if not windows:
             return self._times
         step = sum(end - begin for begin, end in windows) / len(self._times)
@@ -118,29 +118,29 @@ class DesignProblem:
         if not np.isfinite(score.value):
             return np.zeros(len(x))
         by_motion = self.information.pull_back(self._motion(x), self._ratio * score.slope())
-        return self.parametrisation.pull_back(x, self._counted, (*by_motion, np.zeros_like(by_motion[0])))
+        return self.parametrization.pull_back(x, self._counted, (*by_motion, np.zeros_like(by_motion[0])))
 
     def _motion(self, x: Array) -> Motion:
-        return Motion(*self.parametrisation.sample(x, self._counted)[:3])
+        return Motion(*self.parametrization.sample(x, self._counted)[:3])
 
     @property
     def _ratio(self) -> float:
         """Samples of the recording for each instant that is looked at."""
-        windows = self.parametrisation.windows
-        recorded = sum(end - begin for begin, end in windows) if windows else self.parametrisation.duration
+        windows = self.parametrization.windows
+        recorded = sum(end - begin for begin, end in windows) if windows else self.parametrization.duration
         return self.rate * recorded / len(self._counted)
 
     def excess(self, x: Array) -> Array:
         """The largest excess of every row of every requirement: at most 0 where all are kept; shape (rows,)."""
-        motion = self.parametrisation.sample(x, self._times)
+        motion = self.parametrization.sample(x, self._times)
         return np.concatenate([requirement.largest(motion, self.sharpness) for requirement in self.requirements])
 
     def excess_slopes(self, x: Array) -> Array:
         """Its Jacobian, shape (rows, size)."""
-        motion = self.parametrisation.sample(x, self._times)
+        motion = self.parametrization.sample(x, self._times)
         return np.array(
             [
-                self.parametrisation.pull_back(x, self._times, slope)
+                self.parametrization.pull_back(x, self._times, slope)
                 for requirement in self.requirements
                 for slope in requirement.largest_slopes(motion, self.sharpness)
             ]
@@ -148,7 +148,7 @@ class DesignProblem:
 
     def brought_in(self, x: Array) -> Array:
         """The same motion, every joint scaled down as far as its own limits, looked at finely, make it necessary."""
-        trajectory = self.parametrisation.trajectory(x)
+        trajectory = self.parametrization.trajectory(x)
         _, motion = self.finely(x)
         center = trajectory.center[:, None]
         peaks = [np.abs(values).max(axis=1) for values in motion[1:]]
@@ -157,11 +157,11 @@ class DesignProblem:
             down = (trajectory.center - self.limits.lower) / (center - motion[0]).max(axis=1)
         rates = self.limits.largest_amplitude(np.full(len(up), np.inf), (np.ones(len(up)), *peaks))
         factor = np.nanmin([up, down, rates, np.ones(len(up))], axis=0)
-        return self.parametrisation.scaled(x, np.maximum(factor, 0.0) * (1.0 - 1e-9))
+        return self.parametrization.scaled(x, np.maximum(factor, 0.0) * (1.0 - 1e-9))
 
     def finely(self, x: Array) -> tuple[Array, Sample]:
         """Times of a fine grid, both ends included, and the motion there."""
-        trajectory = self.parametrisation.trajectory(x)
+        trajectory = self.parametrization.trajectory(x)
         t = np.linspace(0.0, trajectory.duration, 2 + int(trajectory.duration / FINE))
         return t, trajectory.evaluate(t)
 

@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.design.objectives import condition, condition_raw
-from robot_dyn_id.excitation.design.optimizers import Effort, Search
+from robot_dyn_id.excitation.design.optimizers import Search, SearchEffort
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
@@ -36,7 +36,7 @@ class Design:
 
     Attributes:
         excitation: one cycle.
-        coefficients: of the parametrisation, shape (size,).
+        coefficients: of the parametrization, shape (size,).
         figure: of the objective.
         random_figures: of random motions, each joint scaled to its first limit, ascending.
         condition_numbers: of the stacked, noise-weighted base regressor by scaling: `none`, `columns`.
@@ -118,7 +118,7 @@ class _Best:
         return best
 
     def _scaled(self, x: Array, share: float) -> tuple[Array, float]:
-        scaled = self.problem.parametrisation.scaled(x, np.full(len(self.problem.limits.joint_names), share))
+        scaled = self.problem.parametrization.scaled(x, np.full(len(self.problem.limits.joint_names), share))
         return scaled, self._beyond(scaled)
 
     def _beyond(self, x: Array) -> float:
@@ -131,7 +131,7 @@ def design(
     problem: DesignProblem,
     search: Search,
     seed: int = 1,
-    effort: Effort | None = None,
+    effort: SearchEffort | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Design:
     """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best so far.
@@ -148,11 +148,11 @@ def design(
         UsageError: the search cannot be had.
     """
     began, rng, interrupted = time.perf_counter(), np.random.default_rng(seed), False
-    compared = np.sort([problem.figure(problem.parametrisation.random(rng, 1.0)) for _ in range(COMPARED)])
+    compared = np.sort([problem.figure(problem.parametrization.random(rng, 1.0)) for _ in range(COMPARED)])
     tell(f"best of {COMPARED} random motions: {compared[0]:.4f}")
     best = _Best(problem, tell)
     try:
-        for x, word in search(problem, rng, effort or Effort()):
+        for x, word in search(problem, rng, effort or SearchEffort()):
             best.offer(x, word)
     except KeyboardInterrupt:
         interrupted = True
@@ -176,7 +176,7 @@ def _result(
     problem = best.problem
     information = problem.told(x)
     return Design(
-        problem.parametrisation.trajectory(x),
+        problem.parametrization.trajectory(x),
         x,
         problem.figure(x),
         compared,

@@ -10,9 +10,9 @@ from typing import Any
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.collision.obstacles import CLEARANCE
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
-from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
 from robot_dyn_id.excitation.limits import POSITION_MARGIN, VELOCITY_SHARE
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 STAND_INS = ("capsules", "none")
 """What may take the place of links without shapes."""
@@ -88,7 +88,7 @@ class DesignSettings:
     objective: str = ""
     parameters: tuple[str, ...] = ()
     optimizer: str = "gradient"
-    search: Effort = field(default_factory=Effort)
+    search: SearchEffort = field(default_factory=SearchEffort)
     seed: int = 1
 
     def __post_init__(self) -> None:

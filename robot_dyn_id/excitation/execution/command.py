@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint
 
 
@@ -22,7 +22,7 @@ class Command:
     """
 
     trajectory: Entered | PointToPoint | Braking
-    begin: Moment
+    begin: TimePoint
 
     def time(self, motion: float) -> float:
         """Time within the trajectory [s]."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.guard import Guard, Thresholds
+from robot_dyn_id.excitation.execution.guard import Guard, GuardThresholds
 from robot_dyn_id.excitation.limits import MotionLimits
 
 REST_SPEED = 0.05
@@ -21,7 +21,7 @@ FARTHEST = 1e6
 
 
 @dataclass(frozen=True)
-class Moment:
+class TimePoint:
     """One instant by two clocks.
 
     Attributes:
@@ -43,7 +43,7 @@ class Feedback:
         broken: what is wrong with the latest joint states; empty if nothing.
     """
 
-    def __init__(self, limits: MotionLimits, thresholds: Thresholds) -> None:
+    def __init__(self, limits: MotionLimits, thresholds: GuardThresholds) -> None:
         """Wait for joint states.
 
         Args:
@@ -66,11 +66,11 @@ class Feedback:
         self._frozen = False
         self.position: Array | None = None
         self.velocity: Array = np.full(len(names), np.nan)
-        self.at = Moment(0.0, 0.0)
+        self.at = TimePoint(0.0, 0.0)
 
     def receive(
         self,
-        now: Moment,
+        now: TimePoint,
         stamp: float,
         names: Sequence[str],
         positions: Sequence[float],

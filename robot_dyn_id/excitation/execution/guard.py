@@ -15,7 +15,7 @@ LEAST = 3
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class GuardThresholds:
     """What n joints may show while they are moved, shape (n,) each; infinite where it does not matter.
 
     Attributes:

@@ -13,8 +13,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.execution.command import Command
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, Moment
-from robot_dyn_id.excitation.execution.guard import Thresholds
+from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, TimePoint
+from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.transfer import Braking, Entered, enter, way_back
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -85,7 +85,7 @@ class Supervisor:
         self,
         excitation: Trajectory,
         limits: MotionLimits,
-        thresholds: Thresholds,
+        thresholds: GuardThresholds,
         returns: bool = True,
         obstruction: Callable[[Trajectory], str] = unobstructed,
     ) -> None:
@@ -115,7 +115,7 @@ class Supervisor:
 
     def receive(
         self,
-        now: Moment,
+        now: TimePoint,
         stamp: float,
         names: Sequence[str],
         positions: Sequence[float],
@@ -128,7 +128,7 @@ class Supervisor:
         if self.phase in MOVING:
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
 
-    def tick(self, now: Moment, obstacle: str) -> None:
+    def tick(self, now: TimePoint, obstacle: str) -> None:
         """Look at the clock and the robot, often.
 
         Args:
@@ -161,7 +161,7 @@ class Supervisor:
         """
         self._reach = reach
 
-    def _check_reach(self, now: Moment) -> None:
+    def _check_reach(self, now: TimePoint) -> None:
         """Command the braking that has begun where the pieces sent so far ended, and follow a clock that goes back."""
         latest, self._latest = self._latest, now.motion
         if self.phase not in UNDER_WAY:
@@ -171,7 +171,7 @@ class Supervisor:
         late = now.motion - self._reach
         if late > 0.0:
             self._watch(
-                Moment(now.steady - late, self._reach),
+                TimePoint(now.steady - late, self._reach),
                 f"this node or its clock was held up: the next piece of the motion was due {late:.2g} s ago, and the "
                 "robot has braked on its own",
             )
@@ -179,7 +179,7 @@ class Supervisor:
             self._set_back(now, latest)
             self._watch(now, f"the clock of the motion went back by {latest - now.motion:.3g} s")
 
-    def _follow_set_back(self, now: Moment, latest: float) -> None:
+    def _follow_set_back(self, now: TimePoint, latest: float) -> None:
         """Let no command be unfinished again because the clock of the motion went back."""
         if self.command is None:
             return
@@ -190,13 +190,13 @@ class Supervisor:
         if self.phase == Phase.STOPPING:
             self.phase = self._after
 
-    def _set_back(self, now: Moment, latest: float) -> None:
+    def _set_back(self, now: TimePoint, latest: float) -> None:
         """Shift the command to a clock that went back: the robot goes on from where it is."""
         assert self.command is not None
         begin = replace(now, motion=now.motion - self.command.time(latest))
         self.command = replace(self.command, begin=begin)
 
-    def fail(self, now: Moment, why: str) -> None:
+    def fail(self, now: TimePoint, why: str) -> None:
         """Brake, if anything moves, for a reason other than the robot; a new start may be tried.
 
         Args:
@@ -211,7 +211,7 @@ class Supervisor:
         """Whether the robot approaches or follows the excitation, which is what a recording is for."""
         return self.phase in UNDER_WAY and self.command is not None and isinstance(self.command.trajectory, Entered)
 
-    def _progress(self, now: Moment) -> None:
+    def _progress(self, now: TimePoint) -> None:
         """Go on to what the clock demands."""
         if self.command is None:
             return
@@ -231,7 +231,7 @@ class Supervisor:
             elif self.phase == Phase.RUNNING:
                 self.phase, self.reason = Phase.DONE, ""
 
-    def _return(self, now: Moment, start: Array) -> None:
+    def _return(self, now: TimePoint, start: Array) -> None:
         """Go back to where the robot stood: along the approach if the excitation ends where it begins."""
         assert self._home is not None
         self.command = Command(way_back(start, self._home, self._limits), now)
@@ -257,14 +257,14 @@ class Supervisor:
             return "; it stands still: the controller does not follow the command, or got it late"
         return ""
 
-    def _watch(self, now: Moment, fault: str) -> None:
+    def _watch(self, now: TimePoint, fault: str) -> None:
         if not fault:
             return
         if self.phase in UNDER_WAY:
             self._brake(now)
         self.phase, self.reason = Phase.FAULT, fault
 
-    def abandon(self, now: Moment, why: str) -> None:
+    def abandon(self, now: TimePoint, why: str) -> None:
         """Take notice that the controller does not follow any more, and holds the robot or lets somebody else move it.
 
         It is a fault without braking, which would be a motion anew, also when the motion was over. One that the
@@ -273,24 +273,24 @@ class Supervisor:
         self._since, self.command, self._reach = self.elapsed(now), None, math.inf
         self.phase, self.reason = Phase.FAULT, f"{self.reason}; {why}" if self.phase == Phase.FAULT else why
 
-    def _brake(self, now: Moment) -> None:
+    def _brake(self, now: TimePoint) -> None:
         assert self.command is not None
         self._since, self._reach = self.elapsed(now), math.inf
         self.command = Command(Braking(*self.command.state(now.motion), self._limits.acceleration), now)
 
     # --- what is asked; the answer is empty, or why not ----------------------------------------------------------
 
-    def start(self, now: Moment, obstacle: str) -> str:
+    def start(self, now: TimePoint, obstacle: str) -> str:
         """Begin the excitation."""
         if self.phase == Phase.PAUSED:
             return "paused: end the pause to go on, or stop first"
         return self._enter(now, obstacle, 0.0)
 
-    def resume(self, now: Moment, obstacle: str) -> str:
+    def resume(self, now: TimePoint, obstacle: str) -> str:
         """Go on after a pause, from where it was, by a new approach."""
         return self._enter(now, obstacle, self._since) if self.phase == Phase.PAUSED else "not paused"
 
-    def pause(self, now: Moment) -> str:
+    def pause(self, now: TimePoint) -> str:
         """Brake, to go on later."""
         self._check_reach(now)
         if self.phase in UNDER_WAY:
@@ -299,7 +299,7 @@ class Supervisor:
         pausing = self.phase == Phase.STOPPING and self._after == Phase.PAUSED
         return "" if pausing or self.phase == Phase.PAUSED else "nothing is under way"
 
-    def stop(self, now: Moment, why: str = STOPPED) -> str:
+    def stop(self, now: TimePoint, why: str = STOPPED) -> str:
         """Brake, if anything moves; a pause ends too. It is never refused; `why` is the reason that is told."""
         self._check_reach(now)
         if self.phase in UNDER_WAY:
@@ -312,7 +312,7 @@ class Supervisor:
         self._after, self.reason = Phase.READY, why
         return ""
 
-    def _enter(self, now: Moment, obstacle: str, since: float) -> str:
+    def _enter(self, now: TimePoint, obstacle: str, since: float) -> str:
         if self.phase in UNDER_WAY or (self.command is not None and not self.command.over(now.motion)):
             return "the robot is still moving"
         feedback = self.feedback
@@ -353,7 +353,7 @@ class Supervisor:
         hit = self.obstruction(way_back(start, home, self._limits))
         return f"the way back to where the robot stood collides: {hit}; set return_to_start to false" if hit else ""
 
-    def sent(self, now: Moment) -> Command:
+    def sent(self, now: TimePoint) -> Command:
         """The command has gone out only now: it begins now; this one is returned."""
         assert self.command is not None
         self.command = replace(self.command, begin=now)
@@ -378,7 +378,7 @@ class Supervisor:
             total += back
         return f"{', '.join(steps)}: {total:.1f} s in all"
 
-    def elapsed(self, now: Moment) -> float:
+    def elapsed(self, now: TimePoint) -> float:
         """Own time of the excitation [s]."""
         if self.phase == Phase.RUNNING and self.command is not None and isinstance(self.command.trajectory, Entered):
             return float(self.command.trajectory.own_time(np.array([self.command.time(now.motion)]))[0][0])
@@ -395,7 +395,7 @@ class Supervisor:
             return np.zeros(len(self._tracking))
         return self.feedback.error(self.command.state(self.feedback.at.motion)[0])
 
-    def at_rest(self, now: Moment) -> bool:
+    def at_rest(self, now: TimePoint) -> bool:
         """Whether the robot has come to rest; if it cannot be told, whether it must have long ago."""
         if self.command is None:
             return True

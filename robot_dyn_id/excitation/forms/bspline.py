@@ -12,9 +12,9 @@ from scipy.interpolate import BSpline
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation, at_ends
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 DEGREE = 5
 """Unless told otherwise: the jerk is smooth."""
@@ -97,7 +97,7 @@ class Spline(Combination):
         return clamped_splines(self.length, self.degree, self.functions, t)
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """Splines at rest without acceleration at both ends, whose control points have the mean 0.
 
         Raises:
@@ -111,4 +111,4 @@ class Spline(Combination):
         # a constant would be a second center
         conditions = [at_ends(family), np.ones((1, family.functions)), *([np.diff(ends).T] if demand.closed else [])]
         knots = knots_of(family.length, family.degree, family.functions)
-        return LinearParametrisation(limits, demand, family, np.concatenate(conditions), demand.closed, tuple(knots))
+        return LinearParametrization(limits, demand, family, np.concatenate(conditions), demand.closed, tuple(knots))

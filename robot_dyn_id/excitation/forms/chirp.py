@@ -10,9 +10,9 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import composed, product, window
 
 
@@ -79,7 +79,7 @@ class Chirp(Combination):
         ]
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """Sweeps between two frequencies.
 
         Raises:
@@ -95,4 +95,4 @@ class Chirp(Combination):
             )
         family = cls(np.zeros(1), np.zeros((1, 4)), demand.period, given[0], given[1], demand.blend)
         steps = (0.0, demand.blend, demand.period - demand.blend, demand.period)
-        return LinearParametrisation(limits, demand, family, np.zeros((0, 4)), True, steps)
+        return LinearParametrization(limits, demand, family, np.zeros((0, 4)), True, steps)

@@ -11,9 +11,9 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation, at_ends
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.model.robot import RobotModel
 
 
@@ -90,7 +90,7 @@ class FourierSeries(Harmonics):
         return self.series(t)
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """The series of some harmonics that are at rest without acceleration at t = 0 and the period.
 
         Raises:
@@ -100,7 +100,7 @@ class FourierSeries(Harmonics):
         if demand.harmonics < 3:
             raise UsageError(f"a Fourier series needs at least 3 harmonics, not {demand.harmonics}")
         family = cls(np.zeros(1), np.zeros((1, 2 * demand.harmonics)), demand.period)
-        return LinearParametrisation(limits, demand, family, at_ends(family), True)
+        return LinearParametrization(limits, demand, family, at_ends(family), True)
 
 
 def random_fourier(
@@ -112,7 +112,7 @@ def random_fourier(
         UsageError: period, harmonics or share that leave no motion.
         ModelError: limits that leave a joint no motion.
     """
-    limits = MotionLimits.of(model, (math.inf,))
+    limits = MotionLimits.from_model(model, (math.inf,))
     family = FourierSeries.make(limits, Demand(period=period, harmonics=harmonics, share=share))
     motion = family.trajectory(family.random(np.random.default_rng(seed), share))
     assert isinstance(motion, FourierSeries)

@@ -11,9 +11,9 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.fourier import Harmonics
-from robot_dyn_id.excitation.forms.linear import LinearParametrisation
+from robot_dyn_id.excitation.forms.linear import LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import product, window
 
 
@@ -57,7 +57,7 @@ class FourierBlend(Harmonics):
         return np.array(product(factors, (series[0], series[1], series[2], series[3])))
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """The series of some harmonics, none of them tied.
 
         Raises:
@@ -70,4 +70,4 @@ class FourierBlend(Harmonics):
         family = cls(np.zeros(1), coefficients, demand.period, demand.periods, demand.blend)
         end = family.duration
         steps = (0.0, demand.blend, end - demand.blend, end)
-        return LinearParametrisation(limits, demand, family, np.zeros((0, family.functions)), False, steps)
+        return LinearParametrization(limits, demand, family, np.zeros((0, family.functions)), False, steps)

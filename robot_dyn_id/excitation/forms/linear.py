@@ -13,7 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Centered, Demand, Memory
+from robot_dyn_id.excitation.parametrization import Centered, Demand, Memory
 from robot_dyn_id.excitation.trajectory import Sample
 
 DEPENDENT = 1e-9
@@ -91,7 +91,7 @@ def at_ends(family: Combination) -> Array:
     return np.concatenate([velocity.T, acceleration.T])
 
 
-class LinearParametrisation(Centered):
+class LinearParametrization(Centered):
     """Coefficients for which conditions hold: those of an orthonormal basis of their null space are free."""
 
     def __init__(
@@ -128,19 +128,19 @@ class LinearParametrisation(Centered):
         self._family, self._memory = family, Memory()
 
     def trajectory(self, x: Array) -> Combination:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         numbers, center = self._parts(x)
         coefficients = self.reach[:, None] * (numbers @ self._space.T)
         return replace(self._family, center=center, coefficients=coefficients)
 
     def sample(self, x: Array, t: Array) -> Sample:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         numbers, center = self._parts(x)
         q, dq, ddq, dddq = (self.reach[:, None] * numbers) @ self._basis(t)
         return q + center[:, None], dq, ddq, dddq
 
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         basis = self._basis(t)
         numbers = sum(gradient[d] @ basis[d].T for d in range(4))
         return self._joined(self.reach[:, None] * numbers, self.reach * gradient[0].sum(axis=1))

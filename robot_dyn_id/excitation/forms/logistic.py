@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.forms.sequential import SequentialParametrisation, Turns
+from robot_dyn_id.excitation.forms.sequential import SequentialParametrization, Turns
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand, moving_joints
+from robot_dyn_id.excitation.parametrization import Demand, moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, composed, smooth_ramp, window
 
 EASE = 0.05
@@ -125,7 +125,7 @@ class Logistic(Turns):
         return np.asarray(self.span[joint] * direction * np.array(composed(outer, clock)))
 
     @staticmethod
-    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrisation:
+    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrization:
         """Spans and steepnesses of strokes of one period.
 
         Raises:
@@ -139,7 +139,7 @@ def own_time(period: float) -> float:
     return period / 2.0 * (1.0 - EASE)
 
 
-class _Strokes(SequentialParametrisation):
+class _Strokes(SequentialParametrization):
     """Two numbers for each joint: its span in units of twice the reach, and the logarithm of its steepness.
 
     The latter is 0 where the exponent at the ends of a stroke is `TAIL`.

@@ -11,9 +11,9 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.fourier import waves
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation, at_ends
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 WHOLE = 1e-9
 """A frequency is a harmonic of the duration if their product is this close to a whole number."""
@@ -68,7 +68,7 @@ class Multisine(Combination):
         return np.asarray(np.concatenate([size * np.sin(shifted), size * np.cos(shifted)], axis=1))
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """Sums that are at rest without acceleration at both ends; harmonics of the period can be repeated.
 
         Raises:
@@ -87,4 +87,4 @@ class Multisine(Combination):
                 f"{1.0 / demand.period:g} Hz"
             )
         family = cls(np.zeros(1), np.zeros((1, 2 * len(frequencies))), demand.period, frequencies)
-        return LinearParametrisation(limits, demand, family, at_ends(family), periodic)
+        return LinearParametrization(limits, demand, family, at_ends(family), periodic)

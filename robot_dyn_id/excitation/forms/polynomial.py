@@ -11,9 +11,9 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.bspline import clamped_splines
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrisation
+from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 
 ENDS = 4
 """Position, velocity, acceleration and jerk at one end: as many Bernstein coefficients are 0 there."""
@@ -58,7 +58,7 @@ class Polynomial(Combination):
         return clamped_splines(self.length, self.functions - 1, self.functions, t)
 
     @classmethod
-    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrisation:
+    def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
         """Polynomials that begin and end at the center without velocity, acceleration or jerk.
 
         Raises:
@@ -73,4 +73,4 @@ class Polynomial(Combination):
             )
         family = cls(np.zeros(1), np.zeros((1, degree + 1)), demand.period)
         bound = np.r_[:ENDS, degree + 1 - ENDS : degree + 1]
-        return LinearParametrisation(limits, demand, family, np.eye(degree + 1)[bound], True)
+        return LinearParametrization(limits, demand, family, np.eye(degree + 1)[bound], True)

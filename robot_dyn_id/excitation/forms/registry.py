@@ -18,7 +18,7 @@ from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.excitation.forms.stretch import Stretched
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Demand, Parametrisation
+from robot_dyn_id.excitation.parametrization import Demand, Parametrization
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Timed, check_limits
 
 
@@ -29,7 +29,7 @@ class Form(Timed, Protocol):
     FORMULA: ClassVar[str]
 
     @staticmethod
-    def make(limits: MotionLimits, demand: Demand) -> Parametrisation:
+    def make(limits: MotionLimits, demand: Demand) -> Parametrization:
         """The family that a design chooses among.
 
         Raises:
@@ -45,7 +45,7 @@ FORMS: dict[str, type[Form]] = {
 """Kinds of excitation by the name that YAML calls them."""
 
 
-def make_parametrisation(form: str, limits: MotionLimits, demand: Demand) -> Parametrisation:
+def make_parametrization(form: str, limits: MotionLimits, demand: Demand) -> Parametrization:
     """The family of excitations of a form.
 
     Raises:
@@ -63,15 +63,15 @@ def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Excitati
     """A random excitation by the name of its form, compared with the limits.
 
     Raises:
-        UsageError: see `make_parametrisation`.
+        UsageError: see `make_parametrization`.
         MotionError: it does not fit into the limits.
     """
-    family = make_parametrisation(form, limits, demand)
+    family = make_parametrization(form, limits, demand)
     cycle = family.trajectory(family.random(np.random.default_rng(demand.seed), demand.share))
     check_limits(cycle, limits)
     return repeated(cycle, family, demand.periods)
 
 
-def repeated(cycle: Excitation, family: Parametrisation, periods: int) -> Excitation:
+def repeated(cycle: Excitation, family: Parametrization, periods: int) -> Excitation:
     """Several periods of a cycle of a family where it can be repeated, the cycle itself where it cannot."""
     return Repeated(cycle, periods) if family.periodic else cycle

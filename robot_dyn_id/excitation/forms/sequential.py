@@ -16,7 +16,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Centered, Demand, moving_joints
+from robot_dyn_id.excitation.parametrization import Centered, Demand, moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, product, window
 
 
@@ -117,7 +117,7 @@ class Turns(ABC):
         return values[0] + self.center[:, None], values[1], values[2], values[3]
 
 
-class SequentialParametrisation(Centered):
+class SequentialParametrization(Centered):
     """What motions in turns share; `trajectory` and `_slopes` are the family's own."""
 
     def __init__(
@@ -136,18 +136,18 @@ class SequentialParametrisation(Centered):
 
     @abstractmethod
     def trajectory(self, x: Array) -> Turns:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
 
     @abstractmethod
     def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
         """Derivatives of `motion.move(joint, t)` with respect to the joint's numbers, shape (numbers, 4, N)."""
 
     def sample(self, x: Array, t: Array) -> Sample:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         return self.trajectory(x).evaluate(t)
 
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         motion, stacked = self.trajectory(x), np.array(gradient)
         numbers = np.zeros((len(self.reach), self._numbers))
         for joint, own, local in motion.turns(t):
@@ -225,7 +225,7 @@ class SequentialSine(Turns):
         return np.array(product(window(t, self.turn, self.period), (s0, s1, s2, s3)))
 
     @staticmethod
-    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrisation:
+    def make(limits: MotionLimits, demand: Demand) -> SequentialParametrization:
         """Amplitudes, in units of the reach, of sines of one period; none where they are fixed.
 
         Raises:
@@ -235,7 +235,7 @@ class SequentialSine(Turns):
         return _Sines(limits, demand)
 
 
-class _Sines(SequentialParametrisation):
+class _Sines(SequentialParametrization):
     """One number for each joint, its amplitude, or none where that is fixed."""
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrisation import Parametrisation
+from robot_dyn_id.excitation.parametrization import Parametrization
 from robot_dyn_id.excitation.trajectory import Sample, Timed
 
 RANGE = 2.0
@@ -31,10 +31,10 @@ class Stretched:
     stay at the same phases of the motion.
 
     Attributes:
-        duration, periodic, windows: the family's own, see `Parametrisation`.
+        duration, periodic, windows: the family's own, see `Parametrization`.
     """
 
-    def __init__(self, make: Callable[[MotionLimits], Parametrisation], limits: MotionLimits) -> None:
+    def __init__(self, make: Callable[[MotionLimits], Parametrization], limits: MotionLimits) -> None:
         """Take a family.
 
         Args:
@@ -52,21 +52,21 @@ class Stretched:
 
     @property
     def size(self) -> int:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         return self._family.size + 1
 
     def trajectory(self, x: Array) -> Timed:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         return slower(self._family.trajectory(x[:-1]), float(np.exp(x[-1])))
 
     def sample(self, x: Array, t: Array) -> Sample:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         q, dq, ddq, dddq = self._family.sample(x[:-1], t)
         rate = np.exp(-x[-1])
         return q, rate * dq, rate**2 * ddq, rate**3 * dddq
 
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         rate = np.exp(-x[-1])
         g0, g1, g2, g3 = (rate**d * gradient[d] for d in range(4))
         _, dq, ddq, dddq = self._family.sample(x[:-1], t)
@@ -74,7 +74,7 @@ class Stretched:
         return np.append(self._family.pull_back(x[:-1], t, (g0, g1, g2, g3)), by_factor)
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
-        """See `Parametrisation`; the factor is between 1 / `RANGE` and `RANGE`."""
+        """See `Parametrization`; the factor is between 1 / `RANGE` and `RANGE`."""
         factor = rng.uniform(-1.0, 1.0) * np.log(RANGE)
         # a motion that is slower by f keeps limits that are reached by one that is not, at f, f^2, f^3 times the rates
         velocity, acceleration, jerk = (
@@ -85,5 +85,5 @@ class Stretched:
         return np.append(self._make(limits).random(rng, share), factor)
 
     def scaled(self, x: Array, factor: Array) -> Array:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         return np.append(self._family.scaled(x[:-1], factor), x[-1])

@@ -28,7 +28,7 @@ ENDS = {
 
 
 class CommandAction:
-    """An `Outlet`: every message is a goal, which replaces the goal before.
+    """A `CommandInterface`: every message is a goal, which replaces the goal before.
 
     A controlled stop is such a goal as well. A controller that is told to cancel holds the position at once, with
     whatever deceleration its motors can give, so that this is kept for when it rejects the goal that brakes.
@@ -58,11 +58,11 @@ class CommandAction:
         self._failure = ""
 
     def obstacle(self) -> str:
-        """See `Outlet`."""
+        """See `CommandInterface`."""
         return "" if self._client.server_is_ready() else f"no controller: nobody serves the action {self._name}"
 
     def send(self, message: JointTrajectory) -> None:
-        """See `Outlet`."""
+        """See `CommandInterface`."""
         self._number += 1
         self._rejected, self._failure = False, ""
         number = self._number
@@ -70,7 +70,7 @@ class CommandAction:
         future.add_done_callback(self._guarded(lambda done: self._answered(number, done.result())))
 
     def failure(self) -> str:
-        """See `Outlet`."""
+        """See `CommandInterface`."""
         failure, self._failure = self._failure, ""
         return failure
 

@@ -11,7 +11,7 @@ from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 
 
 class CommandTopic:
-    """An `Outlet`: nobody answers on a topic, so that nothing but the joint states tells whether it is followed."""
+    """Command interface of a topic, without feedback: only the joint states show whether commands are executed."""
 
     def __init__(self, node: RobotNode) -> None:
         """Publish on the node's parameter `command_topic`."""
@@ -19,7 +19,7 @@ class CommandTopic:
         self._topic: Any = node.create_publisher(JointTrajectory, node.settings.command_topic, RELIABLE)
 
     def obstacle(self) -> str:
-        """See `Outlet`."""
+        """See `CommandInterface`."""
         topic = self._topic.topic_name
         if self._topic.get_subscription_count() == 0:
             return f"no controller: nobody subscribes to {topic}"
@@ -28,9 +28,9 @@ class CommandTopic:
         return ""
 
     def send(self, message: JointTrajectory) -> None:
-        """See `Outlet`."""
+        """See `CommandInterface`."""
         self._topic.publish(message)
 
     def failure(self) -> str:
-        """See `Outlet`."""
+        """See `CommandInterface`."""
         return ""

@@ -24,7 +24,7 @@ RENEWAL = 1.0 / 3.0
 """Share of the horizon after which the next piece is sent: two may be late or lost before the robot brakes."""
 
 
-class Outlet(Protocol):
+class CommandInterface(Protocol):
     """One way to a trajectory controller."""
 
     def obstacle(self) -> str:
@@ -57,7 +57,7 @@ class Commands:
         self._clock = clock
         self._step = 1.0 / node.settings.rate
         self._horizon: float = node.settings.horizon
-        self._outlet: Outlet = (CommandAction if node.settings.mode == ACTION else CommandTopic)(node)
+        self._interface: CommandInterface = (CommandAction if node.settings.mode == ACTION else CommandTopic)(node)
         self._sent: Command | None = None
         self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
 
@@ -67,7 +67,7 @@ class Commands:
 
     def obstacle(self) -> str:
         """Why nobody follows what is sent; empty if a controller does."""
-        return self._outlet.obstacle()
+        return self._interface.obstacle()
 
     def follow(self, supervisor: Supervisor, stamped: bool = True) -> None:
         """Send the supervisor's command if it is new or to be continued, and report what the controller gave up.
@@ -76,7 +76,7 @@ class Commands:
             supervisor: it commands.
             stamped: whether the controller has the same clock as this node. Braking needs none.
         """
-        failure = self._outlet.failure()
+        failure = self._interface.failure()
         if failure:
             supervisor.abandon(self._clock.now(), failure)
         command = supervisor.command
@@ -97,7 +97,7 @@ class Commands:
         # planning and filling took their time
         self._sent = supervisor.sent(self._clock.now()) if starts else command
         self._renewal = math.inf
-        self._outlet.send(message)
+        self._interface.send(message)
 
     def _send_piece(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
         """Send what follows from now on."""
@@ -116,4 +116,4 @@ class Commands:
         if left == 0.0 and not new:
             return  # the piece before this one ends at the same rest
         points = look_ahead(command, now.motion, self._step, self._horizon, self._limits)
-        self._outlet.send(self._message.fill(points, self._clock.stamp(now.motion)))
+        self._interface.send(self._message.fill(points, self._clock.stamp(now.motion)))

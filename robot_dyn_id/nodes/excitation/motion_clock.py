@@ -7,7 +7,7 @@ from typing import Any
 
 from rclpy.time import Time
 
-from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 SLEW = 1_000_000
@@ -51,9 +51,9 @@ class MotionClock:
         """Time that the motion follows [ns]."""
         return int((self._clock if self.simulated else self._node.steady).now().nanoseconds)
 
-    def now(self) -> Moment:
+    def now(self) -> TimePoint:
         """The present by both."""
-        return Moment(self._node.steady.now().nanoseconds * 1e-9, (self._time() - self._begun) * 1e-9)
+        return TimePoint(self._node.steady.now().nanoseconds * 1e-9, (self._time() - self._begun) * 1e-9)
 
     def stamp(self, motion: float) -> Time:
         """The time of messages at a time of the motion's clock [s]."""

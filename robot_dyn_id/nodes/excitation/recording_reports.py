@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, RecordingState, RecordingWatch
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
-TOPICS = ("recording_status", "stream_status")
+TOPICS = ("recording_status", "identifier_recording_status")
 """Of recorders, and of identifiers."""
 
 REPORTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -16,11 +16,11 @@ from robot_dyn_id.excitation.collision.clearance import DEEPER, NOT_CHECKED, UNC
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.execution.feedback import REST_SPEED
-from robot_dyn_id.excitation.execution.guard import Thresholds
+from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.execution.supervision import unobstructed
 from robot_dyn_id.excitation.limits import ACCELERATION, POSITION_MARGIN
-from robot_dyn_id.excitation.parametrisation import LARGEST
+from robot_dyn_id.excitation.parametrization import LARGEST
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
 from robot_dyn_id.files.design import read_design_settings
@@ -177,7 +177,7 @@ class Plan:
 
     limits: MotionLimits
     excitation: Excitation
-    thresholds: Thresholds
+    thresholds: GuardThresholds
     label: str
     remark: str = ""
     obstruction: Callable[[Trajectory], str] = unobstructed
@@ -197,7 +197,9 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
         for name in ("acceleration", "jerk", "posture")
     )
     model = _with_true_limits(model, settings)
-    limits = MotionLimits.of(model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,))
+    limits = MotionLimits.from_model(
+        model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,)
+    )
     if settings.trajectory:
         stored, remark = _from_file(model, limits, settings)
         excitation, label = stored.excitation, f"{settings.trajectory} ({stored.cycle.name})"
@@ -309,7 +311,7 @@ def _parts(around: Surroundings) -> tuple[object, object, object]:
     return (isinstance(around.ground, bool), float(around.ground)), around.entries, around.allowed
 
 
-def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> Thresholds:
+def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> GuardThresholds:
     """What stops the robot.
 
     Raises:
@@ -324,7 +326,7 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), np.inf)
     # noise alone makes a robot that stands look as fast as this, however small its limit
     velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
-    return Thresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
+    return GuardThresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
 
 
 def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.msg import ExcitationStatus
 from robot_dyn_id.nodes.runtime.changes import Changes
@@ -37,7 +37,7 @@ class StatusTopic:
         """Set what stays the same: the joints, and the length of the excitation [s]."""
         self._message.joint_names, self._message.duration = list(joint_names), duration
 
-    def tell(self, now: Moment, supervisor: Supervisor | None, problem: str) -> None:
+    def tell(self, now: TimePoint, supervisor: Supervisor | None, problem: str) -> None:
         """Look at the supervisor; while there is none, `problem` is what is waited for."""
         state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
         text = _text(*state)

@@ -132,7 +132,7 @@ def waypoints(message: JointTrajectory, joint_names: Sequence[str]) -> Waypoints
         InputError: a trajectory that no robot with these joints can follow.
     """
     points = message.points
-    return Waypoints.of(
+    return Waypoints.from_rows(
         joint_names,
         message.joint_names,
         [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],

@@ -16,8 +16,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.estimators.stepwise import Observability
-from robot_dyn_id.excitation.design.objectives import Condition
-from robot_dyn_id.excitation.design.planning import Plan
+from robot_dyn_id.excitation.design.objectives import ConditionNumber
+from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -47,7 +47,7 @@ STARTS = 3
 """Of the grid's best amplitudes, those from which a search begins."""
 
 
-def plan(case: str, raw: bool = False, **given: Any) -> Plan:
+def plan(case: str, raw: bool = False, **given: Any) -> DesignTask:
     """The design of polynomials for the friction of one link, or of both; joints that stand are held.
 
     Args:
@@ -62,7 +62,7 @@ def plan(case: str, raw: bool = False, **given: Any) -> Plan:
     if not raw:
         return found
     units = np.array([PER_DEGREE if name.startswith("fv") else 1.0 for name in found.problem.information.names])
-    return replace(found, problem=replace(found.problem, objective=Condition(units)))
+    return replace(found, problem=replace(found.problem, objective=ConditionNumber(units)))
 
 
 def searched(case: str, raw: bool, degree: int, genetic: bool = False) -> Design:

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.crosscheck import cross_check
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.excitation.design.planning import Plan
+from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
@@ -49,7 +49,7 @@ ROUNDING = 1e-6
 """Of a use of limits that is 1 by design."""
 
 
-def plan(joint: str, **given: Any) -> Plan:
+def plan(joint: str, **given: Any) -> DesignTask:
     """The design of one joint's strokes, the other joint held: its angle does not change the condition number.
 
     Args:

@@ -23,7 +23,7 @@ from robot_dyn_id.estimators.stepwise import Equations, Group, Plan, StepwiseSol
 from robot_dyn_id.excitation.forms.logistic import Logistic, rates_at_angle
 from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, start_along
 from robot_dyn_id.papers.inputs import model_of
-from robot_dyn_id.simulation.controllers import Gains, StartInertia
+from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 
 GRAVITY = (0.0, 0.0, -9.8)
@@ -209,7 +209,7 @@ class StrokeTrials:
     rate: float = 1000.0
     seed: int = 0
 
-    def start(self, joint: str) -> StartInertia:
+    def start(self, joint: str) -> ScaledNominalInertia:
         """What moves a joint at first."""
         stroke, prior = self.strokes.of[joint], self.strokes.arm.dynamics(self.strokes.arm.nominal, joint)
         droop = self.droop * float(stroke.motion.span[0])

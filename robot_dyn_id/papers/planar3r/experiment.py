@@ -18,7 +18,7 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.estimators import Estimate, Estimator
 from robot_dyn_id.excitation.forms.registry import make_excitation
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
-from robot_dyn_id.excitation.parametrisation import Demand
+from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.configuration import Configuration, read_configuration, shared_file
 from robot_dyn_id.files.trajectory import read_trajectory

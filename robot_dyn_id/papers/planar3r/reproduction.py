@@ -20,7 +20,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.stepwise import Observability
-from robot_dyn_id.excitation.design.planning import Plan
+from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.model.robot import RobotModel
@@ -99,7 +99,7 @@ DRAWS = 20
 """Of the noise, at least: fewer say nothing about uncertainties."""
 
 
-def plan(joint: str, **given: Any) -> Plan:
+def plan(joint: str, **given: Any) -> DesignTask:
     """The design of one joint's sine: the paper's amplitude, posture of all joints and frequency free.
 
     The parameters are the independent columns of all three torques while the others stand: 7, 9 and 11 for joints 3, 2

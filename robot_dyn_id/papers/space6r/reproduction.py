@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.excitation.design.planning import Plan
+from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
 from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
@@ -82,7 +82,7 @@ PERCENT = 0.0005
 UNPRINTED = "depends on settings that the paper does not print"
 
 
-def plan(**given: Any) -> Plan:
+def plan(**given: Any) -> DesignTask:
     """The design of its Fourier series.
 
     Args:

@@ -20,7 +20,7 @@ from robot_dyn_id.estimators.simulated.replayed import directed
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import walker
-from robot_dyn_id.simulation.closed_loop import UNTOLD, Controller, Replay
+from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel, Replay
 
 every_simulating = pytest.mark.parametrize("kind", [Instrumental, OutputError])
 PLAN = SignalPlan.of(RATE, LowPass(20.0), False)
@@ -102,7 +102,7 @@ def test_what_cannot_be_simulated_is_refused(kind):
     with pytest.raises(UsageError, match=f"{kind.name}: rows without a robot"):
         kind(IDEAL).fit(problem(*rows()))
     with pytest.raises(UsageError, match="controller: proportional: elbo is not a joint; did you mean 'elbow'"):
-        kind(Controller("pd", (("elbo", 3.0),))).fit(given)
+        kind(ControllerModel("pd", (("elbo", 3.0),))).fit(given)
     with pytest.raises(UsageError, match=f"{kind.name}: iterations must be 1 or more"):
         kind(IDEAL, iterations=0)
     with pytest.raises(ConvergenceError, match=f"{kind.name}: the parameters still move after 1 simulations"):
@@ -140,7 +140,7 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
 ])  # fmt: skip
 def test_controllers_that_make_no_sense_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
-        Controller(**options)
+        ControllerModel(**options)
 
 
 # --- Estimates ---------------------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ def test_bias_is_less_than_that_of_least_squares(cutoff, share):
 
 
 def test_gains_are_per_joint():
-    assert UNTOLD.law == ""
-    np.testing.assert_array_equal(IDEAL.of_joints("proportional", robot().joints), PROPORTIONAL)
-    np.testing.assert_array_equal(IDEAL.of_joints("derivative", robot().joints), DERIVATIVE)
+    assert UNKNOWN_CONTROLLER.law == ""
+    np.testing.assert_array_equal(IDEAL.values_of_joints("proportional", robot().joints), PROPORTIONAL)
+    np.testing.assert_array_equal(IDEAL.values_of_joints("derivative", robot().joints), DERIVATIVE)
     mixed = replace(IDEAL, proportional=(("all", 7.0), ("elbow", 3.0)))
-    np.testing.assert_array_equal(mixed.of_joints("proportional", robot().joints), [7.0, 3.0])
+    np.testing.assert_array_equal(mixed.values_of_joints("proportional", robot().joints), [7.0, 3.0])

@@ -13,8 +13,8 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, condition, condition_raw, softened
-from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, Effort
-from robot_dyn_id.excitation.design.planning import payload_parameters, problem_of
+from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
+from robot_dyn_id.excitation.design.planning import design_task, payload_parameters
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.space_requirements import Separation
 from robot_dyn_id.excitation.forms.registry import FORMS
@@ -34,11 +34,11 @@ def regressor_of_arm(model):
 
 def plan(model=ARM7, **demands):
     given = {"acceleration": {"all": 6.0}, "clearance": 0.0, "search": LITTLE, **demands}
-    return problem_of(design_settings(**given), model, regressor_of_arm(model))
+    return design_task(design_settings(**given), model, regressor_of_arm(model))
 
 
 def found(model=PLANAR, seed=1, optimizer="gradient", effort=LITTLE, **demands):
-    return design(plan(model, **demands).problem, OPTIMIZERS[optimizer], seed, Effort(**effort))
+    return design(plan(model, **demands).problem, OPTIMIZERS[optimizer], seed, SearchEffort(**effort))
 
 
 def slope_error(function, jacobian, x, seed=0, step=1e-6):
@@ -62,9 +62,9 @@ EVERYTHING = {
 def test_what_a_search_sees_has_exact_gradients(free_center):
     problem = plan(**EVERYTHING, free_center=free_center).problem.sampled(60)
     kinds = [type(requirement).__name__ for requirement in problem.requirements]
-    assert kinds == ["JointLimits", "EffortLimits", "InWorkspace", "QuietBand"]
+    assert kinds == ["JointLimits", "EffortLimits", "InWorkspace", "ExcludedBand"]
     for seed in range(3):
-        x = problem.parametrisation.random(np.random.default_rng(seed), 1.2)
+        x = problem.parametrization.random(np.random.default_rng(seed), 1.2)
         assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x) < 1e-6
         for requirement in problem.requirements:
             one = replace(problem, requirements=(requirement,))
@@ -78,14 +78,14 @@ def test_the_clearance_of_a_search_has_exact_gradients():
     (separation,) = (one for one in problem.requirements if isinstance(one, Separation))
     one = replace(problem, requirements=(separation,))
     for seed in range(3):
-        x = problem.parametrisation.random(np.random.default_rng(seed), 1.0)
+        x = problem.parametrization.random(np.random.default_rng(seed), 1.0)
         assert slope_error(one.excess, one.excess_slopes, x) < 1e-5
 
 
 @pytest.mark.parametrize("objective", [condition, condition_raw])
 def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact_gradients(objective):
     problem = plan().problem.sampled(60)
-    x = problem.parametrisation.random(np.random.default_rng(3))
+    x = problem.parametrization.random(np.random.default_rng(3))
     exact = replace(problem, objective=objective).figure(x)
     gaps = []
     for sharpness in (10.0, 30.0, 100.0, 1000.0):
@@ -105,7 +105,7 @@ def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact
 def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
     demands = {"form": form, "period": 4.0 if form == "sequential_sine" else 8.0, "jerk": {"all": 200.0}}
     one = plan(PLANAR, **demands)
-    result = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LITTLE))
+    result = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE))
     assert result.feasible and result.figure <= result.random_figures[0] + 1e-9
     t = np.linspace(0.0, result.excitation.duration, 20011)
     q, dq, ddq, dddq = result.excitation.evaluate(t)
@@ -130,7 +130,7 @@ def test_a_design_tells_more_than_random_motions_and_is_the_same_again():
 def test_the_told_standard_deviations_are_those_of_weighted_least_squares():
     """Of the recording that the design is for, by the plain stacked regressor."""
     one = plan(PLANAR, rate=50.0, noise={"all": 0.3})
-    result = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LITTLE))
+    result = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE))
     t = np.arange(0.0, result.excitation.duration, 1.0 / 50.0)
     rows = one.problem.information.regressor.dense(Motion(*result.excitation.evaluate(t)[:3]))
     stacked = rows.transpose(2, 1, 0).reshape(-1, len(rows))[:, one.problem.information.base.independent]
@@ -166,7 +166,7 @@ def test_a_plan_shows_the_very_efforts_that_it_limits():
     """Payload and share of the limits included."""
     heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
     one = plan(effort_scale=0.6, payload=heavy)
-    x = one.problem.parametrisation.random(np.random.default_rng(1))
+    x = one.problem.parametrization.random(np.random.default_rng(1))
     shown = one.torques.of(one.problem.finely(x)[1])
     bare = Regressor(ARM7).torque(Motion(*one.problem.finely(x)[1][:3]), ARM7.inertial_parameters)
     margins = {margin.name: margin for margin in one.problem.margins(x)}
@@ -189,7 +189,7 @@ def test_a_band_is_kept_quiet():
 def test_nothing_is_touched_and_the_workspace_is_kept():
     room = {"link": "link7", "lower": [-0.9, -0.9, 0.25], "upper": [0.9, 0.9, 1.5]}
     one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room, harmonics=3, period=5.0)
-    result = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LEAST))
+    result = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LEAST))
     t = np.arange(0.0, result.excitation.duration, 1e-3)
     one.clearance.check(t, result.excitation.evaluate(t)[0])
     names = [margin.name for margin in result.margins]
@@ -206,7 +206,7 @@ def test_an_interrupt_keeps_the_best_so_far():
         if line.startswith("start 1"):
             raise KeyboardInterrupt
 
-    result = design(plan().problem, OPTIMIZERS["gradient"], 1, Effort(**LITTLE), tell)
+    result = design(plan().problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE), tell)
     assert result.interrupted and result.feasible
     assert lines[-1].startswith("start 1")
 
@@ -216,12 +216,12 @@ def test_what_a_motion_tells_already_counts():
     from robot_dyn_id.excitation.design.objectives import a_optimal
 
     one = plan()
-    first = design(one.problem, OPTIMIZERS["gradient"], 1, Effort(**LEAST))
-    known = one.problem.told(one.problem.parametrisation.random(np.random.default_rng(5), 1.0))
+    first = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LEAST))
+    known = one.problem.told(one.problem.parametrization.random(np.random.default_rng(5), 1.0))
     deviation = np.sqrt(np.linalg.inv(known).diagonal())
     weak = np.argsort(deviation)[-5:]
     after = replace(one.problem, prior=known, objective=lambda information: a_optimal(information, weak))
-    second = design(after, OPTIMIZERS["gradient"], 1, Effort(**LEAST))
+    second = design(after, OPTIMIZERS["gradient"], 1, SearchEffort(**LEAST))
     by_first = np.sqrt(np.linalg.inv(known + one.problem.told(first.coefficients)).diagonal())[weak]
     repeated = deviation[weak] / np.sqrt(2.0)
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
@@ -266,7 +266,7 @@ def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
     with pytest.raises(error, match=words):
         settings = design_settings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
         assert settings.search
-        problem_of(settings, ARM7, regressor_of_arm(ARM7))
+        design_task(settings, ARM7, regressor_of_arm(ARM7))
 
 
 def test_what_cannot_be_kept_is_named_and_not_relaxed():
@@ -285,14 +285,14 @@ def test_a_term_that_depends_on_more_than_the_motion_is_refused():
 
     regressor = Regressor(ARM7, terms_on_joints(ARM7, (TERMS["temperature_coulomb"](),)))
     with pytest.raises(UsageError, match="cannot be designed for the term temperature_coulomb"):
-        problem_of(design_settings(), ARM7, regressor)
+        design_task(design_settings(), ARM7, regressor)
 
 
 def test_limits_that_nobody_gave_are_told():
-    one = problem_of(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
+    one = design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
     assert len(one.notes) == 3 and "no acceleration limit is given, and a URDF has none" in one.notes[0]
 
 
 def test_an_earlier_identification_of_something_else_is_refused():
     with pytest.raises(InputError, match="other base parameters"):
-        problem_of(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)
+        design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)

@@ -10,19 +10,19 @@ from support.simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, Moment
-from robot_dyn_id.excitation.execution.guard import Thresholds
+from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, TimePoint
+from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint
 from robot_dyn_id.model.robot import RobotModel
 
 NAMES = ["shoulder", "elbow", "wrist"]
-LIMITS = MotionLimits.of(RobotModel.from_urdf(ARM), (4.0,), margin=0.02)
+LIMITS = MotionLimits.from_model(RobotModel.from_urdf(ARM), (4.0,), margin=0.02)
 EXCITATION = make_excitation("fourier", LIMITS, Demand(period=4.0, periods=1))
 TIMEOUT, TRACKING, STEP = 0.1, 0.2, 0.01
 SPEED, EFFORT, PATIENCE = 1.1 * LIMITS.velocity, np.array([20.0, 10.0, np.inf]), 0.045
 SAMPLES = 6  # of 10 ms each: the first and five after it
-THRESHOLDS = Thresholds(np.full(3, TRACKING), SPEED, EFFORT, PATIENCE, TIMEOUT)
+THRESHOLDS = GuardThresholds(np.full(3, TRACKING), SPEED, EFFORT, PATIENCE, TIMEOUT)
 
 
 class Cell:
@@ -37,7 +37,7 @@ class Cell:
 
     @property
     def now(self):
-        return Moment(self.steady, self.t)
+        return TimePoint(self.steady, self.t)
 
     def step(self, count=1):
         for _ in range(count):
@@ -367,7 +367,7 @@ def test_joints_are_known_by_name_whatever_order_and_neighbours(names):
     q = {"shoulder": 0.1, "elbow": 0.2, "wrist": 0.3, "gripper": math.nan}
     feedback = cell.supervisor.feedback
     for t in (1.0, 1.1):
-        feedback.receive(Moment(t, t), t, names, [q[name] for name in names], [])
+        feedback.receive(TimePoint(t, t), t, names, [q[name] for name in names], [])
         assert np.array_equal(feedback.position, [0.1, 0.2, 0.3])
         assert feedback.silence(t) == ""
 
@@ -382,9 +382,9 @@ def test_joint_states_of_another_device_are_left_alone():
 
 def test_wrong_lengths_are_told_and_velocities_that_are_no_numbers_are_done_without():
     feedback = Cell().supervisor.feedback
-    feedback.receive(Moment(1.0, 1.0), 1.0, NAMES, [0.0, 0.0], [])
+    feedback.receive(TimePoint(1.0, 1.0), 1.0, NAMES, [0.0, 0.0], [])
     assert feedback.silence(1.0) == "joint states have 3 names but 2 positions"
-    feedback.receive(Moment(1.1, 1.1), 1.1, NAMES, [0.0] * 3, [math.nan] * 3)
+    feedback.receive(TimePoint(1.1, 1.1), 1.1, NAMES, [0.0] * 3, [math.nan] * 3)
     assert feedback.silence(1.1) == ""
     assert feedback.moving() == ""
 
@@ -392,16 +392,16 @@ def test_wrong_lengths_are_told_and_velocities_that_are_no_numbers_are_done_with
 def test_joint_states_without_stamps_are_news_every_time():
     feedback = Cell().supervisor.feedback
     for t in np.arange(1.0, 2.0, 0.05):
-        feedback.receive(Moment(t, t), 0.0, NAMES, [0.0] * 3, [])
+        feedback.receive(TimePoint(t, t), 0.0, NAMES, [0.0] * 3, [])
         assert feedback.silence(t + 0.05) == ""
 
 
 def test_whole_turns_of_a_continuous_joint_are_no_error():
     text = ARM.replace('name="wrist" type="revolute"', 'name="wrist" type="continuous"')
-    limits = MotionLimits.of(RobotModel.from_urdf(text), (4.0,))
+    limits = MotionLimits.from_model(RobotModel.from_urdf(text), (4.0,))
     assert not np.isfinite(limits.upper[2])
     feedback = Feedback(limits, THRESHOLDS)
-    feedback.receive(Moment(0.0, 0.0), 0.0, NAMES, [0.0, 0.0, 3.1], [])
+    feedback.receive(TimePoint(0.0, 0.0), 0.0, NAMES, [0.0, 0.0, 3.1], [])
     assert np.allclose(feedback.error(np.array([0.0, 0.0, -3.1])), [0.0, 0.0, 6.2 - 2 * np.pi])
 
 
@@ -459,9 +459,9 @@ def test_a_robot_that_is_pressed_against_something_is_not_started():
 
 def test_what_is_not_watched_is_told():
     feedback = Feedback(LIMITS, THRESHOLDS)
-    feedback.receive(Moment(1.0, 1.0), 1.0, NAMES, [0.0] * 3, [0.0] * 3, [0.0] * 3)
+    feedback.receive(TimePoint(1.0, 1.0), 1.0, NAMES, [0.0] * 3, [0.0] * 3, [0.0] * 3)
     assert feedback.blind() == "effort of wrist has no limit"
-    feedback.receive(Moment(2.0, 2.0), 2.0, NAMES, [0.0] * 3, [0.0, math.nan, 0.0], [])
+    feedback.receive(TimePoint(2.0, 2.0), 2.0, NAMES, [0.0] * 3, [0.0, math.nan, 0.0], [])
     assert feedback.blind() == (
         "velocity of elbow is not in the joint states; "
         "effort of wrist has no limit; effort of shoulder, elbow is not in the joint states"
@@ -471,7 +471,7 @@ def test_what_is_not_watched_is_told():
 def test_one_joint_without_a_velocity_sensor_leaves_the_others_watched():
     feedback = Feedback(LIMITS, THRESHOLDS)
     for t in (1.0, 2.0, 3.0):
-        feedback.receive(Moment(t, t), t, NAMES, [0.0] * 3, [100.0, math.nan, 0.0], [math.nan] * 3)
+        feedback.receive(TimePoint(t, t), t, NAMES, [0.0] * 3, [100.0, math.nan, 0.0], [math.nan] * 3)
     assert feedback.exceeded().startswith("joint shoulder: its measured velocity is 100 rad/s")
     assert feedback.moving() == "joint shoulder moves at 1e+02 rad/s"
 
@@ -558,9 +558,9 @@ def test_the_way_back_can_be_paused_and_stopped_and_faults_brake_it():
 def test_three_joint_states_are_needed_however_much_time_they_take():
     feedback = Feedback(LIMITS, THRESHOLDS)
     for t in (1.0, 1.1):
-        feedback.receive(Moment(t, t), t, NAMES, [0.0] * 3, [100.0] * 3)
+        feedback.receive(TimePoint(t, t), t, NAMES, [0.0] * 3, [100.0] * 3)
         assert feedback.exceeded() == ""
-    feedback.receive(Moment(1.2, 1.2), 1.2, NAMES, [0.0] * 3, [100.0] * 3)
+    feedback.receive(TimePoint(1.2, 1.2), 1.2, NAMES, [0.0] * 3, [100.0] * 3)
     assert feedback.exceeded()
 
 
@@ -644,7 +644,7 @@ def test_a_clock_that_goes_back_does_not_prolong_braking(over):
 def test_positions_that_no_joint_can_have_are_broken_joint_states():
     feedback = Feedback(LIMITS, THRESHOLDS)
     for value in (1e308, -1e300, math.inf, math.nan):
-        feedback.receive(Moment(1.0, 1.0), 0.0, NAMES, [0.0, value, 0.0], [1e308] * 3, [-1e308] * 3)
+        feedback.receive(TimePoint(1.0, 1.0), 0.0, NAMES, [0.0, value, 0.0], [1e308] * 3, [-1e308] * 3)
         assert feedback.broken == f"joint elbow: its measured position is {value:g}"
 
 

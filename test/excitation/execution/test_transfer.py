@@ -10,15 +10,15 @@ from support.simulated import LIFT
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.command import Command
-from robot_dyn_id.excitation.execution.feedback import Moment
+from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
 from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint, approach, enter
 from robot_dyn_id.excitation.trajectory import check_limits
 from robot_dyn_id.model.robot import RobotModel
 
-PANDA = MotionLimits.of(panda_arm(), (15, 7.5, 10, 12.5, 15, 20, 20), velocity_scale=0.9, margin=0.05)
-SLOW = MotionLimits.of(panda_arm(), (0.5,), margin=0.05)
-ELEVATOR = MotionLimits.of(RobotModel.from_urdf(LIFT), (3.0,))
+PANDA = MotionLimits.from_model(panda_arm(), (15, 7.5, 10, 12.5, 15, 20, 20), velocity_scale=0.9, margin=0.05)
+SLOW = MotionLimits.from_model(panda_arm(), (0.5,), margin=0.05)
+ELEVATOR = MotionLimits.from_model(RobotModel.from_urdf(LIFT), (3.0,))
 LIMITS = {"panda": PANDA, "panda, acceleration counts": SLOW, "lift": ELEVATOR}
 
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -123,7 +123,7 @@ def test_a_posture_is_the_center_and_one_outside_the_limits_is_named(form):
 )
 def test_limits_that_leave_no_motion_are_refused(arguments, words):
     with pytest.raises(RobotDynIdError, match=words):
-        MotionLimits.of(panda_arm(), **arguments)
+        MotionLimits.from_model(panda_arm(), **arguments)
 
 
 def test_a_motion_that_does_not_fit_is_refused_by_joint_and_value():
@@ -248,7 +248,7 @@ def followed(points, t, before=None):
 
 
 def moment(t):
-    return Moment(t, t)
+    return TimePoint(t, t)
 
 
 @every_form

@@ -16,11 +16,11 @@ from test_controller import Scene
 from test_excitation_publisher import ARM, QUICK, Cell, ros_arguments
 
 from robot_dyn_id.errors import GraphError
-from robot_dyn_id.nodes.controller import Controller
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
-from robot_dyn_id.nodes.monitor import MonitorSettings
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.robot_node import OK, Diagnosis, RobotNode
+from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitorSettings
 
 pytestmark = pytest.mark.real_time
 
@@ -28,7 +28,7 @@ MAIN = "import sys; from robot_dyn_id.nodes.{0} import main; sys.exit(main())"
 
 
 class Plain(RobotNode):
-    NAME, PURPOSE, SETTINGS, INTERFACES = "plain", "does nothing", MonitorSettings, ()
+    NAME, PURPOSE, SETTINGS, INTERFACES = "plain", "does nothing", TorqueResidualMonitorSettings, ()
 
     def diagnosis(self):
         return Diagnosis(OK, "does nothing")
@@ -97,15 +97,17 @@ def test_processes_that_start_at_the_same_time_leave_one(world):
 
 
 def test_the_remains_of_a_killed_process_hold_nobody_up_for_long(world):
-    with start("monitor") as killed:
-        world.until(lambda: "monitor" in world.probe.get_node_names(), what="the first node")
+    with start("torque_residual_monitor") as killed:
+        world.until(lambda: "torque_residual_monitor" in world.probe.get_node_names(), what="the first node")
         killed.kill()
-    node = world.add(Plain, "-r", "__node:=monitor")
+    node = world.add(Plain, "-r", "__node:=torque_residual_monitor")
     begin = time.monotonic()
     assert node.namesakes.obstacle() == "looking for other nodes of the same name"
     world.until(lambda: node.namesakes.settled)
     assert namesakes.SILENCE_S <= time.monotonic() - begin < 2.0 * namesakes.SILENCE_S
-    assert world.probe.get_node_names().count("monitor") == 2, "discovery has not yet forgotten the first one"
+    assert world.probe.get_node_names().count("torque_residual_monitor") == 2, (
+        "discovery has not yet forgotten the first one"
+    )
     assert node.end is None
     assert node.namesakes.refusal() == ""
 
@@ -139,8 +141,8 @@ def test_in_a_process_that_listens_already_nodes_need_not_wait(world):
 
 def test_a_second_controller_commands_no_effort(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    first = Node("controller", context=world._context)  # has not been heard, so that it may be alive
-    second = world.add(Controller)
+    first = Node("computed_torque_controller", context=world._context)  # has not been heard, so that it may be alive
+    second = world.add(ComputedTorqueController)
     scene.parameters.publish(message())
     world.until(lambda: second._model is not None, what="a model")
     world.until(lambda: scene.told("no effort yet: looking for other nodes of the same name"))

@@ -97,7 +97,7 @@ class Slow:
             time.sleep(20.0)
 sys.meta_path.insert(0, Slow())
 from robot_dyn_id.nodes.starting import start
-sys.exit(start("robot_dyn_id.nodes.monitor"))
+sys.exit(start("robot_dyn_id.nodes.torque_residual_monitor"))
 """
 
 

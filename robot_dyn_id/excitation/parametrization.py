@@ -94,7 +94,7 @@ class Demand:
             raise UsageError(f"the window must be 0 or a positive number of seconds, not {self.window:g}")
 
 
-class Parametrisation(Protocol):
+class Parametrization(Protocol):
     """The contract: motions of n joints, one for every vector x of free coefficients.
 
     Numbers of order 1 are reasonable: what belongs to a joint is in units of its reach, see `MotionLimits.around`.
@@ -153,7 +153,7 @@ class Memory:
 
 
 class Centered(ABC):
-    """What parametrisations share in which every joint has a center and some numbers.
+    """What parametrizations share in which every joint has a center and some numbers.
 
     x holds the numbers of the joints that move, joint by joint, and then, if they are free, the centers of all joints
     in units of the reach.
@@ -204,7 +204,7 @@ class Centered(ABC):
 
     @property
     def size(self) -> int:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         return len(self.moving) * self._numbers + len(self.reach) * self._free
 
     def _parts(self, x: Array) -> tuple[Array, Array]:
@@ -221,14 +221,14 @@ class Centered(ABC):
 
     @abstractmethod
     def trajectory(self, x: Array) -> Timed:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator) -> Array:
         """Random numbers, amplitudes of any size, shape (n, numbers)."""
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         numbers = self._draw(rng)
         shift = rng.uniform(-0.5, 0.5, len(self.reach)) if self._free else np.zeros(len(self.reach))
         x = self._joined(numbers, shift)
@@ -237,7 +237,7 @@ class Centered(ABC):
         return self.scaled(x, np.where(np.isfinite(largest), share * largest, 1.0))
 
     def scaled(self, x: Array, factor: Array) -> Array:
-        """See `Parametrisation`."""
+        """See `Parametrization`."""
         numbers, center = self._parts(x)
         numbers = numbers.copy()
         numbers[:, self.AMPLITUDES] *= factor[:, None]

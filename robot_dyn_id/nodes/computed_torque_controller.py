@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node `controller`, an example: gravity compensation or computed torque with the identified model."""
+"""Node `computed_torque_controller`, an example: gravity compensation or computed torque with the identified model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
     Gains,
-    StartInertia,
+    ScaledNominalInertia,
     check_static_efforts,
     computed_torque,
     rated_efforts,
@@ -57,7 +57,7 @@ LOOKS = 4
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class ComputedTorqueControllerSettings:
     """ROS parameters of the controller."""
 
     urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description")
@@ -80,12 +80,12 @@ class ControllerSettings:
     )
 
 
-class Controller(RobotNode):
+class ComputedTorqueController(RobotNode):
     """Answers every joint state with efforts, by a model of this very robot or, if told so, its URDF's inertia."""
 
-    NAME = "controller"
+    NAME = "computed_torque_controller"
     PURPOSE = "moves a robot by effort commands from the identified model: an example of a controller that uses it"
-    SETTINGS = ControllerSettings
+    SETTINGS = ComputedTorqueControllerSettings
     ENDS_ON_FAULT = True
     INTERFACES = (
         Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
@@ -108,9 +108,9 @@ class Controller(RobotNode):
             ModelError: the URDF cannot be read.
         """
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
-        self._gains = Gains.of_bandwidth(self.settings.bandwidth)
+        self._gains = Gains.from_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None
-        self._start: StartInertia | None = None  # used until there are dynamics
+        self._start: ScaledNominalInertia | None = None  # used until there are dynamics
         self._offered: bytes | None = None
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
@@ -201,7 +201,7 @@ class Controller(RobotNode):
             return  # more joint states are to come
         try:
             rated = self._rated(model)
-            self._start = StartInertia.anywhere(self.settings.start_droop, model, self._gains)
+            self._start = ScaledNominalInertia.from_robot(self.settings.start_droop, model, self._gains)
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
         else:
@@ -355,4 +355,4 @@ class Controller(RobotNode):
 
 def main() -> int:
     """Run the node."""
-    return run(Controller)
+    return run(ComputedTorqueController)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `monitor` over real DDS, told joint states whose stamps run faster than the clock."""
+"""The node `torque_residual_monitor` over real DDS, told joint states whose stamps run faster than the clock."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from robot_dyn_id.dynamics.regressor import Motion, regressor_of
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import seconds
-from robot_dyn_id.nodes.monitor import Monitor
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, STREAM
-from robot_dyn_id.simulation.sensors import coloured_noise
+from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
+from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE, STEP, BATCH = 100.0, 34.0, 50
 
@@ -30,7 +30,7 @@ class Told:
         self.states = world.probe.create_publisher(JointState, "joint_states", DEEP)
         self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
-        self.sets = world.heard(ParameterSetMsg, "monitor/tracked_parameters", LATCHED)
+        self.sets = world.heard(ParameterSetMsg, "torque_residual_monitor/tracked_parameters", LATCHED)
         self.regressor = regressor_of(identified())
         model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
         motion, n = random_fourier(model, 5), len(model.joint_names)
@@ -41,7 +41,7 @@ class Told:
         load = np.zeros_like(self.truth)
         load[[self.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032
         tau = self.regressor.torque(states, self.truth)
-        tau += coloured_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
+        tau += colored_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
         tau[:, late] += self.regressor.torque(states.take(late), load)
         self.rows = np.array((q, dq, tau)).transpose(2, 0, 1).tolist()
 
@@ -65,7 +65,8 @@ class Told:
     @property
     def status(self):
         return next(
-            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/monitor"), DiagnosticStatus()
+            (s for m in reversed(self.diagnostics) for s in m.status if s.name == "/torque_residual_monitor"),
+            DiagnosticStatus(),
         )
 
     @property
@@ -75,7 +76,7 @@ class Told:
 
 def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
     told = Told(world)
-    world.add(Monitor, *given(quiet="30.0", timeout="60.0"))
+    world.add(TorqueResidualMonitor, *given(quiet="30.0", timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
@@ -96,7 +97,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     name, mass, _, sigma, unit = told.changes.split(";")[0].split()
     assert (name, unit) == ("payload", "kg")
     assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
-    answer = world.call(Trigger, "monitor/reset")
+    answer = world.call(Trigger, "torque_residual_monitor/reset")
     assert answer.success and answer.message == "learning anew from 30 s of motion"
     world.until(lambda: told.changes == "thresholds need 30 s of motion", what="learning")
     assert told.status.level == DiagnosticStatus.OK
@@ -105,7 +106,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
 @pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
 def test_joint_states_without_velocities_are_differentiated(world, velocity):
     told = Told(world, velocity)
-    node = world.add(Monitor, *given(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *given(timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")
@@ -119,7 +120,7 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
 
 def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
     told = Told(world)
-    node = world.add(Monitor, *given(timeout="60.0"))
+    node = world.add(TorqueResidualMonitor, *given(timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in told.status.message, what="parameters")

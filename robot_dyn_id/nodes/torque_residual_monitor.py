@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node `monitor`: torque residual of the identified model on live joint states, and what it says about the model."""
+"""Node `torque_residual_monitor`: torque residual of the identified model on live joint states."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TRACKED = 1.0
 
 
 @dataclass(frozen=True)
-class MonitorSettings:
+class TorqueResidualMonitorSettings:
     """ROS parameters of the monitor."""
 
     rate: float = ros_parameter(100.0, "Greatest number of residuals per second", "Hz", 0.1, 1000.0)
@@ -62,12 +62,12 @@ class MonitorSettings:
     timeout: float = ros_parameter(0.5, "Silence after which joint states are stale", "s", 0.01)
 
 
-class Monitor(RobotNode):
+class TorqueResidualMonitor(RobotNode):
     """Compares what the motors do with what the model says they should."""
 
-    NAME = "monitor"
+    NAME = "torque_residual_monitor"
     PURPOSE = "publishes the torque residual of the identified model, whether it still fits, and what has changed"
-    SETTINGS = MonitorSettings
+    SETTINGS = TorqueResidualMonitorSettings
     INTERFACES = (
         Interface(PUBLISHES, "torque_residual", TorqueResidual, "Measured, low-passed, less predicted torque", SENSOR),
         Interface(
@@ -213,4 +213,4 @@ class Monitor(RobotNode):
 
 def main() -> int:
     """Run the node."""
-    return run(Monitor)
+    return run(TorqueResidualMonitor)

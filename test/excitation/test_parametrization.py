@@ -9,16 +9,16 @@ from support.robots import panda_arm
 from support.simulated import LIFT
 
 from robot_dyn_id.errors import MotionError, UsageError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrisation
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
 from robot_dyn_id.excitation.forms.bspline import knots_of
 from robot_dyn_id.excitation.forms.logistic import rates_at_angle
 from robot_dyn_id.excitation.trajectory import Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.model.robot import RobotModel
 
 ACCELERATION = (15, 7.5, 10, 12.5, 15, 20, 20)
-PANDA = MotionLimits.of(panda_arm(), ACCELERATION, velocity_scale=0.9, margin=0.05)
-JERKY = MotionLimits.of(panda_arm(), ACCELERATION, jerk=(30.0,))
-LIFT_LIMITS = MotionLimits.of(RobotModel.from_urdf(LIFT), (3.0,), jerk=(200.0, 400.0))
+PANDA = MotionLimits.from_model(panda_arm(), ACCELERATION, velocity_scale=0.9, margin=0.05)
+JERKY = MotionLimits.from_model(panda_arm(), ACCELERATION, jerk=(30.0,))
+LIFT_LIMITS = MotionLimits.from_model(RobotModel.from_urdf(LIFT), (3.0,), jerk=(200.0, 400.0))
 LIMITS = {"panda": PANDA, "panda, jerk counts": JERKY, "lift": LIFT_LIMITS}
 
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -40,7 +40,7 @@ every_case = pytest.mark.parametrize(("form", "options"), CASES.values(), ids=CA
 
 
 def family_of(form, limits=PANDA, **options):
-    return make_parametrisation(form, limits, Demand(**{"period": 6.0, **options}))
+    return make_parametrization(form, limits, Demand(**{"period": 6.0, **options}))
 
 
 def start(family, seed=1, share=0.9):
@@ -126,8 +126,8 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     use = np.max(uses(motion, limits, reach, fine), axis=0)
     assert np.all(use <= 0.8)
     assert np.all(use >= 0.8 * (1 - 1e-4))
-    assert make_parametrisation(form, limits, Demand(period=6.0, free_center=free, **options)).size == family.size
-    again = make_parametrisation(form, limits, Demand(period=6.0, free_center=free, **options))
+    assert make_parametrization(form, limits, Demand(period=6.0, free_center=free, **options)).size == family.size
+    again = make_parametrization(form, limits, Demand(period=6.0, free_center=free, **options))
     assert np.array_equal(start(again, seed=3, share=0.8), x)
     if family.size > len(limits.joint_names) and form not in ("sequential_sine",):
         assert not np.allclose(start(family, seed=4, share=0.8), x)
@@ -311,7 +311,7 @@ def test_the_jerk_is_a_limit_like_the_others():
     with pytest.raises(MotionError, match=r"joint panda_joint.: the jerk of the motion reaches \d.* rad/s\^3, more"):
         check_limits(motion, JERKY)
     with pytest.raises(UsageError, match=r"jerk limits \[-1.0\] must be positive, one for all joints or one for each"):
-        MotionLimits.of(panda_arm(), ACCELERATION, jerk=(-1.0,))
+        MotionLimits.from_model(panda_arm(), ACCELERATION, jerk=(-1.0,))
 
 
 def test_what_does_not_rest_or_move_or_close_is_no_excitation():

@@ -24,10 +24,10 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.controller import Controller
-from robot_dyn_id.nodes.monitor import Monitor
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
 from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import urdf_hash
 
 pytestmark = pytest.mark.real_time
@@ -65,7 +65,7 @@ def other_robot():
 def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     scene.parameters.publish(message())
-    world.add(Controller)
+    world.add(ComputedTorqueController)
     world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
 
     def floats():
@@ -82,10 +82,10 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
 def test_computed_torque_follows_a_trajectory(world, tmp_path):
     """With long timeouts: a pause of a busy machine ends the trajectory otherwise, as it should."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
-    world.add(Controller, *given(law="computed_torque", timeout="1.0"))
+    world.add(ComputedTorqueController, *given(law="computed_torque", timeout="1.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.told("commands efforts by computed_torque"), what="controller")
-    publisher = world.probe.create_publisher(JointTrajectory, "controller/joint_trajectory", RELIABLE)
+    publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
     scene.passes(0.3)
     target = scene.position + np.array([0.4, -0.3, 0.5])
@@ -99,11 +99,11 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
 
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    world.add(Controller)
+    world.add(ComputedTorqueController)
     world.until(lambda: scene.told("waiting for identified_parameters"), what="waiting")
     scene.parameters.publish(other_robot())
     world.until(lambda: scene.told("parameters refused: the parameters are those of another URDF (other"), what="URDF")
-    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
+    world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
     world.until(lambda: scene.told("the verdict on the parameters is bad (nonsense)"), what="verdict")
     broken = message()
@@ -118,13 +118,16 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
 def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", brakes="true")
     scene.parameters.publish(other_robot())
-    world.add(Controller, *given(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
+    world.add(ComputedTorqueController, *given(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
     told = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
     world.until(lambda: scene.told(told), what="a set of another robot that was there before")
-    world.until(lambda: scene.level("controller")[1].startswith("commands efforts by the URDF's inertia"), what="start")
+    world.until(
+        lambda: scene.level("computed_torque_controller")[1].startswith("commands efforts by the URDF's inertia"),
+        what="start",
+    )
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
     world.until(lambda: scene.told("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
-    assert scene.level("controller")[0] == DiagnosticStatus.OK
+    assert scene.level("computed_torque_controller")[0] == DiagnosticStatus.OK
     scene.parameters.publish(message())
     world.until(lambda: scene.told("commands efforts by computed_torque"), what="model")
 
@@ -132,7 +135,7 @@ def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
     scene = Scene(world, tmp_path, control="effort")
-    world.add(Controller, *given(law=law, timeout="1.0"))
+    world.add(ComputedTorqueController, *given(law=law, timeout="1.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.told(f"commands efforts by {law}"), what="controller")
     broken = message()
@@ -144,13 +147,16 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     ]
     if law == "computed_torque":
         offers.append((message(impossible()), "the identified mass matrix is not positive definite"))
-    world.until(lambda: scene.level("controller")[0] == DiagnosticStatus.OK, what="diagnosis")
+    world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.OK, what="diagnosis")
     for count, (offer, words) in enumerate(offers, start=1):
         scene.parameters.publish(offer)
         told = f"refused: identified_parameters, the model in use stays: {words}"
         world.until(lambda told=told: scene.told(told), what=told)
-        world.until(lambda count=count: scene.values("controller").get("refused inputs") == str(count), what="count")
-        assert scene.level("controller") == (DiagnosticStatus.OK, f"commands efforts by {law}")
+        world.until(
+            lambda count=count: scene.values("computed_torque_controller").get("refused inputs") == str(count),
+            what="count",
+        )
+        assert scene.level("computed_torque_controller") == (DiagnosticStatus.OK, f"commands efforts by {law}")
     heard = len(scene.efforts_heard)
     scene.passes(0.3)
     assert len(scene.efforts_heard) > heard + 50
@@ -166,7 +172,7 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
         ("identified_parameters", ParameterSetMsg, message()),
     ):
         world.probe.create_publisher(kind, topic, LATCHED).publish(content)
-    world.add(Controller)
+    world.add(ComputedTorqueController)
     names = list(identified().joint_names)
     good = JointState(name=names, position=[0.1] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
     bad = JointState(name=names, position=[np.nan] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
@@ -220,11 +226,13 @@ def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_rea
 def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):
     scene = Scene(world, tmp_path, effort_noise="[0.05]")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
-    world.add(Monitor)
-    world.until(lambda: scene.level("monitor")[1] == "waiting for identified_parameters", what="waiting")
-    assert scene.level("monitor")[0] == DiagnosticStatus.STALE
+    world.add(TorqueResidualMonitor)
+    world.until(
+        lambda: scene.level("torque_residual_monitor")[1] == "waiting for identified_parameters", what="waiting"
+    )
+    assert scene.level("torque_residual_monitor")[0] == DiagnosticStatus.STALE
     scene.parameters.publish(message())
-    world.until(lambda: "too little motion" in scene.level("monitor")[1], what="at rest")
+    world.until(lambda: "too little motion" in scene.level("torque_residual_monitor")[1], what="at rest")
     motion = random_fourier(RobotModel.from_urdf(ARM), 5, period=4.0)
     t = np.arange(0.0, 4.0, 0.05)
     q, dq, ddq, _ = motion.evaluate(t)
@@ -232,9 +240,9 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     for k, time in enumerate(t + 1.5):
         points.points += trajectory(scene.names, q[:, k], time, velocities=dq[:, k], accelerations=ddq[:, k]).points
     scene.trajectories.publish(points)
-    world.until(lambda: scene.level("monitor")[1].startswith("the model fits"), 30.0, "verdict")
-    assert scene.level("monitor")[0] == DiagnosticStatus.OK
-    ratios = [value for key, value in scene.values("monitor").items() if "NRMSE" in key]
+    world.until(lambda: scene.level("torque_residual_monitor")[1].startswith("the model fits"), 30.0, "verdict")
+    assert scene.level("torque_residual_monitor")[0] == DiagnosticStatus.OK
+    ratios = [value for key, value in scene.values("torque_residual_monitor").items() if "NRMSE" in key]
     assert len(ratios) == 3
     assert all(float(ratio.split("%")[0]) < 5.0 for ratio in ratios), ratios
     quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
@@ -243,16 +251,18 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     wrong = with_values(identified(), 0.5 * identified().values)
     scene.parameters.publish(message(wrong))
     scene.trajectories.publish(points)
-    world.until(lambda: "does not fit any more" in scene.level("monitor")[1], 30.0, "warning")
+    world.until(lambda: "does not fit any more" in scene.level("torque_residual_monitor")[1], 30.0, "warning")
     scene.parameters.publish(message())
     world.remove(scene.node)
-    world.until(lambda: scene.level("monitor")[0] == DiagnosticStatus.STALE, what="stale")
-    assert "joint states are older than 0.5 s; joint_states has 0 publishers" in scene.level("monitor")[1]
+    world.until(lambda: scene.level("torque_residual_monitor")[0] == DiagnosticStatus.STALE, what="stale")
+    assert (
+        "joint states are older than 0.5 s; joint_states has 0 publishers" in scene.level("torque_residual_monitor")[1]
+    )
 
 
 def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
     log = world.heard(Log, "/rosout", DEEP)
-    node = world.add(Monitor)
+    node = world.add(TorqueResidualMonitor)
 
     def levels():
         return [line.level for line in log if line.msg == "waiting for identified_parameters"]
@@ -263,7 +273,7 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
 
 
 def test_control_c_ends_both_with_0():
-    for module in ("controller", "monitor"):
+    for module in ("computed_torque_controller", "torque_residual_monitor"):
         code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"
         with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
             assert "waiting for" in process.stderr.readline()
@@ -301,7 +311,7 @@ class Still:
         return any(words in line.msg for line in self.log)
 
     def status(self):
-        found = [s for m in self.diagnostics for s in m.status if s.name == "/controller"]
+        found = [s for m in self.diagnostics for s in m.status if s.name == "/computed_torque_controller"]
         return (found[-1].level, found[-1].message) if found else (None, "")
 
     def settled(self, parameters):
@@ -311,7 +321,7 @@ class Still:
 
 def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
     arm, first = Still(world, identified()), identified()
-    world.add(Controller, *given(timeout="0.5", start_time="0.2", blend_time="0.3"))
+    world.add(ComputedTorqueController, *given(timeout="0.5", start_time="0.2", blend_time="0.3"))
     world.until(lambda: arm.settled(first), what="first model")
     second = with_values(first, 1.5 * first.values)
     begin = len(arm.efforts)
@@ -330,7 +340,9 @@ def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to
 def test_a_law_beyond_the_rating_is_limited_and_reported(world):
     """Computed torque far from its setpoint: a driver that resets the positions moves them by 1 rad at once."""
     arm = Still(world, identified())
-    world.add(Controller, *given(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"))
+    world.add(
+        ComputedTorqueController, *given(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0")
+    )
     world.until(lambda: len(arm.efforts) > 10, what="efforts")
     arm.position = [0.1, 0.9, 0.2]
     world.until(lambda: "is limited to its rating, 40 N m" in arm.status()[1], what="said")
@@ -353,7 +365,7 @@ HOSTILE_STATES = {
 
 def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
     arm = Still(world, identified())
-    node = world.add(Controller, *given(timeout="1.0"))
+    node = world.add(ComputedTorqueController, *given(timeout="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     for name, fields in HOSTILE_STATES.items():
         before = node._condition._refused
@@ -390,8 +402,8 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
     (tmp_path / "arm.urdf").write_text(ARM)
     scene = Commander(world, tmp_path / "arm.urdf", "simulated")
     arm = Still(world, identified())
-    node = world.add(Controller, *given(law="computed_torque", timeout="2.0"))
-    publisher = world.probe.create_publisher(JointTrajectory, "controller/joint_trajectory", RELIABLE)
+    node = world.add(ComputedTorqueController, *given(law="computed_torque", timeout="2.0"))
+    publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     world.until(lambda: publisher.get_subscription_count() and node._tracker is not None, what="controller")
     for one, words in hostile_trajectories(scene.names):
         for target, end in ((publisher, node), (scene.trajectories, scene.node)):
@@ -411,11 +423,11 @@ def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(worl
     parameters = replace(identified(), urdf=unrated, urdf_sha256=urdf_hash(unrated))
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
     arm.parameters.publish(message(parameters))
-    node = world.add(Controller, *given(timeout="1.0"))
+    node = world.add(ComputedTorqueController, *given(timeout="1.0"))
     world.until(lambda: arm.told("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
     assert not arm.efforts
     world.remove(node)
-    world.add(Controller, *given(timeout="1.0", effort_limit="[30.0]"))
+    world.add(ComputedTorqueController, *given(timeout="1.0", effort_limit="[30.0]"))
     world.until(lambda: arm.settled(parameters), what="efforts")
 
 
@@ -428,8 +440,8 @@ def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
     arm = Still(world, identified())
     broken = """
 import sys
-from robot_dyn_id.nodes.controller import Controller, main
-right = Controller._effort
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController, main
+right = ComputedTorqueController._effort
 count = 0
 def wrong(self, *state):
     global count
@@ -438,7 +450,7 @@ def wrong(self, *state):
         raise ZeroDivisionError("injected")
     return right(self, *state)
 if sys.argv[1] == "exception":
-    Controller._effort = wrong
+    ComputedTorqueController._effort = wrong
 sys.exit(main())
 """
     with subprocess.Popen([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
