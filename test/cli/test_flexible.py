@@ -143,7 +143,7 @@ def test_what_is_not_measured_is_named(data, cli, tmp_path):
         "motor of joint2": "the angle of its motor is not measured",
         "spring of joint2": "the angle of its motor is not measured",
     }
-    assert "nothing is held out: give another recording with --validate" in answer["reasons"]
+    assert "nothing_held_out" in {one["code"] for one in answer["findings"]}
     assert max(map(abs, scores(answer).values())) < 4.5
     assert {"K1", "mx1", "fv2"} <= scores(answer).keys()
     assert not {"K2", "Jm1"} & scores(answer).keys()
@@ -164,7 +164,9 @@ def test_a_model_that_does_not_fit_another_recording_is_bad(data, cli, tmp_path)
     code, out, _ = cli(*trained(data), "--validate", loaded, "--json")
     answer = json.loads(out)
     assert (code, answer["verdict"]) == (1, "bad")
-    assert answer["reasons"][0].startswith("held-out error of the link equations is 5")
+    errors = [one for one in answer["findings"] if one["severity"] == "error"]
+    assert errors[0]["code"] == "held_out_error"
+    assert errors[0]["message"].startswith("held-out error of the link equations is 5")
 
 
 @pytest.mark.parametrize(("lacks", "kinds"), [({"motor_tau": None}, ("motor",)),
@@ -174,8 +176,8 @@ def test_what_no_held_out_equation_tells_keeps_the_verdict_from_good(data, cli, 
     code, out, _ = cli(*trained(data), "--validate", other, "--json")
     answer = json.loads(out)
     assert (code, answer["verdict"]) == (0, "suspect")
-    assert answer["reasons"] == [
-        f"held out: no {kind} equation that can be told: validate on a motion with every sensor" for kind in kinds
+    assert [(one["code"], one["message"]) for one in answer["findings"]] == [
+        ("equations_not_validated", f"the held-out data determine no {kind} equation") for kind in kinds
     ]
 
 
@@ -281,7 +283,8 @@ def test_motion_in_one_direction_does_not_tell_offsets_from_friction_well(fast, 
     code, out, _ = cli(tmp_path / "poses.csv", tmp_path / "upward.csv", "--json", config=config)
     answer = json.loads(out)
     assert (code, answer["verdict"]) == (0, "suspect")
-    assert any(one.startswith("motor of joint1: condition number") for one in answer["reasons"])
+    found = [one["message"] for one in answer["findings"] if one["code"] == "condition_number_high"]
+    assert any(message.startswith("motor of joint1: ") for message in found)
     assert max(map(abs, scores(answer).values())) < 4.5
 
 
@@ -294,7 +297,8 @@ def test_a_gap_makes_two_experiments_of_a_recording(data, fast, cli, tmp_path):
     code, out, _ = cli(data / "poses.npz", tmp_path / "torn.npz", "--json")
     answer = json.loads(out)
     assert code == 0
-    assert answer["warnings"] == ["torn.npz: 2 pieces, as its clock has gaps"]
+    (finding,) = [one for one in answer["findings"] if one["code"] == "clock_gaps"]
+    assert (finding["severity"], finding["message"]) == ("info", "torn.npz: 2 pieces, as its clock has gaps")
     assert {one["equation"].partition(":")[0] for one in answer["fit"]} >= {"torn.npz [1]", "torn.npz [2]"}
 
 
@@ -303,7 +307,8 @@ def test_what_the_configuration_says_in_vain_is_told(data, cli, tmp_path):
     config.write_text(config.read_text() + "estimator: ols\n")
     code, out, _ = cli(*trained(data), "--json", config=config)
     assert code == 0
-    assert json.loads(out)["warnings"] == [
+    messages = [one["message"] for one in json.loads(out)["findings"] if one["code"] == "configuration_unused"]
+    assert messages == [
         "the configuration's estimator: not used for flexible joints",
         "flexible.experiments: Both.npz: not among the data",
     ]

@@ -174,9 +174,8 @@ def test_validation_says_that_the_motion_is_not_the_trained_one():
     small = [robot.record(seed=seed, duration=20.0, noise=0.5, share=0.1) for seed in (3, 5)]
     result = identify(small[:1], small[1:], robot.model, Settings(), "0")
     large = validate([noisy(1)], result.parameters, Settings())
-    print(large.warnings)
-    assert any("lie far outside the trained motion (" in text for text in large.warnings)
-    unsure = "errors of the parameters alone make the torque of this motion uncertain by, joint "
-    assert any(text.startswith(unsure) for text in large.warnings)
+    severities = {one.code: one.severity for one in large.findings}
+    assert severities["outside_training"] == severities["prediction_uncertain"] == "warning"
     known = identify([noisy(2)], [noisy(99)], robot.model, Settings(), "0").parameters
-    assert not any("outside the" in text or unsure in text for text in validate([noisy(1)], known, Settings()).warnings)
+    codes = {one.code for one in validate([noisy(1)], known, Settings()).findings}
+    assert not codes & {"outside_training", "prediction_uncertain"}
