@@ -23,9 +23,9 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import (
     BaseParameters,
     base_parameters,
-    enough_samples,
+    count_sufficient_samples,
     random_motion,
-    stacked,
+    stack_regressor,
 )
 from robot_dyn_id.dynamics.regressor import Regressor
 
@@ -39,8 +39,8 @@ def measure() -> list[Goal]:
 
 
 def _measure(name: str, regressor: Regressor) -> list[Goal]:
-    stack = stacked(regressor, random_motion(regressor.model, SAMPLES, seed=1))
-    short = stacked(regressor, random_motion(regressor.model, enough_samples(regressor), seed=1))
+    stack = stack_regressor(regressor, random_motion(regressor.model, SAMPLES, seed=1))
+    short = stack_regressor(regressor, random_motion(regressor.model, count_sufficient_samples(regressor), seed=1))
     found: dict[str, BaseParameters] = {}
     contenders: dict[str, Callable[[], object]] = {
         "ours": lambda: found.update(ours=base_parameters(regressor)),
@@ -61,7 +61,7 @@ def _measure(name: str, regressor: Regressor) -> list[Goal]:
             FULL_Q,
             peer_ms=ms["full Q"],
             thin_q_ms=ms["thin Q"],
-            our_samples=enough_samples(regressor),
+            our_samples=count_sufficient_samples(regressor),
             full_q_of_as_many_ms=ms["full Q, as few samples as ours"],
         ),
         at_most(f"{title}: difference of the ranks", abs(rank - len(base.names)), 0.0),

@@ -68,7 +68,7 @@ class Line:
         full = np.zeros(len(regressor.names))
         full[independent] = np.random.default_rng(seed).normal(size=len(independent))
         torque = regressor.torque(motion, full)
-        return Line(regressor, Layout.of(regressor, independent), motion, torque, full[independent])
+        return Line(regressor, Layout.from_columns(regressor, independent), motion, torque, full[independent])
 
     @property
     def problem(self) -> LinearProblem:
@@ -88,7 +88,7 @@ def _speed() -> list[Goal]:
     ones = np.ones(len(regressor.model.joint_names))
 
     def streamed(method: str) -> Callable[[], object]:
-        return lambda: found.update({method: Factors.of(line.problem, method=method).solve(ones).values})
+        return lambda: found.update({method: Factors.from_problem(line.problem, method=method).solve(ones).values})
 
     def estimated(method: str) -> Callable[[], object]:
         return lambda: found.update(
@@ -228,7 +228,7 @@ def _typical(errors: Array) -> float:
 def _said(estimate: Estimate) -> tuple[str, ...]:
     """Codes of the findings about an estimate: its own, and those of its condition number."""
     findings = (*estimate.findings, *judge_training(estimate.condition_number, 0.0, Thresholds()))
-    return (*(one.code for one in findings), *(["not_excited"] if estimate.unseen else []))
+    return (*(one.code for one in findings), *(["not_excited"] if estimate.unexcited else []))
 
 
 if __name__ == "__main__":

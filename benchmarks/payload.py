@@ -30,7 +30,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.consistency import central, parameters_of
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import GeneralizedLeastSquares
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import design_task
@@ -110,7 +110,7 @@ def study() -> Study:
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
     plan = plan_signals(survey([first], first.joint_names, {}), found.parameters.cutoff_frequency, 4, "auto")
     at = placement_of(regressor.model, LINK)
-    return Study(regressor_of(found.parameters), parameters, motion, plan, found.parameters, at)
+    return Study(Regressor.from_parameters(found.parameters), parameters, motion, plan, found.parameters, at)
 
 
 class Run(NamedTuple):

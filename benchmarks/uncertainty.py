@@ -45,7 +45,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.prior import nominal_prior
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators import (
     ESTIMATORS,
     Estimate,
@@ -137,7 +137,7 @@ class Study:
         far = estimator.spread * np.where(np.isfinite(prior.scales), prior.scales, 0.0) * draw
         prior = replace(prior, values=self.parameters + far)
         if isinstance(estimator, MaximumAPosterioriConstants):
-            constants = Constants.of(problem, estimator.name)
+            constants = Constants.from_problem(problem, estimator.name)
             away = estimator.spread * rng.normal(size=len(constants.places))
             problem = constants.origin.problem_of(
                 constants.regressor(constants.logarithms + away), constants.origin.columns
@@ -174,7 +174,7 @@ def measured_residuals() -> Array | str:
     settings = Settings()
     training, _ = split([recording], model.joint_names, [recording])
     found = identify(training, training, model, settings, __version__)
-    regressor, plan = regressor_of(found.parameters), found.evaluation.plan
+    regressor, plan = Regressor.from_parameters(found.parameters), found.evaluation.plan
     columns = found.parameters.independent_columns.astype(np.int64)
     left = []
     for piece in walker(training, model.joint_names, {}, plan)():
@@ -214,7 +214,7 @@ def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
     runs = {name: _run(e.values, e.standard_deviations, e.covariance) for name, e in found.items()}
     if ESSENTIAL in names:
         runs[ESSENTIAL] = eliminated(WeightedLeastSquares().fit(problem), problem.names)
-    factors = Factors.of(known.problem(recording, replace(known.plan, row_stride=1)))
+    factors = Factors.from_problem(known.problem(recording, replace(known.plan, row_stride=1)))
     solution = factors.solve(np.ones(len(factors.counts)))
     freedom = factors.counts.sum() - len(known.truth)
     covariance = solution.inverse * factors.squared_residuals(solution.values).sum() / freedom

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example controller moves the simulated robot by efforts, with an identified model."""
+"""Computed-torque control of the simulated robot with an identified model, through effort commands."""
 
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launching import arguments, node, shared
+from robot_dyn_id.nodes.launching import declare_arguments, share_path, start_node
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("config", "namespace", "use_sim_time", "folder", "parameters", "law"),
-            *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"]),
-            node("simulator", ["urdf"], clock="{use_sim_time}", control="effort"),
-            node("identifier", ["parameters", "folder"], listen=False),
-            node("computed_torque_controller", ["law"]),
-            node("torque_residual_monitor"),
+            *declare_arguments(
+                "folder",
+                "parameters",
+                "law",
+                robot="arm7",
+                urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+            ),
+            start_node("simulator", ["urdf"], clock="{use_sim_time}", control="effort"),
+            start_node("identifier", ["parameters", "folder"], listen=False),
+            start_node("computed_torque_controller", ["law"]),
+            start_node("torque_residual_monitor"),
         ]
     )

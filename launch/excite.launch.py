@@ -1,34 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A designed trajectory on a robot behind a joint trajectory controller, and the recorder."""
+"""Excitation of a robot behind a joint trajectory controller along a designed trajectory, with recording."""
 
 from launch import LaunchDescription
 
-from robot_dyn_id.nodes.launching import arguments, needs_configuration, node
+from robot_dyn_id.nodes.launching import declare_arguments, require_parameters, start_node
+
+MOTION = ["trajectory", "speed_scale", "amplitude_scale", "dry_run"]
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "controller", "start"),
-            *arguments(
-                "trajectory", "speed_scale", "amplitude_scale", "dry_run", "require_effort", recording="required"
-            ),
-            needs_configuration(),
-            node(
+            *declare_arguments("urdf", "bag", "controller", "start", "require_effort", *MOTION, recording="required"),
+            require_parameters(),
+            start_node(
                 "excitation_publisher",
-                [
-                    "urdf",
-                    "start",
-                    "recording",
-                    "trajectory",
-                    "speed_scale",
-                    "amplitude_scale",
-                    "dry_run",
-                    "require_effort",
-                ],
+                ["urdf", "start", "recording", "require_effort", *MOTION],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),
-            node("recorder", folder="{bag}"),
+            start_node("recorder", folder="{bag}"),
         ]
     )

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identify from recordings, and publish what was identified to whoever subscribes."""
+"""Identification from recordings; the model is published for any subscriber."""
 
 from launch import LaunchDescription
 
-from robot_dyn_id.nodes.launching import arguments, node
+from robot_dyn_id.nodes.launching import declare_arguments, start_node
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "data", "validation", "folder"),
-            *arguments("settings", "parameters"),
-            node("identifier", ["urdf", "data", "validation", "folder", "parameters"], config="{settings}"),
+            *declare_arguments("urdf", "data", "validation", "folder", "identification_config", "parameters"),
+            start_node(
+                "identifier",
+                ["urdf", "data", "validation", "folder", "parameters"],
+                config="{identification_config}",
+            ),
         ]
     )

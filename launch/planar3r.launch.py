@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm of Wang et al. 2025: one joint after the other is excited; a twin of what was identified stands beside it."""
+"""The arm of Wang et al. 2025, excited joint by joint; a twin with the identified model runs in parallel."""
 
 from launch import LaunchDescription
 
-from robot_dyn_id.nodes.launching import arguments, included, shared
+from robot_dyn_id.nodes.launching import declare_arguments, include_launch_file, share_path
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments(
+            *declare_arguments(
                 robot="planar3r",
-                trajectory=shared("config", "trajectories", "planar3r_sines.yaml"),
-                settings=shared("config", "identification", "planar3r.yaml"),
+                trajectory=share_path("config", "trajectories", "planar3r_sines.yaml"),
+                identification_config=share_path("config", "identification", "planar3r.yaml"),
             ),
-            included("simulation"),
-            included("twin"),
+            include_launch_file("simulation"),
+            include_launch_file("twin"),
         ]
     )

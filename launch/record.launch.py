@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a robot that something else moves."""
+"""Recording of a robot that is moved by other nodes."""
 
 from launch import LaunchDescription
 
-from robot_dyn_id.nodes.launching import arguments, node
+from robot_dyn_id.nodes.launching import declare_arguments, start_node
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("robot", "config", "namespace", "use_sim_time", "bag", "topics"),
-            node("recorder", ["topics"], folder="{bag}"),
+            *declare_arguments("bag", "topics"),
+            start_node("recorder", ["topics"], folder="{bag}"),
         ]
     )

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real arm behind a trajectory controller: excite (once it is asked to), record, identify, watch."""
+"""A real arm behind a joint trajectory controller: excite on request, record, identify, monitor."""
 
 from launch import LaunchDescription
 
-from robot_dyn_id.nodes.launching import arguments, needs_configuration, node
+from robot_dyn_id.nodes.launching import declare_arguments, require_parameters, start_node
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("robot", "config", "urdf", "namespace", "use_sim_time", "bag", "folder", "settings"),
-            *arguments("controller", "start", "require_effort", recording="required"),
-            needs_configuration(),
-            node(
+            *declare_arguments(
+                "urdf",
+                "bag",
+                "folder",
+                "identification_config",
+                "controller",
+                "start",
+                "require_effort",
+                recording="required",
+            ),
+            require_parameters(),
+            start_node(
                 "excitation_publisher",
                 ["urdf", "start", "recording", "require_effort"],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),
-            node("recorder", folder="{bag}"),
-            node("identifier", ["urdf", "folder"], config="{settings}"),
-            node("torque_residual_monitor"),
+            start_node("recorder", folder="{bag}"),
+            start_node("identifier", ["urdf", "folder"], config="{identification_config}"),
+            start_node("torque_residual_monitor"),
         ]
     )

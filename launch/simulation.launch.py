@@ -1,32 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole line on a simulated robot: excite, record, identify, watch."""
+"""The complete pipeline on a simulated robot: excite, record, identify, monitor."""
 
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launching import TRAJECTORY, arguments, node, shared
+from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, share_path, start_node
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments(recording="required"),
-            *arguments("config", "namespace", "use_sim_time", "bag", "folder", "controller", "trajectory"),
-            *arguments(settings=shared("config", "identification", "consistent.yaml")),
-            *arguments(robot="arm7", urdf=[shared("urdf"), "/", LaunchConfiguration("robot"), ".urdf"], start="true"),
-            node(
+            *declare_arguments(
+                "bag",
+                "folder",
+                "controller",
+                "trajectory",
+                start="true",
+                recording="required",
+                robot="arm7",
+                urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+                identification_config=share_path("config", "identification", "consistent.yaml"),
+            ),
+            start_node(
                 "simulator",
                 ["urdf"],
                 clock="{use_sim_time}",
-                remappings=[(TRAJECTORY, "{controller}/joint_trajectory")],
+                remappings=[(SIMULATOR_TRAJECTORY, "{controller}/joint_trajectory")],
             ),
-            node(
+            start_node(
                 "excitation_publisher",
                 ["start", "recording", "trajectory"],
                 command_topic="{controller}/joint_trajectory",
             ),
-            node("recorder", folder="{bag}"),
-            node("identifier", ["folder"], config="{settings}"),
-            node("torque_residual_monitor"),
+            start_node("recorder", folder="{bag}"),
+            start_node("identifier", ["folder"], config="{identification_config}"),
+            start_node("torque_residual_monitor"),
         ]
     )

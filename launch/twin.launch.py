@@ -1,37 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator of an identified model beside the robot (or a bag that is played), following the same trajectories."""
+"""Simulator of an identified model that follows the trajectories of the robot or of a played bag, in namespace twin."""
 
 from launch import LaunchDescription
 from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launching import TRAJECTORY, arguments, node
+from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, start_node
 
-ROBOTS = [("identified_parameters", "{root}/identified_parameters")]
+ROBOT_MODEL = ("identified_parameters", "{root}/identified_parameters")
 
 
 def twin(context):
-    """All in the namespace `twin`; a file of parameters is published there, else the robot's model is the twin's."""
-    given = LaunchConfiguration("parameters").perform(context)
-    model = [] if given else ROBOTS
+    """Nodes in the namespace `twin`, with the model of the file `parameters` or, if empty, that of the robot."""
+    parameters = LaunchConfiguration("parameters").perform(context)
+    model = [] if parameters else [ROBOT_MODEL]
     nodes = [
-        node(
+        start_node(
             "simulator",
-            inside="twin",
+            inner_namespace="twin",
             model="parameters",
-            remappings=[*model, (TRAJECTORY, "{root}/{controller}/joint_trajectory")],
+            remappings=[*model, (SIMULATOR_TRAJECTORY, "{root}/{controller}/joint_trajectory")],
         ),
-        node("torque_residual_monitor", inside="twin", remappings=[*model, ("joint_states", "{root}/joint_states")]),
+        start_node(
+            "torque_residual_monitor",
+            inner_namespace="twin",
+            remappings=[*model, ("joint_states", "{root}/joint_states")],
+        ),
     ]
-    if given:
-        nodes.insert(0, node("identifier", ["parameters", "folder"], inside="twin", listen=False))
+    if parameters:
+        nodes.insert(0, start_node("identifier", ["parameters", "folder"], inner_namespace="twin", listen=False))
     return nodes
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *arguments("robot", "config", "namespace", "use_sim_time", "parameters", "folder", "controller"),
+            *declare_arguments("parameters", "folder", "controller"),
             OpaqueFunction(function=twin),
         ]
     )

@@ -145,7 +145,7 @@ class ParameterSet:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
 
         What only the robot's URDF can tell (order and names of joints, bodies and columns) is checked by
-        `regressor.regressor_of`.
+        `Regressor.from_parameters`.
 
         Raises:
             InputError: a field that is too long, has the wrong length or holds a value that no identification writes.

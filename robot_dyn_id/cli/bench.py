@@ -118,7 +118,7 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     torque = regressor.torque(motion, rng.normal(size=len(regressor.names)))
     rigid, n = Regressor(model), len(model.joint_names)
     dense, rows = np.zeros((10 * n, n, len(motion))), np.zeros((len(motion), n, 10 * n))
-    problem = raw_problem(regressor, Layout.of(regressor, independent), motion, torque)
+    problem = raw_problem(regressor, Layout.from_columns(regressor, independent), motion, torque)
     loop = _pinocchio_loop(model, motion, rows)
 
     def stacked_least_squares() -> None:
@@ -132,8 +132,8 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         {
             "regressor": lambda: regressor_into(rigid, motion, dense),
             "loop": loop,
-            "qr": lambda: Factors.of(problem, method="qr").solve(np.ones(n)),
-            "gram": lambda: Factors.of(problem, method="gram").solve(np.ones(n)),
+            "qr": lambda: Factors.from_problem(problem, method="qr").solve(np.ones(n)),
+            "gram": lambda: Factors.from_problem(problem, method="gram").solve(np.ones(n)),
             "lstsq": stacked_least_squares,
         }
     )

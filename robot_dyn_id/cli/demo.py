@@ -263,7 +263,7 @@ def _with_truth(
     folder: Path, namespace: str, truth: Dynamics, motion: Any, failure: str, seconds: float
 ) -> dict[str, Any]:
     """The report with what only a simulation can tell: the error against the true torque, and the twin's motion."""
-    model = Dynamics.of(read_parameters(folder / PARAMETERS))
+    model = Dynamics.from_parameters(read_parameters(folder / PARAMETERS))
     q, dq, ddq = (x.T for x in motion.evaluate(np.arange(0.0, motion.duration, 0.01))[:3])
     tau = truth.inverse_dynamics(q, dq, ddq)
     report = json.loads((folder / REPORT).read_text(encoding="utf-8"))

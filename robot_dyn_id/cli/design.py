@@ -14,7 +14,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
 from robot_dyn_id.excitation.collision.meshes import folders_above
@@ -24,7 +24,7 @@ from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import DesignTask, design_task, given_limits, least_known_parameters
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
-from robot_dyn_id.excitation.forms.registry import FORMS, repeated
+from robot_dyn_id.excitation.forms.registry import FORMS, repeat_cycle
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     found = _design(plan, settings)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
-    excitation: Any = repeated(found.excitation, plan.problem.parametrization, settings.demand.periods)
+    excitation: Any = repeat_cycle(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
     stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
     write_trajectory(path, stored)
@@ -146,7 +146,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
     configuration, joints = configuration_from(arguments), read_design_settings(arguments.design).joints
     if prior is not None:
-        regressor = regressor_of(prior)
+        regressor = Regressor.from_parameters(prior)
         names = regressor.model.joint_names
         if joints and set(joints) != set(names):
             raise UsageError(f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "

@@ -103,13 +103,13 @@ def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence
     )
 
 
-def stacked(regressor: Regressor, motion: Motion) -> Array:
+def stack_regressor(regressor: Regressor, motion: Motion) -> Array:
     """The regressor of all samples, one joint's rows after the other's, shape (n N, c)."""
     dense = regressor.dense(motion)
     return dense.reshape(len(dense), -1).T
 
 
-def enough_samples(regressor: Regressor) -> int:
+def count_sufficient_samples(regressor: Regressor) -> int:
     """Number of random states that show the rank of a regressor with a wide margin."""
     columns, joints = regressor.structure.shape
     return int(max(30, -(-3 * columns // joints)))
@@ -132,7 +132,7 @@ class Echelon:
     rank: int
 
 
-def echelon(stack: Array, drop: float = DROP, tolerance: float = RANK) -> Echelon:
+def compute_echelon(stack: Array, drop: float = DROP, tolerance: float = RANK) -> Echelon:
     """Rank decision on a stacked regressor of shape (rows, c), by the rule of `DROP` and `RANK`."""
     norms = np.linalg.norm(stack, axis=0)
     norms = np.where(norms < drop, 0.0, norms)
@@ -170,8 +170,8 @@ def base_parameters(
     sequence = np.arange(columns) if order is None else np.array(order, dtype=np.int64)
     if not np.array_equal(np.sort(sequence), np.arange(columns)):
         raise UsageError(f"column order is not a permutation of the {columns} columns")
-    motion = random_motion(regressor.model, enough_samples(regressor), moving=moving)
-    form = echelon(stacked(regressor, motion), tolerance=tolerance)
+    motion = random_motion(regressor.model, count_sufficient_samples(regressor), moving=moving)
+    form = compute_echelon(stack_regressor(regressor, motion), tolerance=tolerance)
     independent = _select(form, sequence, pivots)
     mapping = _mapping(form, independent)
     rows = [row for row in mapping]
@@ -194,7 +194,7 @@ def _expression(row: Array, own: int, names: Sequence[str]) -> str:
 
 def independent_columns(stack: Array) -> Integers:
     """The leftmost independent columns of a stacked regressor of shape (rows, c), ascending."""
-    return _select(echelon(stack), np.arange(stack.shape[1]), "rref")
+    return _select(compute_echelon(stack), np.arange(stack.shape[1]), "rref")
 
 
 def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:

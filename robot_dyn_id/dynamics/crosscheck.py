@@ -16,7 +16,12 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics import kronecker
-from robot_dyn_id.dynamics.base_parameters import echelon, enough_samples, random_motion, stacked
+from robot_dyn_id.dynamics.base_parameters import (
+    compute_echelon,
+    count_sufficient_samples,
+    random_motion,
+    stack_regressor,
+)
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
@@ -88,7 +93,7 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
     dynamics = Dynamics(rigid, np.arange(len(rigid.names)), values)
     many = list(_blocks(_spread(motion, SAMPLES)))
     few = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
-    excited = random_motion(model, enough_samples(rigid))
+    excited = random_motion(model, count_sufficient_samples(rigid))
     return CrossCheck(
         regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in many),
         kronecker=_difference((_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few),
@@ -98,8 +103,8 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
             for block in few
             for ours in (dynamics.mass_matrix(block.q.T), _kronecker_mass(model, block, values))
         ),
-        rank_ours=echelon(stacked(rigid, excited)).rank,
-        rank_pinocchio=echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
+        rank_ours=compute_echelon(stack_regressor(rigid, excited)).rank,
+        rank_pinocchio=compute_echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
         samples=sum(len(block) for block in many),
     )
 

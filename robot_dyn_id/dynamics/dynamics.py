@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term, TermGroup
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
@@ -102,20 +103,22 @@ class Dynamics:
     columns: Integers
     values: Array
 
-    @staticmethod
-    def of(parameters: ParameterSet) -> Dynamics:
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet) -> Self:
         """The dynamics of an identified parameter set.
 
         Raises:
             InputError: a set that this version cannot read.
         """
-        return Dynamics(regressor_of(parameters), parameters.independent_columns.astype(np.int64), parameters.values)
+        return cls(
+            Regressor.from_parameters(parameters), parameters.independent_columns.astype(np.int64), parameters.values
+        )
 
-    @staticmethod
-    def of_bodies(model: RobotModel) -> Dynamics:
+    @classmethod
+    def from_model(cls, model: RobotModel) -> Self:
         """The dynamics of the bodies as the URDF describes them, without friction."""
         values = model.inertial_parameters
-        return Dynamics(Regressor(model), np.arange(len(values)), values)
+        return cls(Regressor(model), np.arange(len(values)), values)
 
     def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Torque of a motion [N m or N], friction and offsets included.

@@ -126,7 +126,7 @@ def raw_problem(
         regressor,
         layout.columns,
         speeds=lambda: np.abs(motion.dq).max(axis=1),
-        problem_of=lambda other, columns: raw_problem(other, Layout.of(other, columns), motion, torque, rate),
+        problem_of=lambda other, columns: raw_problem(other, Layout.from_columns(other, columns), motion, torque, rate),
         along=_no_windows,
         low_pass=np.asarray,
     )

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.stored_terms import stored_constants, stored_terms
-from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, grouped
+from robot_dyn_id.dynamics.stored_terms import list_stored_constants, restore_terms
+from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, group_terms
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor import regressor_tiles
@@ -46,12 +47,6 @@ class Motion:
         """The motion at the samples that `index` selects."""
         q, dq, ddq = (np.ascontiguousarray(x[:, index]) for x in (self.q, self.dq, self.ddq))
         return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index])
-
-
-def tree_of(model: RobotModel) -> Tree:
-    """The model as the compiled loops read it."""
-    links = model.parent, model.rotation, model.translation, model.axis, model.prismatic
-    return build_tree(*links, model.leader, model.multiplier, model.gravity)
 
 
 def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
@@ -102,10 +97,45 @@ class Regressor:
     model: RobotModel
     terms: tuple[tuple[Coordinate, Term], ...] = ()
 
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet) -> Self:
+        """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
+
+        Raises:
+            InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
+                those of the URDF and the terms, in their order; base parameters and standard parameters with different
+                torques.
+        """
+        held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
+        model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
+        regressor = cls(model, restore_terms(parameters, joint_coordinates(model), model))
+        columns = regressor.term_columns
+        constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
+        units = tuple(
+            regressor.units[column] for column in parameters.independent_columns if column < len(regressor.units)
+        )
+        for name, expected in (
+            ("joint_names", model.joint_names),
+            ("held_joint_names", tuple(model.held)),
+            ("body_names", model.body_names),
+            ("column_names", regressor.names),
+            ("units", units),
+            ("term_names", tuple(column.term.name for column in columns)),
+            ("term_joints", tuple(column.coordinate.name for column in columns)),
+            ("term_constant_names", tuple(constant for constant, _, _ in constants)),
+            ("term_constant_joints", tuple(joint for _, joint, _ in constants)),
+        ):
+            if getattr(parameters, name) != expected:
+                raise InputError(f"parameter set: {name} is not that of its URDF and terms, or in another order")
+        _check_representative(regressor, parameters)
+        return regressor
+
     @cached_property
     def tree(self) -> Tree:
         """The model as the compiled loops read it."""
-        return tree_of(self.model)
+        model = self.model
+        links = model.parent, model.rotation, model.translation, model.axis, model.prismatic
+        return build_tree(*links, model.leader, model.multiplier, model.gravity)
 
     @cached_property
     def term_columns(self) -> tuple[TermColumn, ...]:
@@ -115,7 +145,7 @@ class Regressor:
     @cached_property
     def term_groups(self) -> tuple[TermGroup, ...]:
         """The terms, those of equal kind and constants together."""
-        return grouped(self.terms)
+        return group_terms(self.terms)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -195,7 +225,7 @@ class Regressor:
     @cached_property
     def _layout(self) -> Layout:
         """Of all columns."""
-        return Layout.of(self, np.arange(len(self.names)))
+        return Layout.from_columns(self, np.arange(len(self.names)))
 
     @staticmethod
     def _fill_terms(
@@ -227,41 +257,11 @@ class Regressor:
             parameters: of the columns, shape (p,).
             columns: the columns that count; all c by default.
         """
-        layout = self._layout if columns is None else Layout.of(self, columns)
+        layout = self._layout if columns is None else Layout.from_columns(self, columns)
         packed = np.empty((layout.starts[-1], len(motion)))
         self.fill(motion, layout.slots, packed)
         blocks = [layout.block(packed, joint)[:-1] for joint in range(len(layout.supports))]
         return np.array([parameters[support] @ block for support, block in zip(layout.supports, blocks, strict=True)])
-
-
-def regressor_of(parameters: ParameterSet) -> Regressor:
-    """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
-
-    Raises:
-        InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
-            those of the URDF and the terms in their order; base parameters and representative with different torques.
-    """
-    held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
-    model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
-    regressor = Regressor(model, stored_terms(parameters, joint_coordinates(model), model))
-    columns = regressor.term_columns
-    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
-    units = tuple(regressor.units[column] for column in parameters.independent_columns if column < len(regressor.units))
-    for name, expected in (
-        ("joint_names", model.joint_names),
-        ("held_joint_names", tuple(model.held)),
-        ("body_names", model.body_names),
-        ("column_names", regressor.names),
-        ("units", units),
-        ("term_names", tuple(column.term.name for column in columns)),
-        ("term_joints", tuple(column.coordinate.name for column in columns)),
-        ("term_constant_names", tuple(constant for constant, _, _ in constants)),
-        ("term_constant_joints", tuple(joint for _, joint, _ in constants)),
-    ):
-        if getattr(parameters, name) != expected:
-            raise InputError(f"parameter set: {name} is not that of its URDF and terms, or in another order")
-    _check_representative(regressor, parameters)
-    return regressor
 
 
 def _check_representative(regressor: Regressor, parameters: ParameterSet) -> None:
@@ -303,8 +303,8 @@ class Layout:
     starts: tuple[int, ...]
     slots: Integers
 
-    @staticmethod
-    def of(regressor: Regressor, columns: Integers) -> Layout:
+    @classmethod
+    def from_columns(cls, regressor: Regressor, columns: Integers) -> Self:
         """The layout of a selection of columns."""
         structure = regressor.structure
         slots = np.full(structure.shape, -1, dtype=np.int64)
@@ -314,7 +314,7 @@ class Layout:
             slots[columns[support], joint] = starts[-1] + np.arange(len(support))
             supports.append(support)
             starts.append(starts[-1] + len(support) + 1)
-        return Layout(columns, tuple(supports), tuple(starts), slots)
+        return cls(columns, tuple(supports), tuple(starts), slots)
 
     def block(self, packed: Array, joint: int) -> Array:
         """A joint's rows of a packed tile: its columns, then its torque, shape (support + 1, N)."""

@@ -14,7 +14,7 @@ from robot_dyn_id.parameters import ParameterSet
 Terms = Sequence[tuple[Coordinate, Term]]
 
 
-def stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[str]) -> list[tuple[str, str, float]]:
+def list_stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[str]) -> list[tuple[str, str, float]]:
     """Name, joint and value of every constant: those of the terms, then the weights of couplings.
 
     Args:
@@ -28,7 +28,7 @@ def stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[str])
     return constants + [(f"{MEMBER}.{joint}", at.name, weight) for at, joint, weight in weights]
 
 
-def stored_terms(
+def restore_terms(
     parameters: ParameterSet, coordinates: Sequence[Coordinate], model: RobotModel
 ) -> tuple[tuple[Coordinate, Term], ...]:
     """The terms of a parameter set, in the order of its columns.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
-from robot_dyn_id.estimators.factors import kept
-from robot_dyn_id.estimators.fitting import resized
+from robot_dyn_id.estimators.factors import find_used_rows
+from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
 
 BLOCK = 2.0
@@ -33,7 +34,7 @@ FAILED = 0.1
 """Share of the draws that may fail to converge."""
 
 
-def check_draws(draws: int) -> None:
+def check_bootstrap_draws(draws: int) -> None:
     """Refuse a number of draws that tells nothing; 0 is none.
 
     Raises:
@@ -43,7 +44,7 @@ def check_draws(draws: int) -> None:
         raise UsageError(f"bootstrap: draws must be 0 (none) or {LEAST} or more, not {draws}")
 
 
-def bootstrapped(
+def bootstrap_estimate(
     estimator: Estimator, problem: LinearProblem, estimate: Estimate, draws: int, block: float = BLOCK, seed: int = 0
 ) -> Estimate:
     """The estimate with standard deviations and intervals of the bootstrap; correlations stay as they are.
@@ -60,12 +61,12 @@ def bootstrapped(
         UsageError: too few draws.
         ConvergenceError: more than a tenth of the draws do not converge.
     """
-    check_draws(draws)
-    rest = Residuals.of(problem, estimate)
+    check_bootstrap_draws(draws)
+    rest = Residuals.from_estimate(problem, estimate)
     rng, found, failed = np.random.default_rng(seed), [], 0
     for _ in range(draws):
         try:
-            found.append(estimator.fit(_with_torques(problem, rest.drawn(rng, round(block * problem.rate)))).values)
+            found.append(estimator.fit(_with_torques(problem, rest.draw(rng, round(block * problem.rate)))).values)
         except ConvergenceError as error:
             failed, reason = failed + 1, error
             if failed > FAILED * draws:
@@ -75,7 +76,7 @@ def bootstrapped(
     message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {block:g} s"
     return replace(
         estimate,
-        covariance=resized(estimate.covariance, spread),
+        covariance=rescale_covariance(estimate.covariance, spread),
         standard_deviations=np.where(np.isinf(estimate.standard_deviations), np.inf, spread),
         intervals=shift.T,
         findings=(*estimate.findings, make_finding("bootstrap_deviations", message)),
@@ -94,8 +95,8 @@ class Residuals:
     predicted: dict[int, Array]
     rest: dict[int, Array]
 
-    @staticmethod
-    def of(problem: LinearProblem, estimate: Estimate) -> Residuals:
+    @classmethod
+    def from_estimate(cls, problem: LinearProblem, estimate: Estimate) -> Self:
         """Walk the problem once, with the constants that the estimate has found."""
         at = problem
         if estimate.regressor is not None and problem.origin is not None:
@@ -106,15 +107,13 @@ class Residuals:
             own = parts.setdefault(tile.segment, [[] for _ in problem.supports])
             predicted = estimate.values[problem.supports[tile.joint]] @ tile.block[:-1]
             own[tile.joint].append(np.array([predicted, tile.block[-1] - predicted]))
-            rows += int(np.count_nonzero(kept(tile.block)))
+            rows += int(np.count_nonzero(find_used_rows(tile.block)))
             every += tile.block.shape[1]
         joined = {segment: np.array([np.concatenate(one, axis=1) for one in own]) for segment, own in parts.items()}
         larger = np.sqrt(every / max(1, rows - len(problem.names)))
-        return Residuals(
-            {s: both[:, 0] for s, both in joined.items()}, {s: larger * b[:, 1] for s, b in joined.items()}
-        )
+        return cls({s: both[:, 0] for s, both in joined.items()}, {s: larger * b[:, 1] for s, b in joined.items()})
 
-    def drawn(self, rng: np.random.Generator, block: int) -> dict[int, Array]:
+    def draw(self, rng: np.random.Generator, block: int) -> dict[int, Array]:
         """Torques with residuals drawn in pieces of `block` rows."""
         torques = {}
         for segment, rest in self.rest.items():
@@ -134,7 +133,7 @@ def _with_torques(problem: LinearProblem, torques: dict[int, Array]) -> LinearPr
         for tile in problem.tiles():
             start = passed.get((tile.segment, tile.joint), 0)
             stop = passed[tile.segment, tile.joint] = start + tile.block.shape[1]
-            tau = np.where(kept(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
+            tau = np.where(find_used_rows(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
             yield replace(tile, block=np.concatenate([tile.block[:-1], tau[None]]))
 
     origin = problem.origin

@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.factors import UNSEEN
+from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO
 
 METRICS = ("entropic", "euclidean")
 
@@ -81,7 +81,7 @@ class Completion:
     def shown(self) -> Array:
         """How much the data tell of each term: norms of its columns, zero where that is rounding."""
         norms = np.linalg.norm(self.root @ self.mapping[:, self.bodies.size :], axis=0)
-        return np.where(norms > UNSEEN * norms.max(initial=0.0), norms, 0.0)
+        return np.where(norms > MIN_SINGULAR_VALUE_RATIO * norms.max(initial=0.0), norms, 0.0)
 
     @cached_property
     def scale(self) -> Array:

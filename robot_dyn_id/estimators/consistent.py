@@ -16,9 +16,10 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.factors import METHODS, Factors
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
 from robot_dyn_id.findings import Finding
+from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 
 def nearest_robot(
@@ -55,7 +56,7 @@ def nearest_robot(
 
 
 @dataclass(frozen=True)
-class Consistent:
+class Consistent(CheckedOptions):
     """All standard parameters, every body with positive mass and a positive-definite pseudo-inertia.
 
     What the data tell stays as they tell it, as closely as consistency allows; what they do not tell stays near the
@@ -78,20 +79,13 @@ class Consistent:
 
     name: ClassVar[str] = "consistent"
     uses_prior: ClassVar[bool] = False  # bodies of an earlier set need not be real ones
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: an unknown metric, a spread or a floor out of range, options of `weighted` out of range.
-        """
-        if self.metric not in METRICS:
-            raise UsageError(f"consistent: metric {self.metric!r} is not known; use one of {', '.join(METRICS)}")
-        if not 1e-3 <= self.spread <= 1e3:
-            raise UsageError(f"consistent: spread must be between 0.001 and 1000, not {self.spread:g}")
-        if not 0.0 <= self.floor < 1.0:
-            raise UsageError(f"consistent: floor must be 0 or more and less than 1, not {self.floor:g}")
-        WeightedLeastSquares(self.autoregressive_order, self.method)
+    option_ranges: ClassVar[OptionRanges] = {
+        "metric": Choice(METRICS),
+        "spread": Range(1e-3, 1e3),
+        "floor": Range(0, 1, includes_high=False),
+        "autoregressive_order": Range(0),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -106,7 +100,7 @@ class Consistent:
                 "the estimator weighted"
             )
         plain = WeightedLeastSquares(self.autoregressive_order, self.method).fit(problem)
-        factors = Factors.of(problem, method=self.method)
+        factors = Factors.from_problem(problem, method=self.method)
         largest = float(plain.residual_rms.max(initial=0.0))
         rms = np.maximum(plain.residual_rms, 1e-9 * largest if largest > 0.0 else 1.0)
         root = factors.root(1.0 / rms)

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.findings import Finding
 
 
@@ -41,9 +44,9 @@ class Estimate:
         residual_rms: of each joint's rows [N m or N], shape (n,).
         noise_rms: of what is left of each joint's residual when its own past is taken off, shape (n,).
         rows: samples used, over all joints.
-        unseen: parameters with a share in a direction that the data do not show.
-        drawn_to: what the values are drawn towards, away from the data: they are biased, and the covariance holds for
-            parameters that this prior would not be surprised by. Empty: nothing.
+        unexcited: parameters with a share in a direction that the data do not show.
+        regularized_towards: prior or target that biases the estimate; the covariance holds for parameters that are
+            distributed as the prior assumes. Empty if there is no such target.
         constants: constants of terms that were chosen from the data.
         regressor: robot and terms with those constants; None where none were chosen.
         findings: findings about this estimate.
@@ -61,8 +64,8 @@ class Estimate:
     residual_rms: Array
     noise_rms: Array
     rows: int
-    unseen: tuple[str, ...] = ()
-    drawn_to: str = ""
+    unexcited: tuple[str, ...] = ()
+    regularized_towards: str = ""
     constants: tuple[EstimatedConstant, ...] = ()
     regressor: Regressor | None = field(default=None, repr=False)
     findings: tuple[Finding, ...] = ()
@@ -70,6 +73,38 @@ class Estimate:
     unconstrained: Array | None = field(default=None, repr=False)
     intervals: Array | None = field(default=None, repr=False)
     costs: Array | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_solution(
+        cls,
+        problem: LinearProblem,
+        rows: Factors,
+        ordinary: Solution,
+        solution: Solution,
+        covariance: Array,
+        noise: Array,
+    ) -> Self:
+        """The estimate that a least-squares solution gives.
+
+        Args:
+            problem: the problem that was solved, for the names of its parameters.
+            rows: its compressed rows, neither weighted nor whitened.
+            ordinary: their ordinary solution: it determines which parameters the rows do not excite.
+            solution: the solution to report.
+            covariance: covariance of its parameters, shape (p, p).
+            noise: RMS of each joint's white residual [N m or N], shape (n,).
+        """
+        sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        return cls(
+            values=solution.values,
+            covariance=covariance,
+            standard_deviations=np.where(solution.unexcited, np.inf, sigma),
+            condition_number=ordinary.condition_number,
+            residual_rms=np.sqrt(rows.squared_residuals(solution.values) / np.maximum(rows.counts, 1)),
+            noise_rms=noise,
+            rows=int(rows.counts.sum()),
+            unexcited=tuple(str(name) for name in np.array(problem.names)[solution.unexcited | ordinary.unexcited]),
+        )
 
 
 class Estimator(Protocol):

@@ -161,7 +161,7 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         values=found.values,
         covariance=found.covariance,
         standard_deviations=found.standard_deviations,
-        unseen=tuple(name for name in estimate.unseen if name in hidden),
+        unexcited=tuple(name for name in estimate.unexcited if name in hidden),
         intervals=None,
         findings=(*estimate.findings, *([] if estimate.intervals is None else [lost])),
     )

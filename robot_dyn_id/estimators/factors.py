@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
@@ -21,7 +22,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError, UsageError
 
-UNSEEN = 1e-7
+MIN_SINGULAR_VALUE_RATIO = 1e-7
 """Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
 
 ROUNDING = 1e-12
@@ -36,13 +37,13 @@ SAFE_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
 
 
-def kept(block: Array) -> Mask:
+def find_used_rows(block: Array) -> Mask:
     """Which rows of a tile's block, shape (support + 1, N), are not left out, shape (N,)."""
     rows = np.asarray(block[-1] != 0.0)
     return rows if rows.all() else rows | block.any(axis=0)
 
 
-def accumulated(
+def accumulate(
     problem: LinearProblem, tiles: Iterable[Tile] | None, add: Callable[[Array, Array], Array]
 ) -> tuple[list[Array], Integers]:
     """What a walk over the problem's tiles (or tiles made from them) leaves of each joint's rows, and their number.
@@ -60,13 +61,13 @@ def accumulated(
     sums = [np.zeros((size, size), order="F") for size in sizes]
     counts = np.zeros(len(sizes), dtype=np.int64)
     for tile in problem.tiles() if tiles is None else tiles:
-        counts[tile.joint] += np.count_nonzero(kept(tile.block))
+        counts[tile.joint] += np.count_nonzero(find_used_rows(tile.block))
         sums[tile.joint] = add(sums[tile.joint], tile.block.T)
-    check_any(int(counts.sum()))
+    check_row_count(int(counts.sum()))
     return sums, counts
 
 
-def check_any(rows: int) -> None:
+def check_row_count(rows: int) -> None:
     """Refuse a walk without rows.
 
     Raises:
@@ -92,16 +93,16 @@ class Grams:
     matrices: tuple[Array, ...]
     counts: Integers
 
-    @staticmethod
-    def of(problem: LinearProblem, tiles: Iterable[Tile] | None = None) -> Grams:
+    @classmethod
+    def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None) -> Self:
         """Walk the problem's tiles (or tiles made from them).
 
         Raises:
             InputError: no rows at all.
         """
-        sums, counts = accumulated(problem, tiles, _products_added)
+        sums, counts = accumulate(problem, tiles, _products_added)
         matrices = tuple(np.triu(upper) + np.triu(upper, 1).T for upper in sums)
-        return Grams(len(problem.names), problem.supports, matrices, counts)
+        return cls(len(problem.names), problem.supports, matrices, counts)
 
     def total(self, weights: Sequence[float] | Array) -> Array:
         """Those of all joints, with one weight per joint, shape (p + 1, p + 1)."""
@@ -133,8 +134,8 @@ class Factors:
     triangles: tuple[Array, ...]
     counts: Integers
 
-    @staticmethod
-    def of(problem: LinearProblem, tiles: Iterable[Tile] | None = None, method: str = "qr") -> Factors:
+    @classmethod
+    def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None, method: str = "qr") -> Self:
         """Compress a walk over the problem's tiles (or over tiles made from them, e.g. whitened ones).
 
         The blocks of the tiles are overwritten.
@@ -146,12 +147,12 @@ class Factors:
         if method not in METHODS:
             raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
         if method == "gram":
-            grams = Grams.of(problem, tiles)
-            roots = tuple(without_rounding(_root(matrix)) for matrix in grams.matrices)
-            return Factors(len(problem.names), problem.supports, roots, grams.counts)
-        triangles, counts = accumulated(problem, tiles, _rows_added)
-        found = tuple(without_rounding(np.triu(triangle)) for triangle in triangles)
-        return Factors(len(problem.names), problem.supports, found, counts)
+            grams = Grams.from_problem(problem, tiles)
+            roots = tuple(zero_rounding_columns(_root(matrix)) for matrix in grams.matrices)
+            return cls(len(problem.names), problem.supports, roots, grams.counts)
+        triangles, counts = accumulate(problem, tiles, _rows_added)
+        found = tuple(zero_rounding_columns(np.triu(triangle)) for triangle in triangles)
+        return cls(len(problem.names), problem.supports, found, counts)
 
     def keep(self, parameters: Integers) -> Factors:
         """The factors of the same rows with only some of the parameters, given ascending."""
@@ -166,7 +167,7 @@ class Factors:
 
     def solve(self, weights: Sequence[float] | Array, rows: Array | None = None) -> Solution:
         """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""
-        return Solution.of(self.stack(weights, rows))
+        return Solution.from_rows(self.stack(weights, rows))
 
     def root(self, weights: Sequence[float] | Array) -> Array:
         """Triangular R with R' R = W' W, the information of rows with one weight per joint, shape (p, p)."""
@@ -193,7 +194,7 @@ class Factors:
         )
 
 
-def without_rounding(rows: Array) -> Array:
+def zero_rounding_columns(rows: Array) -> Array:
     """Rows [W tau] of a joint, shape (any, columns + 1), with zeros for columns that are rounding; changed in place."""
     norms = np.linalg.norm(rows[:, :-1], axis=0)
     rows[:, :-1] *= norms > ROUNDING * norms.max(initial=0.0)
@@ -235,24 +236,24 @@ class Solution:
         values: minimum-norm (of the unit-norm columns) solution, shape (p,).
         inverse: pseudo-inverse of W' W, shape (p, p).
         condition_number: of the unit-norm columns that the data show; infinite if a direction is unseen.
-        unseen: which parameters have a share in a direction that the data do not show, shape (p,).
+        unexcited: which parameters have a share in a direction that the data do not show, shape (p,).
         root: the k directions that the data show, each of unit information: root root' = inverse, shape (p, k).
     """
 
     values: Array
     inverse: Array
     condition_number: float
-    unseen: np.ndarray
+    unexcited: np.ndarray
     root: Array
 
-    @staticmethod
-    def of(stack: Array) -> Solution:
+    @classmethod
+    def from_rows(cls, stack: Array) -> Self:
         """Solve the stacked [W tau], shape (rows, p + 1)."""
         norms = np.linalg.norm(stack[:, :-1], axis=0)
         scale = np.where(norms > 0, norms, 1.0)
         factor = np.asarray(np.linalg.qr(stack / np.append(scale, 1.0), mode="r"))[: len(scale) + 1]
         left, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
-        shown = singular > UNSEEN * singular.max(initial=0.0)
+        shown = singular > MIN_SINGULAR_VALUE_RATIO * singular.max(initial=0.0)
         inverse_root = right[shown].T / singular[shown]
         if shown.all():  # rounds less than the way by singular values
             values = solve_triangular(factor[: len(scale), :-1], factor[: len(scale), -1])
@@ -261,4 +262,38 @@ class Solution:
         hidden = np.abs(right[~shown]).max(axis=0, initial=0.0) > 1e-3
         condition = singular.max(initial=0.0) / singular.min(initial=np.inf) if shown.all() else np.inf
         root = inverse_root / scale[:, None]
-        return Solution(values / scale, root @ root.T, float(condition), hidden | (norms == 0), root)
+        return cls(values / scale, root @ root.T, float(condition), hidden | (norms == 0), root)
+
+
+def compress_rows(problem: LinearProblem, method: str = "qr") -> Factors:
+    """The compressed rows.
+
+    Raises:
+        InputError: fewer rows than parameters.
+    """
+    factors = Factors.from_problem(problem, method=method)
+    rows = int(factors.counts.sum())
+    if rows < len(problem.names):
+        raise _too_few(rows, problem)
+    return factors
+
+
+def check_rows(problem: LinearProblem) -> None:
+    """Walk until there are as many rows as parameters.
+
+    Raises:
+        InputError: there are not.
+    """
+    rows = 0
+    for tile in problem.tiles():
+        rows += int(np.count_nonzero(find_used_rows(tile.block)))
+        if rows >= len(problem.names):
+            return
+    check_row_count(rows)
+    raise _too_few(rows, problem)
+
+
+def _too_few(rows: int, problem: LinearProblem) -> InputError:
+    return InputError(
+        f"only {rows} rows for {len(problem.names)} parameters: record longer, or identify fewer joints or terms"
+    )

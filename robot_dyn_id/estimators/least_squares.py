@@ -10,20 +10,15 @@ import numpy as np
 
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import (
-    check_options,
-    conclude,
-    factors_of,
-    refined,
-    reweighted,
-    sandwich,
-    whitened,
-)
+from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.estimators.sandwich import compute_sandwich
+from robot_dyn_id.estimators.weighting import refine_solution, solve_reweighted
+from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class OrdinaryLeastSquares:
+class OrdinaryLeastSquares(CheckedOptions):
     """Least squares with every row alike, N and N m alike: for comparison, not for use.
 
     Attributes:
@@ -36,26 +31,24 @@ class OrdinaryLeastSquares:
 
     name: ClassVar[str] = "ols"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, an unknown method.
-        """
-        check_options(self.name, self.autoregressive_order, self.method)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        factors = factors_of(problem, self.method)
+        factors = compress_rows(problem, self.method)
         weights = np.ones(len(factors.counts))
-        solution = refined(problem, factors.solve(weights), weights, self.method)
-        noise, covariance = sandwich(problem, solution.values, solution.inverse, weights, self.autoregressive_order)
-        return conclude(problem, factors, solution, solution, covariance, noise)
+        solution = refine_solution(problem, factors.solve(weights), weights, self.method)
+        noise, covariance = compute_sandwich(
+            problem, solution.values, solution.inverse, weights, self.autoregressive_order
+        )
+        return Estimate.from_solution(problem, factors, solution, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
-class WeightedLeastSquares:
+class WeightedLeastSquares(CheckedOptions):
     """Least squares with one weight per joint, 1 / RMS of its residual, iterated on the compressed rows.
 
     Its covariance counts for residuals that follow one another (filters, unmodelled friction): a sandwich with an
@@ -71,26 +64,24 @@ class WeightedLeastSquares:
 
     name: ClassVar[str] = "weighted"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, an unknown method.
-        """
-        check_options(self.name, self.autoregressive_order, self.method)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        factors = factors_of(problem, self.method)
-        ordinary, solution, weights = reweighted(factors)
-        solution = refined(problem, solution, weights, self.method)
-        noise, covariance = sandwich(problem, solution.values, solution.inverse, weights, self.autoregressive_order)
-        return conclude(problem, factors, ordinary, solution, covariance, noise)
+        factors = compress_rows(problem, self.method)
+        ordinary, solution, weights = solve_reweighted(factors)
+        solution = refine_solution(problem, solution, weights, self.method)
+        noise, covariance = compute_sandwich(
+            problem, solution.values, solution.inverse, weights, self.autoregressive_order
+        )
+        return Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
-class GeneralizedLeastSquares:
+class GeneralizedLeastSquares(CheckedOptions):
     """Weighted least squares of rows whose residuals were made white.
 
     Smaller errors than `weighted` if the residuals are noise: columns and torques are filtered with an autoregressive
@@ -109,16 +100,13 @@ class GeneralizedLeastSquares:
 
     name: ClassVar[str] = "generalized"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no pass at all, an unknown method.
-        """
-        check_options(self.name, self.autoregressive_order, self.method, passes=self.passes)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+        "method": Choice(METHODS),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        found = whitened(problem, self.autoregressive_order, self.passes, self.method, Factors.solve)
-        return conclude(problem, found.plain, found.ordinary, found.solution, found.solution.inverse, found.noise)
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, self.method, Factors.solve)
+        return found.make_estimate(problem)

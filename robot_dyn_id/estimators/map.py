@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,11 +12,12 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import Whitened, check_options, conclude, whitened
+from robot_dyn_id.estimators.feasible_gls import WhitenedSolution, solve_whitened
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class MaximumAPosteriori:
+class MaximumAPosteriori(CheckedOptions):
     """`generalized` with a Gaussian prior, |W theta - tau|^2 + |A theta - b|^2, both of unit variance.
 
     The prior is the problem's: of the URDF or of an earlier parameter set, see `Prior.rows`. What the data do not show
@@ -35,15 +35,11 @@ class MaximumAPosteriori:
 
     name: ClassVar[str] = "map"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a spread that is not positive, a negative order, no pass at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes)
-        check_spread(self.name, self.spread)
+    option_ranges: ClassVar[OptionRanges] = {
+        "spread": Range(0, includes_low=False),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -51,31 +47,14 @@ class MaximumAPosteriori:
         Raises:
             UsageError: the problem has no prior.
         """
-        prior = prior_of(problem, self.name)
+        prior = require_prior(problem, self.name)
         rows, center = prior.rows(self.spread), prior.center
-        found = believed(problem, rows, center, self.autoregressive_order, self.passes)
-        return conclude(
-            problem,
-            found.plain,
-            found.ordinary,
-            found.solution,
-            found.solution.inverse,
-            found.noise,
-            drawn_to=f"{prior.source}, give or take {self.spread:.0%} of each parameter's size",
-        )
+        found = solve_with_prior(problem, rows, center, self.autoregressive_order, self.passes)
+        target = f"{prior.source}, give or take {self.spread:.0%} of each parameter's size"
+        return found.make_estimate(problem, regularized_towards=target)
 
 
-def check_spread(estimator: str, spread: float) -> None:
-    """Refuse a standard deviation that is none.
-
-    Raises:
-        UsageError: not positive.
-    """
-    if not 0.0 < spread < math.inf:
-        raise UsageError(f"{estimator}: spread must be positive, not {spread}")
-
-
-def prior_of(problem: LinearProblem, estimator: str) -> Prior:
+def require_prior(problem: LinearProblem, estimator: str) -> Prior:
     """What is known before the data.
 
     Raises:
@@ -86,7 +65,7 @@ def prior_of(problem: LinearProblem, estimator: str) -> Prior:
     return problem.prior
 
 
-def believed(problem: LinearProblem, rows: Array, center: Array, order: int, passes: int) -> Whitened:
+def solve_with_prior(problem: LinearProblem, rows: Array, center: Array, order: int, passes: int) -> WhitenedSolution:
     """The solution of white rows and those of a prior together.
 
     Args:
@@ -100,7 +79,7 @@ def believed(problem: LinearProblem, rows: Array, center: Array, order: int, pas
     def solve(white: Factors, weights: Array) -> Solution:
         stack = white.stack(weights, rows)
         stack[:, -1] -= stack[:, :-1] @ center  # so that what rounding hides stays at the prior, not at zero
-        solution = Solution.of(stack)
+        solution = Solution.from_rows(stack)
         return replace(solution, values=center + solution.values)
 
-    return whitened(problem, order, passes, "qr", solve)
+    return solve_whitened(problem, order, passes, "qr", solve)

@@ -14,14 +14,14 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.estimators.fitting import resized, sandwich
+from robot_dyn_id.estimators.sandwich import compute_sandwich, rescale_covariance
 
 MEMORY = 1.0
 """Time after which noise is taken to have forgotten itself [s]: a period of 1 Hz, slower than the noise of encoders and
 faster than most motions; the weight of a product of scores falls to zero over it."""
 
 
-def larger_sandwich(
+def compute_larger_sandwich(
     problem: LinearProblem, columns: LinearProblem, values: Array, bread: Array, weights: Array, order: int
 ) -> tuple[Array, Array]:
     """See `fitting.sandwich`, with the larger of its standard deviations and those of the long-run covariance.
@@ -34,13 +34,13 @@ def larger_sandwich(
         weights: of the joints.
         order: of the autoregressive model.
     """
-    noise, covariance = sandwich(problem, values, bread, weights, order, columns)
-    scores = long_run(problem, columns, values, weights)
+    noise, covariance = compute_sandwich(problem, values, bread, weights, order, columns)
+    scores = compute_newey_west(problem, columns, values, weights)
     spread = np.einsum("ij,jk,ik->i", bread, scores, bread)
-    return noise, resized(covariance, np.sqrt(np.maximum(np.diag(covariance), spread)))
+    return noise, rescale_covariance(covariance, np.sqrt(np.maximum(np.diag(covariance), spread)))
 
 
-def long_run(problem: LinearProblem, columns: LinearProblem, values: Array, weights: Array) -> Array:
+def compute_newey_west(problem: LinearProblem, columns: LinearProblem, values: Array, weights: Array) -> Array:
     """Covariance of sum w^2 Z' r over all rows, r residuals of the problem and Z rows of `columns`, shape (p, p).
 
     Products of scores l rows apart count 1 - l / L, L rows in `MEMORY`: the mean over all stretches of L rows of the

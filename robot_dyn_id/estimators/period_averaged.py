@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.stats import norm, t
@@ -14,9 +14,10 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Solution, kept, without_rounding
-from robot_dyn_id.estimators.fitting import conclude, factors_of, resized
+from robot_dyn_id.estimators.factors import Solution, compress_rows, find_used_rows, zero_rounding_columns
+from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
+from robot_dyn_id.options import CheckedOptions
 
 LEAST = 3
 """Periods that are needed."""
@@ -29,7 +30,7 @@ FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
-class PeriodAveraged:
+class PeriodAveraged(CheckedOptions):
     """Least squares of rows averaged over the periods of a stretch of time, joints weighted with their covariance.
 
     What differs between periods is noise, and what does not is model error, which the standard deviations then do not
@@ -48,21 +49,21 @@ class PeriodAveraged:
             UsageError: the period is not known, or is no whole number of rows.
             InputError: fewer than 3 whole periods.
         """
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         length = rows_per_period(problem)
-        averages = Averages.of(problem, length)
-        first = Solution.of(averages.stack(np.eye(len(problem.supports))))
+        averages = Averages.from_problem(problem, length)
+        first = Solution.from_rows(averages.stack(np.eye(len(problem.supports))))
         residuals = averages.residuals(problem, first.values)
         noise = between_periods(residuals)
         stack = averages.stack(noise)
-        solution = Solution.of(stack)
+        solution = Solution.from_rows(stack)
         residuals = averages.residuals(problem, solution.values)
         middle, freedom = averages.spread(noise, residuals)
         spread = np.sqrt(np.maximum(np.diag(solution.inverse @ middle @ solution.inverse), 0.0))
         spread *= t.ppf(LEVEL, freedom) / norm.ppf(LEVEL)
-        covariance = resized(solution.inverse, spread)
+        covariance = rescale_covariance(solution.inverse, spread)
         ordinary = plain.solve(np.ones(len(plain.counts)))
-        estimate = conclude(problem, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
+        estimate = Estimate.from_solution(problem, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
         message = (
             f"rows are averages over {averages.periods} periods, standard deviations from Student's law with {freedom} "
             "degrees of freedom"
@@ -108,8 +109,8 @@ class Averages:
     rows: dict[int, Array]
     present: dict[int, Array]
 
-    @staticmethod
-    def of(problem: LinearProblem, length: int) -> Averages:
+    @classmethod
+    def from_problem(cls, problem: LinearProblem, length: int) -> Self:
         """Walk the problem twice: for the lengths of the stretches, and for the sums.
 
         Raises:
@@ -131,12 +132,12 @@ class Averages:
         for segment, joint, block, phase in _by_phase(problem, counts, length):
             columns = np.append(problem.supports[joint], p)
             np.add.at(rows[segment][joint], (phase[:, None], columns), block.T / counts[segment])
-            present[segment][joint, phase[~kept(block)]] = False
+            present[segment][joint, phase[~find_used_rows(block)]] = False
         for segment, seen in present.items():
             rows[segment][~seen] = 0.0
             for of_joint in rows[segment]:
-                without_rounding(of_joint)
-        return Averages(length, p, counts, rows, present)
+                zero_rounding_columns(of_joint)
+        return cls(length, p, counts, rows, present)
 
     @property
     def periods(self) -> int:

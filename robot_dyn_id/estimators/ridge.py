@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,17 +11,17 @@ from scipy.optimize import minimize_scalar
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 PENALTIES = np.geomspace(1e-12, 1e3, 61)
 """Among these, and then around the best of them, the most likely penalty is looked for."""
 
 
 @dataclass(frozen=True)
-class Ridge:
+class Ridge(CheckedOptions):
     """`generalized` with a penalty on parameters by the torque that they cause, |W theta - tau|^2 + a |D theta|^2.
 
     D holds the norms of the white columns, so that a is the penalty's share of a parameter's information. It amounts to
@@ -40,16 +39,11 @@ class Ridge:
 
     name: ClassVar[str] = "ridge"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative penalty or order, no pass at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes)
-        if not 0.0 <= self.penalty < math.inf:
-            raise UsageError(f"ridge: penalty must be 0 (found from the data) or positive, not {self.penalty}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "penalty": Range(0),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -61,19 +55,12 @@ class Ridge:
             norms = np.linalg.norm(stack[:, :-1], axis=0)
             used = self.penalty or likeliest_penalty(stack, norms)
             rows = np.column_stack([np.diag(np.sqrt(used) * norms), np.zeros(len(norms))])
-            return Solution.of(np.concatenate([stack, rows]))
+            return Solution.from_rows(np.concatenate([stack, rows]))
 
-        found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
-        solution = replace(found.solution, unseen=found.ordinary.unseen)
-        return conclude(
-            problem,
-            found.plain,
-            found.ordinary,
-            solution,
-            solution.inverse,
-            found.noise,
-            drawn_to=f"zero, with {used:.2g} of the information that the data have of each parameter",
-        )
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
+        solution = replace(found.solution, unexcited=found.ordinary.unexcited)
+        target = f"zero, with {used:.2g} of the information that the data have of each parameter"
+        return replace(found, solution=solution).make_estimate(problem, regularized_towards=target)
 
 
 def likeliest_penalty(stack: Array, norms: Array) -> float:

@@ -11,11 +11,12 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution, kept
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, freedom
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows, find_used_rows
+from robot_dyn_id.estimators.weighting import degrees_of_freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
+from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 TUNING = {"huber": 1.345, "bisquare": 4.685}
 """Residuals in standard deviations beyond which rows count less, or not at all: 95 % efficient with normal noise."""
@@ -40,7 +41,7 @@ Walk = Callable[[], Iterator[Tile]]
 
 
 @dataclass(frozen=True)
-class Robust:
+class Robust(CheckedOptions):
     """`generalized` by iteratively reweighted least squares: rows with large white residuals count less.
 
     Each joint's noise is the median of its residuals' sizes, so that outliers, however large, do not move it. They are
@@ -58,25 +59,20 @@ class Robust:
 
     name: ClassVar[str] = "robust"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: an unknown loss, a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
-        if self.loss not in TUNING:
-            raise UsageError(f"robust: loss {self.loss!r} is not known; use one of {', '.join(TUNING)}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "loss": Choice(tuple(TUNING)),
+        "autoregressive_order": Range(0),
+        "iterations": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         ordinary = plain.solve(np.ones(len(plain.counts)))
         # Huber's loss is convex for given noise, so it finds the way; the other starts from there
         values, noise = self._iterate(problem, problem.tiles, ordinary.values, "huber")
         clean = replace(problem, tiles=lambda: _without_outliers(problem, values, OUTLYING * noise))
-        lagged = LaggedGrams.of(clean, self.autoregressive_order)
+        lagged = LaggedGrams.from_problem(clean, self.autoregressive_order)
         taken = np.zeros((len(plain.counts), self.autoregressive_order + 1))
         now = values
         for _ in range(PASSES):
@@ -84,7 +80,7 @@ class Robust:
             now, noise = self._iterate(problem, lambda w=whitening: w.tiles(clean), now, self.loss)  # type: ignore[misc]
             solution, covariance = self._covariance(problem, lambda w=whitening: w.tiles(clean), now, noise)  # type: ignore[misc]
             taken = lagged.fitted(covariance)
-        return conclude(problem, plain, ordinary, replace(solution, values=now), covariance, noise)
+        return Estimate.from_solution(problem, plain, ordinary, replace(solution, values=now), covariance, noise)
 
     def _iterate(self, problem: LinearProblem, walk: Walk, start: Array, loss: str) -> tuple[Array, Array]:
         """Parameters and each joint's noise, by reweighting until neither moves.
@@ -98,12 +94,12 @@ class Robust:
         for _ in range(self.iterations):
             seen: list[list[Array]] = [[np.zeros(0)] for _ in problem.supports]
             tiles = _weighted(problem, walk(), values, noise, loss, seen)
-            solution = Factors.of(problem, tiles).solve(1.0 / noise)
+            solution = Factors.from_problem(problem, tiles).solve(1.0 / noise)
             moved = np.abs(solution.values - values) / np.sqrt(np.maximum(np.diag(solution.inverse), 1e-300))
             values, before = solution.values, noise
             noise = _noise([np.concatenate(parts) for parts in seen], len(values), least)
             change = np.abs(noise / before - 1.0).max(initial=0.0)
-            if moved[~solution.unseen].max(initial=0.0) < SETTLED and change < SETTLED:
+            if moved[~solution.unexcited].max(initial=0.0) < SETTLED and change < SETTLED:
                 return values, noise
         raise ConvergenceError(
             f"robust: the parameters still move after {self.iterations} iterations: give more, or use loss huber"
@@ -121,9 +117,9 @@ class Robust:
                 u = residual / noise[joint]
                 slope[joint] = max(float(np.mean(_slope(u, self.loss))), 0.1)
                 square[joint] = float(np.mean((_weight(u, self.loss) * u) ** 2))
-        factors = Factors.of(problem, walk())
+        factors = Factors.from_problem(problem, walk())
         solution = factors.solve(np.sqrt(slope) / noise)
-        square *= factors.counts / freedom(factors.parameters, factors.counts)
+        square *= factors.counts / degrees_of_freedom(factors.parameters, factors.counts)
         middle = np.zeros_like(solution.inverse)
         for support, triangle, share in zip(factors.supports, factors.triangles, square / noise**2, strict=True):
             middle[np.ix_(support, support)] += share * (triangle[:, :-1].T @ triangle[:, :-1])
@@ -155,7 +151,7 @@ def _residuals(problem: LinearProblem, tiles: Iterator[Tile], values: Array) -> 
     """Of the rows of each joint that are not left out: one number per row is all that is kept of the data."""
     found: list[list[Array]] = [[] for _ in problem.supports]
     for tile in tiles:
-        found[tile.joint].append(_residual(problem, tile, values)[kept(tile.block)])
+        found[tile.joint].append(_residual(problem, tile, values)[find_used_rows(tile.block)])
     return tuple(np.concatenate(parts) if parts else np.zeros(0) for parts in found)
 
 
@@ -169,7 +165,7 @@ def _noise(residuals: Sequence[Array], parameters: int, least: Array) -> Array:
     """Robust standard deviation of each joint's residual, its share of the parameters taken off, shape (n,)."""
     counts = np.array([len(residual) for residual in residuals])
     noise = np.array([NORMAL * float(np.median(np.abs(r))) if len(r) else 0.0 for r in residuals])
-    return np.asarray(np.maximum(noise * np.sqrt(counts / freedom(parameters, counts)), least))
+    return np.asarray(np.maximum(noise * np.sqrt(counts / degrees_of_freedom(parameters, counts)), least))
 
 
 def _weighted(
@@ -178,7 +174,7 @@ def _weighted(
     """The tiles with each row times the root of its weight; the residuals of each joint's rows are added to `seen`."""
     for tile in walk:
         residual = _residual(problem, tile, values)
-        seen[tile.joint].append(residual[kept(tile.block)])
+        seen[tile.joint].append(residual[find_used_rows(tile.block)])
         root = np.sqrt(_weight(residual / noise[tile.joint], loss))
         yield replace(tile, block=np.ascontiguousarray(tile.block * root))
 

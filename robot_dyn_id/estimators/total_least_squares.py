@@ -10,15 +10,17 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import UNSEEN
-from robot_dyn_id.estimators.fitting import check_options, conclude, factors_of, reweighted, sandwich
+from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, compress_rows
+from robot_dyn_id.estimators.sandwich import compute_sandwich
+from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.findings import make_finding
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class TotalLeastSquares:
+class TotalLeastSquares(CheckedOptions):
     """Errors of every entry of a weighted row, torque and columns, each a share of the RMS of its own column.
 
     By the smallest singular value of the compressed rows with columns of unit norm (Van Huffel and Vandewalle, The
@@ -35,16 +37,10 @@ class TotalLeastSquares:
 
     name: ClassVar[str] = "total_least_squares"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: an error of the columns that is not positive, a negative order.
-        """
-        check_options(self.name, self.autoregressive_order)
-        if not 0.0 < self.column_error < np.inf:
-            raise UsageError(f"total_least_squares: column_error must be positive, not {self.column_error}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "column_error": Range(0, includes_low=False),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -52,12 +48,12 @@ class TotalLeastSquares:
         Raises:
             ConvergenceError: errors as large as what the weakest direction shows.
         """
-        factors = factors_of(problem)
-        ordinary, weighted, weights = reweighted(factors)
+        factors = compress_rows(problem)
+        ordinary, weighted, weights = solve_reweighted(factors)
         values, inverse, share = solved(factors.stack(weights), self.column_error)
         solution = replace(weighted, values=values, inverse=inverse)
-        noise, covariance = sandwich(problem, values, inverse, weights, self.autoregressive_order)
-        estimate = conclude(problem, factors, ordinary, solution, covariance, noise)
+        noise, covariance = compute_sandwich(problem, values, inverse, weights, self.autoregressive_order)
+        estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
         message = (
             f"total least squares assumes independent errors of {share:.1%} of the RMS of each torque and of "
             f"{self.column_error * share:.1%} of that of each column"
@@ -81,7 +77,7 @@ def solved(stack: Array, column_error: float) -> tuple[Array, Array, float]:
     scale[:-1] *= column_error
     factor = np.asarray(np.linalg.qr(stack / scale, mode="r"))
     _, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
-    shown = singular > UNSEEN * singular.max(initial=0.0)
+    shown = singular > MIN_SINGULAR_VALUE_RATIO * singular.max(initial=0.0)
     basis, squares = right[shown].T, singular[shown] ** 2
     seen = np.column_stack([factor[:, :-1] @ basis, factor[:, -1]])
     least = np.linalg.svd(seen, compute_uv=False)[-1] ** 2 if seen.shape[0] >= seen.shape[1] else 0.0

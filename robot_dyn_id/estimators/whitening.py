@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.linalg import solve_toeplitz
@@ -17,7 +18,7 @@ from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.estimators.factors import kept
+from robot_dyn_id.estimators.factors import find_used_rows
 
 ROUNDING = 1e-12
 """Mean squares of residuals below this share of the torque's are differences of large numbers: they tell no colour."""
@@ -48,7 +49,7 @@ class Whitening:
         for tile, joined, _ in _with_past(problem, self.order):
             if joined.shape[1] > self.order:
                 filtered = lfilter(self.filters[tile.joint], [1.0], joined, axis=1)[:, self.order :]
-                whole = np.lib.stride_tricks.sliding_window_view(kept(joined), self.order + 1).all(axis=1)
+                whole = np.lib.stride_tricks.sliding_window_view(find_used_rows(joined), self.order + 1).all(axis=1)
                 yield Tile(tile.joint, tile.segment, np.where(whole, filtered, 0.0))
 
     def coloured_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
@@ -82,14 +83,14 @@ class LaggedGrams:
     supports: tuple[Integers, ...]
     counts: Array
 
-    @staticmethod
-    def of(problem: LinearProblem, order: int) -> LaggedGrams:
+    @classmethod
+    def from_problem(cls, problem: LinearProblem, order: int) -> Self:
         """Walk the problem once."""
         sizes = [len(support) + 1 for support in problem.supports]
         sums, counts = [np.zeros((order + 1, size, size)) for size in sizes], np.zeros(len(sizes))
         every, pairs = np.zeros(len(sizes)), np.zeros((2, len(sizes), order + 1))
         for tile, joined, start in _with_past(problem, order):
-            rows, present = joined.shape[1], kept(joined)
+            rows, present = joined.shape[1], find_used_rows(joined)
             for lag in range(min(order + 1, rows)):
                 first = max(start, lag)
                 sums[tile.joint][lag] += joined[:, first:] @ joined[:, first - lag : rows - lag].T
@@ -100,7 +101,7 @@ class LaggedGrams:
         share = pairs[0] / np.maximum(pairs[1], 1.0)  # pairs of rows of which neither was left out
         totals = np.maximum(every[:, None] * share, 1.0)
         means = tuple(total / count[:, None, None] for total, count in zip(sums, totals, strict=True))
-        return LaggedGrams(means, problem.supports, counts)
+        return cls(means, problem.supports, counts)
 
     def residual(self, values: Array) -> Array:
         """Autocovariance of each joint's residual at lags 0 to the order, shape (n, order + 1)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion may use of a robot: limits of position and its derivatives, narrowed by what the user asks."""
+"""Motion limits: position, velocity, acceleration and jerk of each joint, from the URDF and the user's settings."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import ModelError, MotionError, UsageError
 from robot_dyn_id.model.robot import RobotModel
 
-ROUNDING = 1e-9
-"""How far a motion that touches its limits may be beyond them, as a share [-] and in positions [rad or m]."""
+LIMIT_TOLERANCE = 1e-9
+"""Tolerance for rounding errors at the limits: relative [-]; absolute for positions [rad or m]."""
 
-POSITION_MARGIN = 0.05
-"""Default distance to the position limits [rad or m], of designs and of the node that executes them."""
+DEFAULT_POSITION_MARGIN = 0.05
+"""Default distance kept to the position limits [rad or m], in designs and in the node that executes them."""
 
-ACCELERATION = 5.0
-"""Default limit of the acceleration in the node; a design assumes no more where none is given [rad/s^2 or m/s^2]."""
+DEFAULT_ACCELERATION = 5.0
+"""Default acceleration limit of the node; a design assumes at most this if none is given [rad/s^2 or m/s^2]."""
 
-VELOCITY_SHARE = 0.95
-"""Default share of the velocity limits that a design uses [-]; the node allows all of it."""
+DEFAULT_VELOCITY_SCALE = 0.95
+"""Default fraction of the velocity limits used by a design [-]; the node allows the full limit."""
 
-FREE_TURN, FREE_SLIDE = np.pi / 2, 0.25
-"""How far a joint without position limits moves to either side [rad, m]."""
+FREE_REACH_RAD = np.pi / 2
+"""Range to either side of the center for a revolute joint without position limits [rad]."""
+
+FREE_REACH_M = 0.25
+"""Range to either side of the center for a prismatic joint without position limits [m]."""
 
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Limits of n joints, shape (n,) each; infinite where there are none.
+    """Motion limits of n joints, shape (n,) each; infinite if a joint has no such limit.
 
     Attributes:
-        joint_names: of the joints.
-        prismatic: whether a joint slides.
-        hard_lower, hard_upper: positions that the robot must not leave [rad or m].
-        lower, upper: positions that motions are planned within.
-        velocity: [rad/s or m/s].
-        acceleration: [rad/s^2 or m/s^2]; what braking uses too.
-        jerk: [rad/s^3 or m/s^3]; braking, whose acceleration has steps, is exempt.
+        joint_names: joint names, in the model's order.
+        prismatic: True for prismatic joints.
+        hard_lower, hard_upper: position limits of the robot, which no motion may exceed [rad or m].
+        lower, upper: position limits for planned motions, within the hard limits [rad or m].
+        velocity: velocity limits [rad/s or m/s].
+        acceleration: acceleration limits, also used for braking [rad/s^2 or m/s^2].
+        jerk: jerk limits [rad/s^3 or m/s^3]; they do not apply to braking, whose acceleration has steps.
     """
 
     joint_names: tuple[str, ...]
@@ -62,18 +65,19 @@ class MotionLimits:
         margin: float = 0.0,
         jerk: Sequence[float] = (np.inf,),
     ) -> MotionLimits:
-        """The limits of a robot.
+        """Combine the URDF's limits of position and velocity with limits of acceleration and jerk.
 
         Args:
-            model: its limits of position and velocity.
-            acceleration: of each joint, in the model's order, or one for all [rad/s^2 or m/s^2]: a URDF has none.
-            velocity_scale: share of the URDF's velocity limits that may be used.
-            margin: kept to the URDF's position limits [rad or m].
-            jerk: of each joint, or one for all [rad/s^3 or m/s^3]; none by default.
+            model: robot whose position and velocity limits are used.
+            acceleration: acceleration limits [rad/s^2 or m/s^2], which a URDF does not contain: one per joint in the
+                model's order, or one for all joints.
+            velocity_scale: usable fraction of the URDF's velocity limits, in (0, 1].
+            margin: distance kept to the URDF's position limits [rad or m].
+            jerk: jerk limits [rad/s^3 or m/s^3]: one per joint, or one for all joints; unlimited by default.
 
         Raises:
-            UsageError: not one acceleration or jerk per joint, or one that is not positive; a scale outside (0, 1].
-            ModelError: limits that leave a joint no motion.
+            UsageError: wrong number of accelerations or jerks, values that are not positive, or a scale out of range.
+            ModelError: the limits do not allow a joint to move.
         """
         given = model.limits
         for word, values in (("acceleration", acceleration), ("jerk", jerk)):
@@ -98,27 +102,31 @@ class MotionLimits:
         for j, name in enumerate(model.joint_names):
             if not (limits.lower[j] < limits.upper[j] and limits.velocity[j] > 0.0):
                 raise ModelError(
-                    f"joint {name}: its limits of position or velocity in the URDF leave it no motion"
+                    f"joint {name}: the position or velocity limits in the URDF do not allow it to move"
                     + (f" with a margin of {margin:g} {limits.unit(j)}" if margin else "")
-                    + "; if it is to stand still, name the joints that move as `joints`"
+                    + "; if it is locked, list the moving joints as `joints`"
                 )
         return limits
 
     def unit(self, joint: int | np.signedinteger[Any]) -> str:
-        """Unit of a joint's position."""
+        """Unit of a joint's position, `rad` or `m`."""
         return "m" if self.prismatic[joint] else "rad"
 
-    def around(self, posture: Sequence[float] = ()) -> tuple[Array, Array]:
-        """Where a motion has its center, and how far it may go to either side, shape (n,) each.
+    def center_and_reach(self, posture: Sequence[float] = ()) -> tuple[Array, Array]:
+        """Center of a motion and the range available on both sides of it.
 
         Args:
-            posture: the center; empty for the middle of the position limits, 0 for a joint that has none.
+            posture: center configuration [rad or m], one position per joint; empty: the middle of the position limits,
+                0 for joints without limits.
+
+        Returns:
+            Center and range to either side [rad or m], shape (n,) each.
 
         Raises:
-            UsageError: a posture of another number of joints.
-            MotionError: a posture outside the limits, or at them, where no way is left to one side.
+            UsageError: wrong number of positions.
+            MotionError: the configuration is outside the limits, or at a limit, where the range is zero.
         """
-        free = np.where(self.prismatic, FREE_SLIDE, FREE_TURN)
+        free = np.where(self.prismatic, FREE_REACH_M, FREE_REACH_RAD)
         if not len(posture):
             low, high = np.isfinite(self.lower), np.isfinite(self.upper)
             lower = np.where(low, self.lower, np.where(high, self.upper - 2.0 * free, -free))
@@ -129,40 +137,45 @@ class MotionLimits:
                 f"posture has {len(posture)} positions, expected one for each of {', '.join(self.joint_names)}"
             )
         center = np.asarray(posture, dtype=np.float64)
-        self.check_positions(center[:, None], "the posture asked for")
+        self.check_positions(center[:, None], "the requested configuration")
         reach = np.minimum(self.upper - center, center - self.lower)
-        for j in np.flatnonzero(reach <= ROUNDING):
+        for j in np.flatnonzero(reach <= LIMIT_TOLERANCE):
             raise MotionError(
-                f"joint {self.joint_names[j]}: the posture asked for is at its limit {center[j]:.4g} {self.unit(j)}, "
-                "and leaves it no way to one side: move the posture away from it"
+                f"joint {self.joint_names[j]}: the requested configuration is at the position limit {center[j]:.4g} "
+                f"{self.unit(j)}, so that the joint cannot move to both sides: choose a configuration inside the limits"
             )
         return center, np.where(np.isfinite(reach), reach, free)
 
     def check_positions(self, q: Array, what: str = "the motion", hard: bool = False) -> None:
-        """Compare positions, shape (n, N), with the limits.
+        """Check positions against the limits.
 
         Args:
-            q: [rad or m].
-            what: is named in the error.
-            hard: with the robot's own limits, without margin.
+            q: positions [rad or m], shape (n, N).
+            what: subject of the error message.
+            hard: check against the robot's own limits, without margin.
 
         Raises:
-            MotionError: names the first joint outside.
+            MotionError: a position is outside the limits; names the first such joint.
         """
         lower, upper = (self.hard_lower, self.hard_upper) if hard else (self.lower, self.upper)
         low, high = q.min(axis=1), q.max(axis=1)
-        for j in np.flatnonzero((low < lower - ROUNDING) | (high > upper + ROUNDING)):
-            worst = low[j] if low[j] < lower[j] - ROUNDING else high[j]
+        for j in np.flatnonzero((low < lower - LIMIT_TOLERANCE) | (high > upper + LIMIT_TOLERANCE)):
+            worst = low[j] if low[j] < lower[j] - LIMIT_TOLERANCE else high[j]
             raise MotionError(
                 f"joint {self.joint_names[j]}: {what} is at {worst:.4g} {self.unit(j)}, outside its limits "
                 f"{lower[j]:.4g} to {upper[j]:.4g}"
             )
 
     def check_rates(self, dq: Array, ddq: Array, dddq: Array) -> None:
-        """Compare velocities, accelerations and jerks, shape (n, N) each, with the limits.
+        """Check derivatives of a motion against the limits.
+
+        Args:
+            dq: velocities [rad/s or m/s], shape (n, N).
+            ddq: accelerations [rad/s^2 or m/s^2], shape (n, N).
+            dddq: jerks [rad/s^3 or m/s^3], shape (n, N).
 
         Raises:
-            MotionError: names the first joint that is too fast.
+            MotionError: a limit is exceeded; names the first such joint.
         """
         for values, limit, word, per in (
             (dq, self.velocity, "velocity", "/s"),
@@ -170,19 +183,22 @@ class MotionLimits:
             (dddq, self.jerk, "jerk", "/s^3"),
         ):
             peak = np.abs(values).max(axis=1)
-            for j in np.flatnonzero(peak > limit * (1.0 + ROUNDING)):
+            for j in np.flatnonzero(peak > limit * (1.0 + LIMIT_TOLERANCE)):
                 raise MotionError(
                     f"joint {self.joint_names[j]}: the {word} of the motion reaches {peak[j]:.4g} "
                     f"{self.unit(j)}{per}, more than its limit {limit[j]:.4g}"
                 )
 
     def largest_amplitude(self, reach: Array, peaks: tuple[Array, Array, Array, Array]) -> Array:
-        """Factor per joint that brings a motion to its first limit, shape (n,); infinite for one that stands.
+        """Largest factor per joint by which a motion can be scaled about its center within the limits.
 
         Args:
-            reach: how far it may go from its center [rad or m], shape (n,).
-            peaks: largest distance from the center, velocity, acceleration and jerk of the motion, shape (n,) each.
+            reach: allowed distance from the center [rad or m], shape (n,).
+            peaks: peak distance from the center, velocity, acceleration and jerk of the motion, shape (n,) each.
+
+        Returns:
+            Scale factors, shape (n,); infinite for joints that do not move.
         """
-        room = (reach, self.velocity, self.acceleration, self.jerk)
+        bounds = (reach, self.velocity, self.acceleration, self.jerk)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.min([limit / peak for limit, peak in zip(room, peaks, strict=True)], axis=0))
+            return np.asarray(np.min([limit / peak for limit, peak in zip(bounds, peaks, strict=True)], axis=0))

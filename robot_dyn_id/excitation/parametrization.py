@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of excitations that a design chooses among: the contract, and what is common to all of them."""
+"""Parametrizations of excitations: the interface used by the design, and the shared base class."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Excitation, Sample, Timed
+from robot_dyn_id.excitation.trajectory import Excitation, Sample, Stretchable
 
-OVERSAMPLING = 200
-"""Samples per period of the fastest wave where peaks are looked for."""
+SAMPLES_PER_PERIOD = 200
+"""Samples per shortest period when searching for the peaks of a motion."""
 
-BETWEEN = 1e-5
-"""By how much, as a share, a parabola through three such samples may miss a peak."""
+PEAK_ERROR_RATIO = 1e-5
+"""Relative error of a peak value estimated by a parabola through three such samples [-]."""
 
-BESIDE = 1e-9
-"""How close to a step of the jerk its two sides are looked at, as a share of the duration."""
+STEP_OFFSET_RATIO = 1e-9
+"""Distance from a jerk step at which both of its sides are evaluated, relative to the duration [-]."""
 
-
-LARGEST = {"periods": 10_000, "harmonics": 100, "degree": 30, "control_points": 1000}
-"""Largest counts of a `Demand`: beyond them a motion needs unreasonable memory and time."""
+MAX_COUNTS = {"periods": 10_000, "harmonics": 100, "degree": 30, "control_points": 1000}
+"""Largest counts of a `Demand`, which bound memory and computing time."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked of an excitation; every form takes what it knows.
+    """User requirements on an excitation; each form uses the entries that apply to it.
 
     Attributes:
-        period: of one cycle [s].
-        periods: how many; forms that are blended in and out repeat what is between, sequential ones every joint's turn.
-        harmonics: of a Fourier series.
-        seed: of random coefficients.
-        share: of the limits that is used.
-        posture: its center; see `MotionLimits.around`.
-        degree: of a spline or polynomial; 0 for the form's own.
-        control_points: of a spline.
-        frequencies: of a multisine, or the first and the last of a chirp [Hz]; empty for those of a Fourier series.
-        blend: how long a motion that is blended in and out takes for either [s].
+        period: duration of one cycle [s].
+        periods: number of cycles; blended forms repeat the part between the blends, sequential forms the motion of
+            each joint.
+        harmonics: number of harmonics of a Fourier series.
+        seed: seed of random coefficients.
+        share: fraction of the limits used by random motions, in (0, 1].
+        posture: center configuration; see `MotionLimits.center_and_reach`.
+        degree: degree of a spline or polynomial; 0: default of the form.
+        control_points: number of control points of a spline.
+        frequencies: frequencies of a multisine, or first and last frequency of a chirp [Hz]; empty: those of a Fourier
+            series.
+        blend: duration of each blend at the ends of blended forms [s].
         closed: whether a spline ends where it begins, so that it can be repeated.
-        free_center: whether the center is chosen too, within the limits around the posture.
-        moving: joints that move; the others stand at their center. Empty: all.
-        amplitude: of sequential sines, fixed [rad or m], shape (n,); empty: free.
-        window: of sequential forms: only what is recorded so long around the middle of every stroke or burst counts
-            [s]; 0: all.
-        free_period: whether the period is chosen too; then `period` is where the search begins, and motions are
-            compared as recordings of equal length.
+        free_center: whether the center is optimized too, within the limits around `posture`.
+        moving: names of the joints that move; the others stay at their center. Empty: all joints.
+        amplitude: fixed amplitudes of sequential sines [rad or m], shape (n,); empty: optimized.
+        window: for sequential forms, length of the evaluated interval around the middle of each stroke or burst [s];
+            0: the entire motion is evaluated.
+        free_period: whether the period is optimized too; `period` is then the initial value, and motions are compared
+            as recordings of equal length.
     """
 
     period: float = 10.0
@@ -72,22 +73,22 @@ class Demand:
     free_period: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what leaves no motion.
+        """Check the values.
 
         Raises:
-            UsageError: names the value.
+            UsageError: a value is out of range; names it.
         """
         if not 0.0 < self.period < np.inf:
             raise UsageError(f"the period must be a positive number of seconds, not {self.period:g}")
         if self.periods < 1:
             raise UsageError(f"the number of periods must be at least 1, not {self.periods}")
-        for name, largest in LARGEST.items():
+        for name, largest in MAX_COUNTS.items():
             if getattr(self, name) > largest:
                 raise UsageError(f"{name} must be at most {largest}, not {getattr(self, name)}")
         if not 0.0 < self.share <= 1.0:
-            raise UsageError(f"the share of the limits must be above 0 and at most 1, not {self.share:g}")
+            raise UsageError(f"the usable fraction of the limits must be above 0 and at most 1, not {self.share:g}")
         if not 0.0 < self.blend < np.inf:
-            raise UsageError(f"the time of blending must be a positive number of seconds, not {self.blend:g}")
+            raise UsageError(f"the blend time must be a positive number of seconds, not {self.blend:g}")
         if not all(0.0 < frequency < np.inf for frequency in self.frequencies):
             raise UsageError(f"frequencies must be positive [Hz], not {list(self.frequencies)}")
         if not 0.0 <= self.window < np.inf:
@@ -95,14 +96,14 @@ class Demand:
 
 
 class Parametrization(Protocol):
-    """The contract: motions of n joints, one for every vector x of free coefficients.
+    """Interface of a family of motions of n joints, one motion for each vector x of free coefficients.
 
-    Numbers of order 1 are reasonable: what belongs to a joint is in units of its reach, see `MotionLimits.around`.
+    Coefficients are of order 1: amplitudes are in units of a joint's reach, see `MotionLimits.center_and_reach`.
 
     Attributes:
-        duration: of one cycle [s]; of a family whose period is free, by the clock of `sample`.
-        periodic: whether the cycle can be repeated without a stop between.
-        windows: beginnings and ends of what is recorded of it [s]; empty: all.
+        duration: duration of one cycle [s]; with a free period, in the time scale of `sample`.
+        periodic: whether the cycle can be repeated without stops.
+        windows: start and end times of the evaluated intervals [s]; empty: the entire cycle.
     """
 
     duration: float
@@ -111,96 +112,112 @@ class Parametrization(Protocol):
 
     @property
     def name(self) -> str:
-        """What YAML calls it."""
+        """Name of the form, as in configuration files."""
 
     @property
     def size(self) -> int:
-        """Number of free coefficients, all joints together."""
+        """Number of free coefficients of all joints."""
 
-    def trajectory(self, x: Array) -> Timed:
-        """The motion, a frozen value that can be written to a file."""
+    def trajectory(self, x: Array) -> Stretchable:
+        """Motion with the coefficients x, shape (size,): a frozen value that can be written to a file."""
 
     def sample(self, x: Array, t: Array) -> Sample:
-        """The motion at times `t`, shape (n, N) each; what does not depend on x is kept for the same times."""
+        """Evaluate the motion with the coefficients x; what does not depend on x is cached.
+
+        Args:
+            x: coefficients, shape (size,).
+            t: times [s], shape (N,).
+
+        Returns:
+            Position, velocity, acceleration and jerk, shape (n, N) each.
+        """
 
     def pull_back(self, x: Array, t: Array, gradient: Sample) -> Array:
-        """Transposed Jacobian of `sample` times four arrays of shape (n, N); shape (size,)."""
+        """Gradient with respect to the coefficients: transposed Jacobian of `sample` times a gradient.
+
+        Args:
+            x: coefficients, shape (size,).
+            t: times [s], shape (N,).
+            gradient: derivatives of a scalar with respect to the four arrays of `sample`, shape (n, N) each.
+
+        Returns:
+            Derivatives of the scalar with respect to x, shape (size,).
+        """
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
-        """Random coefficients, every joint scaled exactly to its first limit times `share`; shape (size,)."""
+        """Draw random coefficients, with every joint scaled to `share` of the limit that it reaches first.
+
+        Args:
+            rng: random number generator.
+            share: fraction of the limits, in (0, 1].
+
+        Returns:
+            Coefficients, shape (size,).
+        """
 
     def scaled(self, x: Array, factor: Array) -> Array:
-        """Coefficients of the motion with every joint's distance from its center times `factor`, shape (n,)."""
+        """Scale the amplitude of every joint about its center.
+
+        Args:
+            x: coefficients, shape (size,).
+            factor: scale factor of each joint, shape (n,).
+
+        Returns:
+            Coefficients of the scaled motion, shape (size,).
+        """
 
 
-class Memory:
-    """Keeps what is computed from some arrays of times, the latest few of them."""
+class CenteredParametrization(ABC):
+    """Base class of parametrizations in which every joint has a center and the same number of coefficients.
 
-    KEPT = 4
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self._kept: list[tuple[Array, Array]] = []
-
-    def find(self, t: Array) -> Array | None:
-        """What belongs to these times; None if it is not kept."""
-        return next((values for times, values in self._kept if np.array_equal(times, t)), None)
-
-    def keep(self, t: Array, values: Array) -> Array:
-        """Keep it."""
-        self._kept = [(t.copy(), values), *self._kept[: self.KEPT - 1]]
-        return values
-
-
-class Centered(ABC):
-    """What parametrizations share in which every joint has a center and some numbers.
-
-    x holds the numbers of the joints that move, joint by joint, and then, if they are free, the centers of all joints
-    in units of the reach.
+    x contains the coefficients of the moving joints, joint by joint, followed by the centers of all joints in units of
+    the reach if the center is free.
 
     Attributes:
-        center, reach: see `MotionLimits.around`.
-        moving: numbers of the joints that move, ascending.
+        center, reach: see `MotionLimits.center_and_reach`.
+        moving: indices of the joints that move, ascending.
     """
 
+    periodic: bool = False
     windows: tuple[tuple[float, float], ...] = ()
 
     AMPLITUDES: ClassVar[slice] = slice(None)
-    """Which of a joint's numbers are proportional to its distance from the center."""
+    """Coefficients of a joint that are proportional to its distance from the center."""
 
     def __init__(
         self,
         limits: MotionLimits,
         demand: Demand,
-        numbers: int,
         prototype: Excitation,
-        periodic: bool,
-        steps: Sequence[float] = (),
+        *,
+        coefficients: int,
+        jerk_steps: Sequence[float] = (),
         span: float | None = None,
     ) -> None:
-        """Set up what does not depend on x.
+        """Prepare what does not depend on x.
 
         Args:
-            limits: of the joints.
-            demand: what is asked.
-            numbers: of each joint.
-            prototype: any motion of the family, as fast as `random` makes them.
-            periodic: whether it closes.
-            steps: times at which the jerk may have steps [s].
-            span: part of the motion in which all peaks are [s]; all of it by default.
+            limits: motion limits of the joints.
+            demand: user requirements.
+            prototype: a motion of the family that is as fast as the fastest one drawn by `random`.
+            coefficients: number of coefficients of each joint.
+            jerk_steps: times at which the jerk may have steps [s].
+            span: length of the initial part that contains all peaks [s]; the entire motion by default.
 
         Raises:
-            UsageError: a moving joint that does not exist.
-            MotionError: a posture outside the limits.
+            UsageError: a moving joint does not exist.
+            MotionError: the center configuration is outside the limits.
         """
-        self.center, self.reach = limits.around(demand.posture)
+        self.center, self.reach = limits.center_and_reach(demand.posture)
         self.moving = moving_joints(limits, demand)
-        self._limits, self._numbers, self._free = limits, numbers, demand.free_center
-        self.duration, self.periodic = prototype.duration, periodic
+        self.duration = prototype.duration
+        self._limits = limits
+        self._numbers = coefficients
+        self._free = demand.free_center
         end = self.duration if span is None else span
-        self._grid = np.linspace(0.0, end, 1 + int(np.ceil(OVERSAMPLING * end / prototype.fastest)))
-        beside = np.array(steps)[:, None] + BESIDE * end * np.array([-1.0, 1.0])
-        self._sides = np.clip(beside.ravel(), 0.0, end)
+        self._grid = np.linspace(0.0, end, 1 + int(np.ceil(SAMPLES_PER_PERIOD * end / prototype.fastest)))
+        sides = np.array(jerk_steps)[:, None] + STEP_OFFSET_RATIO * end * np.array([-1.0, 1.0])
+        self._sides = np.clip(sides.ravel(), 0.0, end)
 
     @property
     def size(self) -> int:
@@ -208,24 +225,24 @@ class Centered(ABC):
         return len(self.moving) * self._numbers + len(self.reach) * self._free
 
     def _parts(self, x: Array) -> tuple[Array, Array]:
-        """Numbers, 0 of joints that stand, shape (n, numbers), and centers [rad or m], shape (n,)."""
+        """Coefficients of each joint (0 if it does not move), shape (n, K), and centers [rad or m], shape (n,)."""
         n, count = len(self.reach), len(self.moving) * self._numbers
         numbers = np.zeros((n, self._numbers))
         numbers[self.moving] = x[:count].reshape(len(self.moving), self._numbers)
         return numbers, self.center + self.reach * (x[count:] if self._free else np.zeros(n))
 
     def _joined(self, numbers: Array, shift: Array) -> Array:
-        """Numbers and centers in units of the reach, or derivatives with respect to them, as x has them."""
+        """Combine coefficients and relative centers, or derivatives with respect to them, in the order of x."""
         own = numbers[self.moving].ravel()
         return np.concatenate([own, shift]) if self._free else own
 
     @abstractmethod
-    def trajectory(self, x: Array) -> Timed:
+    def trajectory(self, x: Array) -> Stretchable:
         """See `Parametrization`."""
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator) -> Array:
-        """Random numbers, amplitudes of any size, shape (n, numbers)."""
+        """Draw coefficients with amplitudes of any size, shape (n, K)."""
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
         """See `Parametrization`."""
@@ -244,24 +261,26 @@ class Centered(ABC):
         return self._joined(numbers, (center - self.center) / self.reach)
 
     def _away(self, x: Array, t: Array) -> Sample:
-        """The motion as seen from its center, in the part in which all peaks are."""
+        """Motion relative to its center, in the part that contains all peaks."""
         motion = self.trajectory(x)
         q, dq, ddq, dddq = motion.evaluate(t)
         return q - motion.center[:, None], dq, ddq, dddq
 
     def _peaks(self, x: Array) -> Sample:
-        """Largest distance from the center, velocity, acceleration and jerk, shape (n,) each."""
+        """Peak distance from the center, velocity, acceleration and jerk, shape (n,) each."""
         smooth = [_peak(values) for values in self._away(x, self._grid)]
-        steps = [np.abs(values).max(axis=1, initial=0.0) * (1.0 + BETWEEN) for values in self._away(x, self._sides)]
+        steps = [
+            np.abs(values).max(axis=1, initial=0.0) * (1.0 + PEAK_ERROR_RATIO) for values in self._away(x, self._sides)
+        ]
         q, dq, ddq, dddq = (np.maximum(*pair) for pair in zip(smooth, steps, strict=True))
         return q, dq, ddq, dddq
 
 
 def moving_joints(limits: MotionLimits, demand: Demand) -> Integers:
-    """Numbers of the joints that a demand moves, ascending.
+    """Indices of the joints moved by an excitation, ascending.
 
     Raises:
-        UsageError: a joint that does not exist.
+        UsageError: a joint name is unknown.
     """
     names = limits.joint_names
     for name in demand.moving:
@@ -271,12 +290,12 @@ def moving_joints(limits: MotionLimits, demand: Demand) -> Integers:
 
 
 def _peak(values: Array) -> Array:
-    """Largest absolute value of finely sampled functions, (n, N) -> (n,): parabolas lie between three neighbours."""
+    """Peak absolute value of finely sampled functions by parabolic interpolation, (n, N) -> (n,)."""
     size = np.abs(values)
     before, here, after = size[:, :-2], size[:, 1:-1], size[:, 2:]
     bend = np.pad(2.0 * here - before - after, ((0, 0), (1, 1)))
-    beside, bend = np.maximum(bend[:, :-2], bend[:, 2:]), bend[:, 1:-1]
-    # where the function or its slope steps at a sample, the neighbours do not bend alike, and it has no top between
-    top = (here >= before) & (here >= after) & (bend > 0.0) & (bend < 2.0 * beside)
+    adjacent, bend = np.maximum(bend[:, :-2], bend[:, 2:]), bend[:, 1:-1]
+    # at a step of the function or of its slope, adjacent curvatures differ, and there is no peak between samples
+    top = (here >= before) & (here >= after) & (bend > 0.0) & (bend < 2.0 * adjacent)
     rise = np.where(top, (after - before) ** 2 / (8.0 * np.where(top, bend, 1.0)), 0.0)
-    return np.asarray(np.maximum(size.max(axis=1), (here + rise).max(axis=1)) * (1.0 + BETWEEN))
+    return np.asarray(np.maximum(size.max(axis=1), (here + rise).max(axis=1)) * (1.0 + PEAK_ERROR_RATIO))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placeholder limits: values written into a URDF, which must have limits, in place of unknown ones."""
+"""Detection of placeholder limits: values written into a URDF because limits are mandatory but unknown."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from robot_dyn_id.errors import ModelError
 from robot_dyn_id.model.robot import RobotModel
 
 VELOCITIES = (10.0, 100.0, 1000.0, 10_000.0)
-"""Velocity limits that are placeholders [rad/s or m/s]; so is 0."""
+"""Velocity limits taken as placeholders, in addition to 0 [rad/s or m/s]."""
 
 EFFORTS = (1000.0, 10_000.0, 100_000.0, 1_000_000.0)
-"""Effort limits that are placeholders [N m or N]; so is 0."""
+"""Effort limits taken as placeholders, in addition to 0 [N m or N]."""
 
 KINDS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N")}
-"""Kinds of limits, and their units for joints that turn and that slide."""
+"""Kinds of limits with their units for revolute and prismatic joints."""
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A limit of a joint that is none.
+    """A joint limit that is a placeholder.
 
     Attributes:
-        joint: its name.
-        kind: a key of `KINDS`.
-        value: in the URDF.
-        unit: of the value.
+        joint: joint name.
+        kind: kind of the limit, a key of `KINDS`.
+        value: value in the URDF.
+        unit: unit of the value.
     """
 
     joint: str
@@ -38,7 +38,7 @@ class Placeholder:
     unit: str
 
     def __str__(self) -> str:
-        """A phrase for messages."""
+        """Description for messages."""
         value = "0 and 0" if self.kind == "position" else f"{self.value:g}"
         return f"{self.kind} {value} {self.unit} of {self.joint}"
 
@@ -46,14 +46,14 @@ class Placeholder:
 def placeholder_limits(
     model: RobotModel, known: Mapping[str, Collection[str]], kinds: Collection[str] = tuple(KINDS)
 ) -> tuple[Placeholder, ...]:
-    """The limits of a robot that are placeholders: 0 and 0, or the round numbers of `VELOCITIES` and `EFFORTS`.
+    """Find limits that are placeholders: 0 and 0, or the round numbers of `VELOCITIES` and `EFFORTS`.
 
-    A joint without limits in the URDF, as a continuous one may be, has none that are placeholders.
+    A joint without limits in the URDF, such as a continuous joint, has no placeholders.
 
     Args:
-        model: the robot.
-        known: by kind, the joints whose limit the user has confirmed or replaced.
-        kinds: that are looked at.
+        model: robot model with the limits of the URDF.
+        known: joints whose limit the user has confirmed or replaced, by kind of limit.
+        kinds: kinds of limits to check.
     """
     limits = model.limits
     suspicious = {
@@ -71,14 +71,14 @@ def placeholder_limits(
 
 
 def refuse_placeholders(found: Collection[Placeholder], action: str) -> None:
-    """Refuse limits that are placeholders.
+    """Raise an error if there are placeholders.
 
     Args:
         found: the placeholders.
-        action: what gives the robot its true limits; the lines of `joint_limits.yaml` to fill in follow it.
+        action: instruction how to provide the true limits; followed by the lines of `joint_limits.yaml` to fill in.
 
     Raises:
-        ModelError: there are some.
+        ModelError: `found` is not empty.
     """
     if found:
         raise ModelError(
@@ -88,7 +88,7 @@ def refuse_placeholders(found: Collection[Placeholder], action: str) -> None:
 
 
 def lines_to_fill_in(found: Collection[Placeholder]) -> str:
-    """Lines of MoveIt's `joint_limits.yaml` for the joints concerned; the values are left open."""
+    """Lines of MoveIt's `joint_limits.yaml` for the joints concerned, without values."""
     lines = ["joint_limits:"]
     for joint in dict.fromkeys(placeholder.joint for placeholder in found):
         lines.append(f"  {joint}:")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every motion of a robot is: positions over a finite time, with their derivatives."""
+"""Trajectories: joint positions over a finite time with their derivatives; repetition, scaling and limit checks."""
 
 from __future__ import annotations
 
@@ -12,58 +12,69 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.limits import MotionLimits
 
-FINE = 1e-3
-"""Grid on which a motion is compared with its limits [s]."""
+CHECK_STEP_S = 1e-3
+"""Time step at which a motion is checked against its limits [s]."""
 
-BLOCK = 10_000
-"""Samples that are compared at a time: memory does not grow with the length of a motion."""
+CHECK_BLOCK_SAMPLES = 10_000
+"""Number of samples checked at a time, so that memory does not grow with the duration of a motion."""
 
-REST = 1e-6
-"""An excitation begins and ends with less than this velocity and acceleration, as a share of the largest in it."""
+REST_RATIO = 1e-6
+"""Largest velocity and acceleration at both ends of an excitation, relative to their peaks [-]."""
 
 Sample = tuple[Array, Array, Array, Array]
 """Position, velocity, acceleration and jerk, shape (n, N) each."""
 
 
 class Trajectory(Protocol):
-    """The contract of a motion of n joints; a form of excitation is at rest, without acceleration, at both ends.
+    """Interface of a motion of n joints.
 
     Position, velocity and acceleration are continuous; the jerk may have steps.
     """
 
     @property
     def duration(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
 
     def evaluate(self, t: Array) -> Sample:
-        """Position, velocity, acceleration and jerk at times `t` within 0 and the duration [s], shape (n, N) each."""
+        """Evaluate the motion.
+
+        Args:
+            t: times between 0 and the duration [s], shape (N,).
+
+        Returns:
+            Position, velocity, acceleration and jerk, shape (n, N) each.
+        """
 
 
 class Excitation(Trajectory, Protocol):
-    """A motion that excites the dynamics, at rest without acceleration at both ends."""
+    """A motion that excites the dynamics, with zero velocity and acceleration at both ends."""
 
     @property
     def center(self) -> Array:
-        """Posture about which its amplitude can be scaled [rad or m], shape (n,)."""
+        """Configuration about which the amplitude can be scaled [rad or m], shape (n,)."""
 
     @property
     def fastest(self) -> float:
-        """Period of the fastest wave in it [s]: how finely it must be sampled."""
+        """Shortest period contained in the motion [s], which determines the necessary sampling rate."""
 
 
-class Timed(Excitation, Protocol):
-    """An excitation whose time can be stretched: it is a frozen dataclass."""
+class Stretchable(Excitation, Protocol):
+    """An excitation whose duration can be scaled; implementations are frozen dataclasses."""
 
     TIMES: ClassVar[tuple[str, ...]]
-    """Fields that are times, in proportion to which the motion is slower."""
+    """Names of the fields that are times: they scale with the duration."""
     RATES: ClassVar[tuple[str, ...]]
-    """Fields that are frequencies or rates, in inverse proportion to which it is."""
+    """Names of the fields that are frequencies or rates: they scale inversely with the duration."""
 
 
 def smooth_step(x: Array) -> Sample:
-    """The quintic from 0 to 1 with no slope and no curvature at both ends, and its three derivatives.
+    """Quintic step from 0 to 1 with zero first and second derivatives at both ends.
 
-    Before 0 and after 1 it stands.
+    Args:
+        x: arguments; the step is constant outside 0 to 1.
+
+    Returns:
+        Value and three derivatives, each of the shape of `x`.
     """
     inside = (x > 0.0) & (x < 1.0)
     x = np.clip(x, 0.0, 1.0)
@@ -76,20 +87,29 @@ def smooth_step(x: Array) -> Sample:
 
 
 def smooth_ramp(x: Array) -> Array:
-    """Integral of `smooth_step` from 0 on: 0 before 0, x - 1/2 after 1."""
+    """Integral of `smooth_step` from 0: 0 for negative arguments, x - 1/2 for arguments above 1."""
     inside = np.clip(x, 0.0, 1.0)
     return inside**4 * (2.5 - 3.0 * inside + inside**2) + np.maximum(x - 1.0, 0.0)
 
 
 def window(t: Array, duration: float, blend: float) -> Sample:
-    """Grows by a quintic from 0 to 1 in the first `blend` seconds and falls back in the last, shape (N,) each."""
+    """Window that rises from 0 to 1 and falls back to 0 by quintics.
+
+    Args:
+        t: times [s], shape (N,).
+        duration: end of the window [s].
+        blend: duration of the rise and of the fall [s].
+
+    Returns:
+        Value and three time derivatives, shape (N,) each.
+    """
     rise, fall = smooth_step(t / blend), smooth_step((t - (duration - blend)) / blend)
     w0, w1, w2, w3 = ((rise[d] - fall[d]) / blend**d for d in range(4))
     return w0, w1, w2, w3
 
 
-def product(a: Sample, b: Sample) -> Sample:
-    """Product of two functions of time and its derivatives (Leibniz)."""
+def multiply(a: Sample, b: Sample) -> Sample:
+    """Product of two functions of time and its derivatives (Leibniz rule)."""
     return (
         a[0] * b[0],
         a[1] * b[0] + a[0] * b[1],
@@ -98,12 +118,12 @@ def product(a: Sample, b: Sample) -> Sample:
     )
 
 
-def composed(outer: Sample, inner: Sample) -> Sample:
-    """A function of a function of time and its derivatives (chain rule).
+def compose(outer: Sample, inner: Sample) -> Sample:
+    """Composition of two functions and its time derivatives (chain rule).
 
     Args:
-        outer: value and derivatives with respect to the inner function, at its values.
-        inner: value and derivatives with respect to time.
+        outer: value and derivatives of the outer function with respect to its argument, at the inner values.
+        inner: value and time derivatives of the inner function.
     """
     f, df, ddf, dddf = outer
     _, ds, dds, ddds = inner
@@ -112,11 +132,11 @@ def composed(outer: Sample, inner: Sample) -> Sample:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A motion that ends where it begins, several times without a stop between.
+    """A closed motion repeated without stops.
 
     Attributes:
-        cycle: the motion.
-        periods: how many.
+        cycle: one period of the motion.
+        periods: number of repetitions.
     """
 
     cycle: Excitation
@@ -124,7 +144,7 @@ class Repeated:
 
     @property
     def duration(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
         return self.periods * self.cycle.duration
 
     @property
@@ -145,12 +165,12 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A motion made slower, and smaller about its center.
+    """A motion with scaled speed and amplitude.
 
     Attributes:
-        motion: the motion.
-        speed: 1 for its own, less for a longer time.
-        amplitude: 1 for its own, less for a smaller distance from its center.
+        motion: the original motion.
+        speed: speed factor; 0.5 doubles the duration.
+        amplitude: factor of the distance from the center.
     """
 
     motion: Excitation
@@ -159,7 +179,7 @@ class Scaled:
 
     @property
     def duration(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
         return self.motion.duration / self.speed
 
     @property
@@ -180,43 +200,45 @@ class Scaled:
 
 
 def check_limits(trajectory: Trajectory, limits: MotionLimits, span: tuple[float, float] | None = None) -> None:
-    """Compare a motion with the limits, those of the jerk included, on a fine grid.
+    """Check a motion against the limits of position, velocity, acceleration and jerk on a fine time grid.
 
     Args:
         trajectory: the motion.
-        limits: of the joints.
-        span: part of it [s]; all of it by default.
+        limits: motion limits of the joints.
+        span: start and end of the part that is checked [s]; the entire motion by default.
 
     Raises:
-        MotionError: names the first joint that leaves its limits, and by how much.
+        MotionError: a limit is exceeded; names the first such joint and by how much.
     """
     begin, end = span or (0.0, trajectory.duration)
-    times = np.linspace(begin, end, 2 + int((end - begin) / FINE))
-    for block in np.array_split(times, -(-len(times) // BLOCK)):
+    times = np.linspace(begin, end, 2 + int((end - begin) / CHECK_STEP_S))
+    for block in np.array_split(times, -(-len(times) // CHECK_BLOCK_SAMPLES)):
         q, dq, ddq, dddq = trajectory.evaluate(block)
         limits.check_positions(q)
         limits.check_rates(dq, ddq, dddq)
 
 
 def check_excitation(cycle: Trajectory, periods: int, joint_names: tuple[str, ...]) -> None:
-    """Whether a motion may be executed as an excitation: it moves, rests at both ends, and closes if it is repeated.
+    """Check that a motion can be executed as an excitation: finite, not constant, at rest at both ends.
 
     Args:
-        cycle: the motion.
-        periods: how many times.
-        joint_names: of its joints.
+        cycle: one period of the motion.
+        periods: number of repetitions; above 1 the motion must end where it begins.
+        joint_names: names of its joints.
 
     Raises:
-        MotionError: names the first joint that does not.
+        MotionError: a condition does not hold; names the first such joint.
     """
-    q, dq, ddq, dddq = cycle.evaluate(np.linspace(0.0, cycle.duration, min(BLOCK, 2 + int(cycle.duration / FINE))))
+    q, dq, ddq, dddq = cycle.evaluate(
+        np.linspace(0.0, cycle.duration, min(CHECK_BLOCK_SAMPLES, 2 + int(cycle.duration / CHECK_STEP_S)))
+    )
     if not np.all(np.isfinite([q, dq, ddq, dddq])):
         raise MotionError("the motion has positions or derivatives that are not finite")
     if not np.ptp(q, axis=1).any():
         raise MotionError("the motion moves no joint: its amplitude is 0")
     for j, name in enumerate(joint_names):
         for word, values in (("velocity", dq[j]), ("acceleration", ddq[j])):
-            if max(abs(values[0]), abs(values[-1])) > REST * np.abs(values).max():
+            if max(abs(values[0]), abs(values[-1])) > REST_RATIO * np.abs(values).max():
                 raise MotionError(f"joint {name}: the motion does not begin and end without {word}")
-        if periods > 1 and abs(q[j, -1] - q[j, 0]) > REST * np.ptp(q[j]):
+        if periods > 1 and abs(q[j, -1] - q[j, 0]) > REST_RATIO * np.ptp(q[j]):
             raise MotionError(f"joint {name}: the motion cannot be repeated, it does not end where it begins")

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import violation
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.parameters import ParameterSet
@@ -58,7 +58,7 @@ class ExportModel:
         Raises:
             InputError: parameters that are not finite, or a body without mass, which a file of links cannot describe.
         """
-        regressor = regressor_of(parameters)
+        regressor = Regressor.from_parameters(parameters)
         names = regressor.model.body_names
         full = np.concatenate([parameters.standard_parameters, parameters.term_values])
         if not parameters.physically_consistent:

@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.estimators.stepwise import Observability, Plan, Step
+from robot_dyn_id.estimators.stepwise import Observability, Step, StepwisePlan
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleJoint, FlexibleModel
 from robot_dyn_id.identification.verdict import Verdict
@@ -66,7 +66,7 @@ class StoredFlexible:
     standard_deviations: Array
     covariance: Array = field(repr=False)
     unidentified: Mapping[str, str]
-    plan: Plan
+    plan: StepwisePlan
     fit: tuple[Agreement, ...]
     held_out: tuple[Agreement, ...]
     findings: tuple[Finding, ...]
@@ -132,7 +132,7 @@ class StoredFlexible:
         return found
 
 
-def plan_summary(plan: Plan) -> dict[str, Any]:
+def plan_summary(plan: StepwisePlan) -> dict[str, Any]:
     """A plan as keys and values."""
     steps = []
     for step in plan.steps:
@@ -199,7 +199,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _plan(value: Any) -> Plan:
+def _plan(value: Any) -> StepwisePlan:
     steps = []
     for step in value["steps"]:
         seen = step["observability"]
@@ -207,7 +207,7 @@ def _plan(value: Any) -> Plan:
         groups, used, known = (_texts(step[name]) for name in ("groups", "equations", "known"))
         steps.append(Step(groups, used, known, observed, step["within"], step["instead"]))
     unidentifiable = _texts(value["unidentifiable"])
-    return Plan(tuple(steps), unidentifiable, float(value["limit"]), value["scaling"], value["prescribed"])
+    return StepwisePlan(tuple(steps), unidentifiable, float(value["limit"]), value["scaling"], value["prescribed"])
 
 
 def _agreements(value: Any) -> tuple[Agreement, ...]:

@@ -199,7 +199,7 @@ def _stored(content: dict[str, Any]) -> StoredExcitation:
         if not name.isprintable():
             raise InputError(f"joint_names: {name!r} is not the name of a joint")
     if not isinstance(form, str) or form not in FORMS:
-        raise InputError(f"form: there is no form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
+        raise InputError(f"form: unknown form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
     about, robot, sha256 = (_typed(str, content[key], key) for key in ("about", "robot_name", "urdf_sha256"))
     cycle = _value(FORMS[form], content["motion"], "motion")
     limits = _value(MotionLimits, content["limits"], "limits", joint_names=names)

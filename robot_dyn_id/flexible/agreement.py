@@ -38,7 +38,7 @@ def agreements(model: FlexibleModel, equations: Sequence[Equations], values: Arr
     springs = np.concatenate([model.columns(SPRING, joint.name) for joint in model.joints])
     found = []
     for one in equations:
-        rows = one.spread(len(values))
+        rows = one.expand(len(values))
         left = rows[:, :-1][:, one.columns] @ values[one.columns] - rows[:, -1]
         torque, own = rows[:, -1], np.intersect1d(one.columns, springs)
         if not torque.any():

@@ -219,8 +219,8 @@ def equations(
                     too_slow.append(slow)
             if counted[name].any():
                 rows, target = _filtered(experiment, row, counted[name][part], own, low_pass)
-                new = Equations.of(name, f"{experiment.name}: {row.kind}", rows, target)
-                found[name] = found[name].joined(new, size) if name in found else new
+                new = Equations.from_rows(name, f"{experiment.name}: {row.kind}", rows, target)
+                found[name] = found[name].join_rows(new, size) if name in found else new
     return [replace(one, count=max(1, round(counted[name].mean() * one.count))) for name, one in found.items()]
 
 

@@ -18,7 +18,7 @@ from robot_dyn_id.estimators.stepwise import (
     SAMPLES,
     Equations,
     Observability,
-    Plan,
+    StepwisePlan,
     StepwiseSolution,
     plan_steps,
     solve_steps,
@@ -155,7 +155,7 @@ def pseudo_observations(
     states = States(link, np.zeros_like(link.q), motor, np.zeros_like(motor.q))
     name = _called(model, moving)
     return [
-        Equations.of(f"{name}: {row.kind} of {row.joint}", f"{name}: {row.kind}", row.rows, row.target)
+        Equations.from_rows(f"{name}: {row.kind} of {row.joint}", f"{name}: {row.kind}", row.rows, row.target)
         for row in rows_of(model, states)
         if moving is None or row.joint in moving
     ]
@@ -193,7 +193,7 @@ def _kinds(model: FlexibleModel) -> list[Sequence[str] | None]:
     return [None, *([name] for name in joints), *([joints] if len(joints) > 1 else [])]
 
 
-def pseudo_plan(model: FlexibleModel, limit: float = LIMIT, scaling: str = "columns") -> Plan:
+def pseudo_plan(model: FlexibleModel, limit: float = LIMIT, scaling: str = "columns") -> StepwisePlan:
     """The plan that poses at rest, motions of single joints and motions of all joints would allow."""
     kinds = _kinds(model)
     draws = [[one for kind in kinds for one in pseudo_observations(model, kind, seed)] for seed in range(SEEDS)]
@@ -207,11 +207,11 @@ def least_experiments(model: FlexibleModel) -> tuple[str, ...]:
     be left out, then poses.
     """
     kinds = _kinds(model)
-    rows = {_called(model, kind): [one.spread(len(model.names))[:, :-1] for one in pseudo_observations(model, kind)]
+    rows = {_called(model, kind): [one.expand(len(model.names))[:, :-1] for one in pseudo_observations(model, kind)]
             for kind in kinds}  # fmt: skip
 
     def rank(names: Sequence[str]) -> int:
-        return Observability.of(np.concatenate([part for name in names for part in rows[name]])).rank
+        return Observability.from_rows(np.concatenate([part for name in names for part in rows[name]])).rank
 
     needed = list(rows)
     static, alone = needed[0], needed[1:-1]

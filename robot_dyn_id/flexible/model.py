@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters, random_motion, stacked
+from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters, random_motion, stack_regressor
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import ModelError, UsageError, suggestion
@@ -171,7 +171,7 @@ class FlexibleModel:
         """Parameters that stay together: per link gravity and inertia, per joint friction, offset, motor and spring."""
         poses = random_motion(self.model, 30).q
         resting = Motion(poses, np.zeros_like(poses), np.zeros_like(poses))
-        heavy = np.linalg.norm(stacked(self.regressor, resting), axis=0) > 0.0
+        heavy = np.linalg.norm(stack_regressor(self.regressor, resting), axis=0) > 0.0
         found = []
         for number, body in enumerate(self.model.body_names):
             own = [i for i, column in enumerate(self.base.independent) if column // 10 == number]

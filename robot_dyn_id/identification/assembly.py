@@ -13,7 +13,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.dynamics.stored_terms import stored_constants
+from robot_dyn_id.dynamics.stored_terms import list_stored_constants
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
@@ -41,7 +41,7 @@ def assemble(
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
     columns = regressor.term_columns
-    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
+    constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return ParameterSet(
         robot_name=model.name,
         urdf=model.urdf,
@@ -56,7 +56,7 @@ def assemble(
         units=base.units,
         values=estimate.values,
         standard_deviations=estimate.standard_deviations,
-        status=_status(estimate.values, estimate.standard_deviations, np.isin(base.names, estimate.unseen)),
+        status=_status(estimate.values, estimate.standard_deviations, np.isin(base.names, estimate.unexcited)),
         covariance=estimate.covariance,
         column_names=base.column_names,
         mapping=base.mapping,

@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.prior import Prior, earlier_prior, nominal_prior
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import Estimate
-from robot_dyn_id.estimators.bootstrap import bootstrapped
+from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduced
 from robot_dyn_id.identification.settings import Settings
 
@@ -22,7 +22,7 @@ def estimated(
     estimate = settings.estimator.fit(problem)
     if settings.bootstrap:
         progress(f"estimating {settings.bootstrap} times more (bootstrap)")
-        estimate = bootstrapped(settings.estimator, problem, estimate, settings.bootstrap)
+        estimate = bootstrap_estimate(settings.estimator, problem, estimate, settings.bootstrap)
     if not settings.essential:
         return base, estimate, None
     found = essential(estimate, base.names, settings.essential)

@@ -145,7 +145,7 @@ def torque_deviation(regressor: Regressor, columns: Integers, covariance: Array,
     Returns:
         (w C w')^1/2 [N m or N], shape (n, N).
     """
-    layout = Layout.of(regressor, columns)
+    layout = Layout.from_columns(regressor, columns)
     packed = np.empty((layout.starts[-1], len(motion)))
     regressor.fill(motion, layout.slots, packed)
     variances = []

@@ -191,7 +191,7 @@ class SimulatedTrials:
 
     def __call__(self, parameters: ParameterSet | None) -> Trial:
         """Run the motion once with an identified set, or, with None, with the start inertia; see `follow`."""
-        return self.follow(None if parameters is None else Dynamics.of(parameters))
+        return self.follow(None if parameters is None else Dynamics.from_parameters(parameters))
 
     def follow(self, known: Dynamics | None) -> Trial:
         """Run the motion once with a model in the controller, or, with None, with the start inertia.

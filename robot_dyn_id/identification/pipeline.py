@@ -13,7 +13,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
@@ -129,7 +129,7 @@ def identify(
         estimate.condition_number,
         dropped / max(1, seen.repairs.rows),
         seen,
-        estimate.unseen,
+        estimate.unexcited,
         estimate.covariance,
     )
     rest = report_rest_left_out([*training, *held_out])
@@ -203,7 +203,7 @@ def validate(
         InputError: data that cannot be used, named.
         UnsafeDataError: the health gate refuses.
     """
-    regressor = regressor_of(parameters)
+    regressor = Regressor.from_parameters(parameters)
     progress("surveying the recordings")
     seen = survey(recordings, parameters.joint_names, settings.drives)
     findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)

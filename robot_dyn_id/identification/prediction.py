@@ -7,7 +7,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import Ranges, far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
@@ -26,7 +26,7 @@ def predict_recording(
     Raises:
         InputError: the recording cannot be used.
     """
-    regressor = regressor_of(parameters)
+    regressor = Regressor.from_parameters(parameters)
     joints = parameters.joint_names
     seen = survey([recording], joints, {}, need_effort=False)
     require_signals(regressor, seen)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Offset, Term, Viscous, refuse_overlaps
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import PRIOR_USERS, Estimator, WeightedLeastSquares
-from robot_dyn_id.estimators.bootstrap import check_draws
+from robot_dyn_id.estimators.bootstrap import check_bootstrap_draws
 from robot_dyn_id.estimators.essential import check_limit
 from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.parameters import ParameterSet
@@ -78,7 +78,7 @@ class Settings:
         for what, speed in (("all joints", self.reversal_speed), *self.reversal_speeds.items()):
             check_speed(speed, what)
         check_ignored(self.ignore)
-        check_draws(self.bootstrap)
+        check_bootstrap_draws(self.bootstrap)
         check_limit(self.essential)
         if not 0.0 <= self.period < math.inf:
             raise UsageError(f"period must be 0 (unknown) or positive, not {self.period}")

@@ -109,7 +109,7 @@ def least_deviations(
     """
     shown = excited(bodies, gravity, columns, precision)
     problem = chain_problem(bodies, _noise(bodies, noise), 1.0, gravity, columns, shown)
-    inverse = np.linalg.inv(Factors.of(problem).root(np.ones(len(problem.joint_names))))
+    inverse = np.linalg.inv(Factors.from_problem(problem).root(np.ones(len(problem.joint_names))))
     return ChainEstimate.of(columns, shown, np.zeros(len(inverse)), inverse @ inverse.T).standard_deviations
 
 

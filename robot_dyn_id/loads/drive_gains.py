@@ -24,7 +24,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import whitened
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.loads.payload import ORDER, PASSES
 
 TOLD = 3.0
@@ -62,12 +62,12 @@ def drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> tup
         raise InputError("the recordings with and without payload are not of the same joints and terms")
     if not np.any(added):
         raise InputError("the payload adds nothing to what the joints feel: it needs a mass, on a link that moves")
-    solution = whitened(_together(bare, loaded, added), ORDER, PASSES, "qr", Factors.solve).solution
+    solution = solve_whitened(_together(bare, loaded, added), ORDER, PASSES, "qr", Factors.solve).solution
     places = np.cumsum([len(support) + 1 for support in bare.supports]) - 1
     gains = []
     for joint, place in zip(bare.joint_names, places, strict=True):
         inverse, sigma = float(solution.values[place]), float(np.sqrt(solution.inverse[place, place]))
-        told = not solution.unseen[place] and abs(inverse) > TOLD * sigma
+        told = not solution.unexcited[place] and abs(inverse) > TOLD * sigma
         gains.append(DriveGain(joint, 1.0 / inverse, sigma / inverse**2) if told else DriveGain(joint, np.nan, np.inf))
     return tuple(gains)
 

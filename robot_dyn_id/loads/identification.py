@@ -14,7 +14,7 @@ from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.problem import LinearProblem, Smooth, Tile
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import Ranges
@@ -52,7 +52,7 @@ def identify_payload(
         InputError: data that cannot be used, a link that does not move, no payload.
         UnsafeDataError: the health gate refuses.
     """
-    regressor = regressor_of(arm)
+    regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
     seen = survey(loaded, arm.joint_names, settings.drives)
     findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
@@ -81,7 +81,7 @@ def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
     Raises:
         InputError: a link that does not move with the arm's joints.
     """
-    at = placement_of(regressor_of(arm).model, payload.link)
+    at = placement_of(Regressor.from_parameters(arm).model, payload.link)
     added = payload_mapping(arm, at)
     covariance = arm.covariance + added @ payload.covariance @ added.T
     if payload.arm_slopes is not None:

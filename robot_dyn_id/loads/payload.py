@@ -26,8 +26,8 @@ from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.completion import Completion
-from robot_dyn_id.estimators.factors import UNSEEN, Factors, Solution
-from robot_dyn_id.estimators.fitting import whitened
+from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
@@ -142,15 +142,15 @@ def payload_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Plac
     if loaded.names != tuple(arm.column_names[column] for column in arm.independent_columns):
         raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
     added = payload_mapping(arm, at)
-    found = whitened(loaded, ORDER, PASSES, "qr", Factors.solve)
+    found = solve_whitened(loaded, ORDER, PASSES, "qr", Factors.solve)
     root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
     # (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, whatever of the loaded arm its motion leaves unseen.
     lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.covariance @ root.T)
     rows = np.linalg.solve(lower, root)
     difference = found.solution.values - arm.values
-    solution = Solution.of(np.column_stack([rows @ added, rows @ difference]))
+    solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
     slopes = -solution.inverse @ (rows @ added).T @ rows
-    return replace(realised(link, solution.values, solution.inverse, solution.unseen), arm_slopes=slopes)
+    return replace(realised(link, solution.values, solution.inverse, solution.unexcited), arm_slopes=slopes)
 
 
 def payload_mapping(arm: ParameterSet, at: Placement) -> Array:
@@ -168,9 +168,9 @@ def payload_at_sensor(wrench: LinearProblem, link: str) -> tuple[Payload, Array,
     Raises:
         InputError: a mass that is not positive.
     """
-    found = whitened(wrench, ORDER, PASSES, "qr", Factors.solve).solution
-    sigma = np.where(found.unseen, np.inf, np.sqrt(np.diag(found.inverse)))
-    payload = realised(link, found.values[:10], found.inverse[:10, :10], found.unseen[:10])
+    found = solve_whitened(wrench, ORDER, PASSES, "qr", Factors.solve).solution
+    sigma = np.where(found.unexcited, np.inf, np.sqrt(np.diag(found.inverse)))
+    payload = realised(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10])
     return payload, found.values[10:], sigma[10:]
 
 
@@ -235,5 +235,5 @@ def _without(root: Array, free: Array) -> Array:
     if not free.any():
         return root
     basis, singular, _ = np.linalg.svd(root[:, free])
-    rank = np.count_nonzero(singular > UNSEEN * singular.max(initial=0.0))
+    rank = np.count_nonzero(singular > MIN_SINGULAR_VALUE_RATIO * singular.max(initial=0.0))
     return np.asarray(basis[:, rank:].T @ root)

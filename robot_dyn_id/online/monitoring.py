@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
 from robot_dyn_id.identification.extrapolation import Excess, Ranges, far_outside, list_excesses
@@ -176,7 +176,7 @@ class ResidualMonitor:
             InputError: a set that this version cannot read; see `ModelWatch`.
         """
         self.parameters, self.longest_gap = parameters, longest_gap
-        regressor = regressor_of(parameters)
+        regressor = Regressor.from_parameters(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
         self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.dynamics.crosscheck import TOLERANCE
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.assembly import WEAK
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
@@ -34,7 +34,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
     Raises:
         InputError: the file cannot be written.
     """
-    regressor = regressor_of(parameters)
+    regressor = Regressor.from_parameters(parameters)
     page = (
         page_environment()
         .get_template("template.html.j2")
@@ -112,7 +112,7 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
 
 def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, list[dict[str, Any]]]]:
     """Curve, plot and parameters of every joint that has friction."""
-    regressor, rows = regressor_of(parameters), base_parameter_rows(parameters)
+    regressor, rows = Regressor.from_parameters(parameters), base_parameter_rows(parameters)
     for joint in range(len(parameters.joint_names)):
         curve = friction_curve(parameters, regressor, joint)
         if curve is not None:

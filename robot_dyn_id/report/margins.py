@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.limits import ROUNDING, MotionLimits
+from robot_dyn_id.excitation.limits import LIMIT_TOLERANCE, MotionLimits
 from robot_dyn_id.model.robot import RobotModel
 
 
@@ -81,7 +81,9 @@ class LimitRow:
     @property
     def exceeded(self) -> bool:
         """Whether it is beyond a limit, by more than rounding."""
-        return self.margin < -ROUNDING * max(1.0, *(abs(x) for x in (self.lower, self.upper) if math.isfinite(x)), 0.0)
+        return self.margin < -LIMIT_TOLERANCE * max(
+            1.0, *(abs(x) for x in (self.lower, self.upper) if math.isfinite(x)), 0.0
+        )
 
 
 def limit_rows(model: RobotModel, motion: PlannedMotion, limits: MotionLimits | None = None) -> list[LimitRow]:

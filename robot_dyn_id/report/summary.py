@@ -23,7 +23,7 @@ def identification_summary(identification: Identification, parameters_file: str)
         "held_out_sources": list(identification.held_out_sources),
         "sources": list(parameters.data_sources),
         "estimator": parameters.estimator,
-        "drawn_to": estimate.drawn_to,
+        "regularized_towards": estimate.regularized_towards,
         "constants": [{**vars(c), "standard_deviation": _finite(c.standard_deviation)} for c in estimate.constants],
         "physically_consistent": parameters.physically_consistent,
         "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),

@@ -150,7 +150,7 @@ def linear_problem(
     prior: Prior | None = None,
 ) -> LinearProblem:
     """The stream of tiles that estimators solve, for some columns of a regressor."""
-    layout = Layout.of(regressor, columns)
+    layout = Layout.from_columns(regressor, columns)
     return LinearProblem(
         names=tuple(regressor.names[column] for column in columns),
         joint_names=regressor.model.joint_names,

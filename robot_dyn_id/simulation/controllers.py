@@ -113,7 +113,7 @@ class ScaledNominalInertia:
     @classmethod
     def from_robot(cls, sag: float, model: RobotModel, gains: Gains) -> ScaledNominalInertia:
         """Choose the scale for slow motion in any configuration; see `from_gravity_sag`."""
-        prior = Dynamics.of_bodies(model)
+        prior = Dynamics.from_model(model)
         q = random_motion(model, POSES).q.T
         return cls.from_gravity_sag(sag, prior, gains, q, np.zeros_like(q))
 
@@ -161,7 +161,7 @@ def usable_dynamics(
     missing = [name for name in parameters.joint_names if name not in joint_names]
     if missing:
         raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")
-    dynamics = Dynamics.of(parameters)
+    dynamics = Dynamics.from_parameters(parameters)
     if needs_mass_matrix:
         poses = np.random.default_rng(0).uniform(parameters.q_min, parameters.q_max, (POSES, len(parameters.q_min)))
         share = 1.0 - float(dynamics.is_positive_definite(poses).mean())

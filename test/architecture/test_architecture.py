@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Architecture of the package: which room may import which."""
+"""Architecture of the package: which room may import which, at every depth; figures.py counts what is held here."""
 
 import ast
 from pathlib import Path
 
 import pytest
+from architecture import figures
 
 import robot_dyn_id
 
@@ -13,6 +14,7 @@ ROOT = Path(robot_dyn_id.__file__).parent
 ROOMS = (
     "findings",
     "errors",
+    "options",
     "arrays",
     "__init__",
     "faults",
@@ -41,6 +43,41 @@ ROOMS = (
     "__main__",
 )
 """Folders and files of the root, in the order of the pipeline: each imports only from those before it."""
+
+INSIDE = {
+    "dynamics": (
+        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
+        *("crosscheck", "problem"),
+    ),
+    "signals": (
+        *("cleaning", "windows", "filtering", "processing", "survey", "stillness", "diagnosis", "health", "reversals"),
+        "trials",
+    ),
+    "excitation": (
+        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        "execution",
+    ),
+    "estimators": (
+        *("contract", "factors", "whitening", "completion", "essential", "fitting", "newey_west", "least_squares"),
+        *("robust", "ridge", "map", "total_least_squares", "period_averaged", "consistent", "bootstrap", "stepwise"),
+        *("constants", "simulated", "__init__"),
+    ),
+    "identification": (
+        *("holdout", "extrapolation", "metrics", "verdict", "settings", "estimation", "identifiability", "evaluation"),
+        *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
+    ),
+    "files": (
+        *("values", "joint_limits", "parameters", "trajectory", "payload", "design", "flexible_section", "flexible"),
+        *("configuration", "flexible_data"),
+    ),
+    "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
+    "nodes": (
+        *("runtime", "messages", "starting", "launch_arguments", "launching", "recording", "excitation"),
+        *("simulator_settings", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy"),
+    ),
+}
+"""Order of the rooms inside the large folders, by the same rule."""
 
 RANK = {name: place for place, name in enumerate(ROOMS)}
 
@@ -97,3 +134,24 @@ def test_libraries_stay_where_they_belong(library):
 
 def test_no_drawers():
     assert not {top(path) for path in MODULES} & {"utils", "tools", "helpers", "common", "base"}
+
+
+@pytest.mark.parametrize("folder", INSIDE)
+def test_imports_inside_large_folders_go_down(folder):
+    arrows = figures.arrows(ROOT / folder, ROOT)
+    order = INSIDE[folder]
+    assert set(arrows) <= set(order), f"write it into INSIDE[{folder!r}]"
+    wrong = [(room, to) for room in arrows for to in arrows[room] if order.index(to) > order.index(room)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", figures.folders(ROOT), ids=lambda path: path.relative_to(ROOT.parent).as_posix())
+def test_no_circles(folder):
+    assert figures.circles(figures.arrows(folder, ROOT)) == []
+
+
+def test_circles_and_layers_are_counted():
+    round_trip = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset()}
+    assert figures.circles(round_trip) == [{"b", "c"}]
+    assert figures.layers(round_trip) == 0
+    assert figures.layers({"a": frozenset({"b", "c"}), "b": frozenset({"c"}), "c": frozenset()}) == 3

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support.encoder_loop import IDEAL, loop_problem, recorded
 from support.encoder_loop import robot as two_axes
+from support.linear_problems import arm, arm_problem, every_estimator, noisy
 from support.simulated import ARM, SMALL, Simulated, changed, estimator_of, save_npz
-from test_everyday_estimators import arm, arm_problem, every_estimator, noisy
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.data.chunk import Chunk
@@ -41,7 +41,7 @@ def test_data_that_tell_half_of_the_parameters_give_small_ones_that_explain_them
     """Parameters that the data do not show are named and stay small, and the torque of this motion is right."""
     estimate = estimator_of(name).fit(arm_problem(one_joint_moves(0.1)))
     truth = arm()[0].base_values
-    assert {"Izz1", "fv1", "fv2"} <= set(estimate.unseen)
+    assert {"Izz1", "fv1", "fv2"} <= set(estimate.unexcited)
     assert np.isinf(estimate.condition_number)
     assert np.abs(estimate.values).max() < 3.0 * np.abs(truth).max()
     clean = arm_problem(one_joint_moves(0.0))
@@ -83,7 +83,7 @@ def test_closed_loop_output_error_of_a_joint_that_never_moves():
 
     given = changed(recorded(1, resolution=0.0, duration=3.0), q=still, reference=still)
     estimate = ClosedLoopOutputError(IDEAL).fit(loop_problem(given, 10.0))
-    assert {"fv1", "fc1"} <= set(estimate.unseen)
+    assert {"fv1", "fc1"} <= set(estimate.unexcited)
     assert np.all(np.abs(estimate.values - two_axes().base_values) < 5.0 * estimate.standard_deviations)
 
 

@@ -121,13 +121,13 @@ def test_wrong_demands_are_refused(capsys, tmp_path, demands, code, words):
 
 
 def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
-    from test_parameters import identified
+    from support.parameter_sets import identified_lift
 
     from robot_dyn_id.files.parameters import write_parameters
 
     run = tmp_path / "run"
     run.mkdir()
-    earlier = identified()
+    earlier = identified_lift()
     write_parameters(run / "parameters.yaml", earlier)
     robot = tmp_path / "robot.urdf"
     robot.write_text(earlier.urdf)

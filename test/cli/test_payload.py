@@ -8,8 +8,8 @@ import pytest
 import yaml
 from support.commands import messages
 from support.recording_files import types, write_bag
+from support.robots import brick
 from support.simulated import ARM, Simulated, changed, save_npz
-from test_payload import brick
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion

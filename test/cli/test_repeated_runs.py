@@ -5,7 +5,8 @@ import numpy as np
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from support.robots import joint, urdf
-from test_simulator import Commander, given
+from support.ros_world import ros_arguments
+from support.simulator_scene import Commander
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.model.robot import RobotModel
@@ -38,14 +39,14 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     scene = Commander(
         world, file, effort_noise="[0.02]", initial_position="[0.3, -0.2]", clock="true", real_time_factor=1.0, **plant
     )
-    world.until(lambda: scene.told("brakes closed until the first effort command"), what="brakes")
+    world.until(lambda: scene.logged("brakes closed until the first effort command"), what="brakes")
     assert np.array_equal(scene.position, [0.3, -0.2]), "nobody holds it but its brakes"
-    world.add(Identifier, *given(use_sim_time="true", config=config, folder=tmp_path / "results"))
+    world.add(Identifier, *ros_arguments(use_sim_time="true", config=config, folder=tmp_path / "results"))
     world.add(
         ComputedTorqueController,
-        *given(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0),
+        *ros_arguments(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0),
     )
-    world.until(lambda: scene.told("commands efforts by the URDF's inertia"), what="start without a model")
+    world.until(lambda: scene.logged("commands efforts by the URDF's inertia"), what="start without a model")
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
     watched = {
         "timeout": 1.0,
@@ -53,9 +54,9 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         "effort_scale": 0.0,
         "command_topic": "computed_torque_controller/joint_trajectory",
     }
-    world.add(ExcitationPublisher, *given(use_sim_time="true", start="true", runs=RUNS, **motion, **watched))
+    world.add(ExcitationPublisher, *ros_arguments(use_sim_time="true", start="true", runs=RUNS, **motion, **watched))
     world.until(lambda: len(reports) == 1, 240.0, "first identification")
-    assert scene.told("commands efforts by computed_torque"), "the model is used as soon as it is there"
+    assert scene.logged("commands efforts by computed_torque"), "the model is used as soon as it is there"
     world.until(lambda: len(reports) == RUNS, 240.0, "second identification")
     states = [message.state for message in status]
     assert ExcitationStatus.FAULT not in states, [message.reason for message in status]
@@ -67,7 +68,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         errors.append(np.median(np.abs(run)))
     assert errors[1] < 0.5 * errors[0], errors
     model = RobotModel.from_urdf(TILTED)
-    truth = Dynamics.of_bodies(model)
+    truth = Dynamics.from_model(model)
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2))
-    found, true = Dynamics.of(parameter_set(models[-1])).gravity(q), truth.gravity(q)
+    found, true = Dynamics.from_parameters(parameter_set(models[-1])).gravity(q), truth.gravity(q)
     assert np.abs(found - true).max() < 0.02 * np.abs(true).max()

@@ -68,7 +68,7 @@ def test_the_model_follows_a_trajectory(files):
     q, dq, ddq, _ = random_fourier(ROBOT.model, 5, period=DURATION).evaluate(found["t"])
     assert found["t"][-1] == pytest.approx(DURATION)
     assert np.abs(found["q"] - q.T).max() < 1e-2
-    dynamics = Dynamics.of(read_parameters(files / "parameters.yaml"))
+    dynamics = Dynamics.from_parameters(read_parameters(files / "parameters.yaml"))
     expected = dynamics.inverse_dynamics(q.T, dq.T, ddq.T)
     fast = np.abs(dq.T) > 0.3  # where Coulomb friction slides
     assert np.linalg.norm((found["tau"] - expected)[fast]) < 0.02 * np.linalg.norm(expected[fast])
@@ -82,7 +82,7 @@ def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_pa
     inertial = given.independent_columns < 10 * len(given.body_names)
     error, size = np.abs(again.values - given.values), np.abs(given.values[inertial]).max()
     assert error[inertial].max() < 0.01 * size
-    model, copy = (Dynamics.of(parameters) for parameters in (given, again))
+    model, copy = (Dynamics.from_parameters(parameters) for parameters in (given, again))
     states = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 100, 3))
     expected = model.inverse_dynamics(*states)
     assert np.linalg.norm(copy.inverse_dynamics(*states) - expected) < 0.01 * np.linalg.norm(expected)
@@ -109,7 +109,7 @@ def test_recorded_efforts_drive_the_model(files, tmp_path, simulate):
     assert code == 0 and set(answer) >= {"file", "warnings", "findings"}
     np.testing.assert_allclose(found["t"], given["t"], atol=1e-9)
     np.testing.assert_allclose(found["tau"], given["tau"], atol=1e-9)
-    dynamics = Dynamics.of(read_parameters(files / "parameters.yaml"))
+    dynamics = Dynamics.from_parameters(read_parameters(files / "parameters.yaml"))
 
     def rates(t, state):
         tau = [np.interp(t, given["t"], column) for column in given["tau"].T]

@@ -19,7 +19,13 @@ from support.robots import (
 )
 
 from robot_dyn_id.dynamics import base_parameters as module
-from robot_dyn_id.dynamics.base_parameters import base_parameters, echelon, enough_samples, random_motion, stacked
+from robot_dyn_id.dynamics.base_parameters import (
+    base_parameters,
+    compute_echelon,
+    count_sufficient_samples,
+    random_motion,
+    stack_regressor,
+)
 from robot_dyn_id.dynamics.kronecker import PAPER_ORDER
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
@@ -56,7 +62,7 @@ def reproduction(regressor, found, seed):
     rng = np.random.default_rng(seed)
     parameters = rng.normal(size=len(regressor.names))
     motion = random_motion(regressor.model, 30, seed=seed)
-    stack = stacked(regressor, motion)
+    stack = stack_regressor(regressor, motion)
     return ratio(stack[:, found.independent] @ (found.mapping @ parameters), stack @ parameters)
 
 
@@ -67,7 +73,7 @@ def reproduction(regressor, found, seed):
 def test_the_rank_is_that_of_pinocchios_regressor(name):
     model, found = robot(name), base(name)
     regressor = Regressor(model)
-    peer = Truth(model).regressor(random_motion(model, enough_samples(regressor), seed=11))
+    peer = Truth(model).regressor(random_motion(model, count_sufficient_samples(regressor), seed=11))
     values = singular_values(peer.reshape(-1, len(regressor.names)))
     assert len(found.names) == np.count_nonzero(values > 1e-9)
     depends_on_tolerance = np.any((values > 1e-11) & (values < 1e-6))
@@ -86,8 +92,8 @@ def test_the_rank_of_kinova_depends_on_the_tolerance(tolerance, rank):
 def test_pivots_by_size_give_as_many_and_the_same_torque(name):
     regressor = Regressor(robot(name))
     found = base_parameters(regressor, pivots="qr")
-    stack = stacked(regressor, random_motion(regressor.model, enough_samples(regressor), seed=13))
-    assert len(found.names) == echelon(stack).rank
+    stack = stack_regressor(regressor, random_motion(regressor.model, count_sufficient_samples(regressor), seed=13))
+    assert len(found.names) == compute_echelon(stack).rank
     assert reproduction(regressor, found, seed=14) <= 1e-10
 
 
@@ -98,7 +104,7 @@ def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity, pivo
     model = RobotModel.from_urdf(text, gravity=GRAVITIES[gravity])
     regressor = with_terms(model, Viscous(), Coulomb(), Offset(), RotorInertia())
     found = base_parameters(regressor, pivots=pivots)
-    stack = stacked(regressor, random_motion(model, 60, seed=15))
+    stack = stack_regressor(regressor, random_motion(model, 60, seed=15))
     assert len(found.names) == np.count_nonzero(singular_values(stack) > 1e-9)
     assert reproduction(regressor, found, seed=16) <= 1e-12
 
@@ -129,7 +135,7 @@ def test_the_leftmost_rule_gives_an_echelon_form(name):
 @pytest.mark.parametrize("name", ["panda", "ur5_robot", "pr2", "planar3r"])
 def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
     regressor = Regressor(robot(name))
-    stack = stacked(regressor, random_motion(regressor.model, enough_samples(regressor)))
+    stack = stack_regressor(regressor, random_motion(regressor.model, count_sufficient_samples(regressor)))
     norms = np.linalg.norm(stack, axis=0)
     columns = stack / np.where(norms < 1e-9, np.inf, norms)
     chosen = []

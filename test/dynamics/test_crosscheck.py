@@ -51,7 +51,7 @@ def test_accelerations_from_base_parameters_are_those_of_pinocchio(name):
 
 def test_accelerations_of_mimics_are_those_of_the_projected_equations():
     model = RobotModel.from_urdf(MIMICS)
-    whole = Dynamics.of_bodies(model)
+    whole = Dynamics.from_model(model)
     assert acceleration_difference(whole, random_motion(model, 30, seed=4)) <= 1e-12
 
 

@@ -175,7 +175,7 @@ import sys
 sys.modules["numba"] = None  # importing it fails
 import numpy as np
 from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics import Dynamics
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model.robot import RobotModel
@@ -183,7 +183,7 @@ assert not COMPILED
 out = {}
 for number, text in enumerate(sys.argv[2:]):
     model = RobotModel.from_urdf(text)
-    dynamics = Dynamics.of_bodies(model)
+    dynamics = Dynamics.from_model(model)
     motion = random_motion(model, 100, seed=8)
     q, dq, ddq = motion.q.T, motion.dq.T, motion.ddq.T
     out[f"{number} torque"] = dynamics.inverse_dynamics(q, dq, ddq)
@@ -201,7 +201,7 @@ def test_numpy_gives_what_numba_gives(tmp_path):
     with np.load(tmp_path / "numpy.npz") as slow:
         for number, text in enumerate((OBLIQUE, MIMICS)):
             model = RobotModel.from_urdf(text)
-            dynamics = Dynamics.of_bodies(model)
+            dynamics = Dynamics.from_model(model)
             q, dq, ddq = states(random_motion(model, 100, seed=8))
             acceleration = dynamics.forward_dynamics(q, dq, ddq)
             assert ratio(slow[f"{number} torque"], dynamics.inverse_dynamics(q, dq, ddq)) <= 1e-14
@@ -226,7 +226,7 @@ def test_an_identified_set_carries_its_dynamics(text):
     """From the parameter set alone: torque equals the regressor's, and forward dynamics undoes it."""
     arm = Simulated(text)
     result = identify([arm.record(1)], [arm.record(2)], arm.model, Settings(terms=TERMS), "test")
-    dynamics, motion = Dynamics.of(result.parameters), random_motion(arm.model, 20, seed=3)
+    dynamics, motion = Dynamics.from_parameters(result.parameters), random_motion(arm.model, 20, seed=3)
     q, dq, ddq = states(motion)
     torque = dynamics.inverse_dynamics(q, dq, ddq)
     full = np.zeros(len(arm.regressor.names))

@@ -139,7 +139,7 @@ def test_the_packed_layout_holds_the_dense_regressor(text, selection):
     regressor = full(RobotModel.from_urdf(SMALL[text]))
     columns = np.arange(len(regressor.names))[:: 1 if selection == "all" else -3]
     motion = random_motion(regressor.model, TILE + 7, seed=6)
-    dense, layout = regressor.dense(motion), Layout.of(regressor, columns)
+    dense, layout = regressor.dense(motion), Layout.from_columns(regressor, columns)
     packed = np.full((layout.starts[-1], len(motion)), np.nan)
     regressor.fill(motion, layout.slots, packed)
     for joint in range(len(regressor.model.joint_names)):

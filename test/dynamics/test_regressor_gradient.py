@@ -7,38 +7,18 @@ import sys
 import numpy as np
 import pinocchio
 import pytest
-from support.robots import GRAVITIES, MIMICS, OBLIQUE, URDFS, Truth, every_model, panda_arm, ratio, robot
+from support.regressor_gradients import SMALL, compared, everywhere, gradient, model_of, with_terms
+from support.robots import GRAVITIES, URDFS, Truth, every_model, panda_arm, ratio, robot
 
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb
 from robot_dyn_id.excitation.design.information import regressor_gradient
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.regressor_gradient import TILE
 from robot_dyn_id.model.robot import RobotModel
 
-SMALL = {"oblique": OBLIQUE, "mimics": MIMICS}
 ARMS = ("panda", "ur5_robot", "tiago_pro", "solo12", *SMALL)
-
-
-def model_of(name):
-    return RobotModel.from_urdf(SMALL[name]) if name in SMALL else robot(name)
-
-
-def everywhere(regressor):
-    """Slots for every entry of the dense regressor that can be other than zero."""
-    c, n = regressor.structure.shape
-    return np.where(regressor.structure, np.arange(c * n).reshape(c, n), -1)
-
-
-def gradient(regressor, motion, cotangent):
-    """Derivatives of sum cotangent * Y, shape (3, n, N); the cotangent has the shape (c, n, N)."""
-    c, n, count = cotangent.shape
-    return np.array(regressor_gradient(regressor, motion, everywhere(regressor), cotangent.reshape(c * n, count)))
-
-
-def with_terms(model):
-    return Regressor(model, terms_on_joints(model, [Viscous(), Coulomb(0.3), Offset(), RotorInertia()]))
 
 
 # --- Against Pinocchio -------------------------------------------------------------------------------------------
@@ -145,21 +125,13 @@ def test_entries_without_a_slot_do_not_count(name):
 WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
+sys.path.append("..")  # for the folder support
 import numpy as np
 from robot_dyn_id.kernels.compiled import COMPILED
-from test_regressor_gradient import compared
+from support.regressor_gradients import compared
 assert not COMPILED
 np.savez(sys.argv[1], **compared(sys.argv[2:]))
 """
-
-
-def compared(names):
-    results = {}
-    for name in names:
-        regressor = with_terms(model_of(name))
-        cotangent = np.random.default_rng(8).normal(size=(*regressor.structure.shape, 150))
-        results[name] = gradient(regressor, random_motion(regressor.model, 150, seed=8), cotangent)
-    return results
 
 
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
@@ -167,7 +139,7 @@ def test_numpy_gives_what_numba_gives(tmp_path, request):
     names, file = ("ur5_robot", "tiago_pro", "solo12", *SMALL), tmp_path / "numpy.npz"
     assert all(name in URDFS or name in SMALL for name in names)
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(file), *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request.path.parent)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request.path.parents[1])
     assert done.returncode == 0, done.stderr
     with np.load(file) as slow:
         for name, fast in compared(names).items():

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.linear_problems import SUPPORTS, TRUTH, arm, arm_problem, noisy, problem, rows
 from support.simulated import changed
-from test_estimators import SUPPORTS, TRUTH, problem, rows
-from test_everyday_estimators import arm, arm_problem, noisy
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import Separable, WeightedLeastSquares
-from robot_dyn_id.estimators.bootstrap import bootstrapped
+from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
@@ -29,7 +28,7 @@ def test_the_bootstrap_says_what_the_sandwich_says(correlation_time):
     kept = [replace(tile, block=tile.block.copy()) for tile in task.tiles()]
     task = replace(task, tiles=lambda: (replace(tile, block=tile.block.copy()) for tile in kept))
     estimate = WeightedLeastSquares().fit(task)
-    drawn = bootstrapped(WeightedLeastSquares(autoregressive_order=0), task, estimate, 60)
+    drawn = bootstrap_estimate(WeightedLeastSquares(autoregressive_order=0), task, estimate, 60)
     ratio = drawn.standard_deviations / estimate.standard_deviations
     print(np.median(ratio), ratio.min(), ratio.max())
     assert 0.8 < np.median(ratio) < 1.2  # 60 draws: 9 % each
@@ -40,10 +39,10 @@ def test_the_bootstrap_says_what_the_sandwich_says(correlation_time):
 def test_it_draws_for_estimators_of_constants_too():
     task = arm_problem(changed(noisy(1), rows=slice(0, 1500)))
     estimate = Separable(grid=4).fit(task)
-    ratio = bootstrapped(Separable(grid=4), task, estimate, 20).standard_deviations / estimate.standard_deviations
+    ratio = bootstrap_estimate(Separable(grid=4), task, estimate, 20).standard_deviations / estimate.standard_deviations
     assert 0.7 < np.median(ratio) < 1.3
     with pytest.raises(UsageError, match=r"draws must be 0 .none. or 20 or more, not 5"):
-        bootstrapped(Separable(), task, estimate, 5)
+        bootstrap_estimate(Separable(), task, estimate, 5)
 
 
 def test_elimination_is_least_squares_without_the_column():

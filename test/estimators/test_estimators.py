@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from support.linear_problems import SUPPORTS, TRUTH, problem, rows, stacked
 from support.simulated import Simulated
 
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import (
     ESTIMATORS,
     GeneralizedLeastSquares,
@@ -23,47 +23,6 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
 
-SUPPORTS = (np.arange(6), np.arange(2, 8))
-TRUTH = np.array([3.0, -1.0, 0.5, 20.0, -0.02, 7.0, 1.0, -4.0])
-
-
-def problem(columns, torques, supports=SUPPORTS, size=100, segments=1):
-    """A linear problem of given rows: columns (rows, support) and torques (rows,) of each joint, in tiles of `size`."""
-    count = 1 + max(int(support.max()) for support in supports)
-
-    def tiles():
-        for segment in range(segments):
-            length = len(torques[0]) // segments
-            for start in range(segment * length, (segment + 1) * length, size):
-                stop = min(start + size, (segment + 1) * length)
-                for joint, (w, tau) in enumerate(zip(columns, torques, strict=True)):
-                    yield Tile(joint, segment, np.vstack([w[start:stop].T, tau[start:stop]]))
-
-    names = tuple(f"p{number}" for number in range(count))
-    return LinearProblem(names, tuple(f"j{i}" for i in range(len(supports))), supports, tiles, 10.0)
-
-
-def rows(noise=(0.0, 0.0), count=400, seed=0):
-    """Columns of two joints that share some parameters, and torques of the truth with noise."""
-    rng = np.random.default_rng(seed)
-    columns = [rng.normal(size=(count, len(support))) for support in SUPPORTS]
-    torques = [
-        w @ TRUTH[support] + sigma * rng.normal(size=count)
-        for w, support, sigma in zip(columns, SUPPORTS, noise, strict=True)
-    ]
-    return columns, torques
-
-
-def stacked(columns, torques, weights=(1.0, 1.0)):
-    """The whole problem as one matrix, for numpy."""
-    blocks = []
-    for w, support, weight in zip(columns, SUPPORTS, weights, strict=True):
-        block = np.zeros((len(w), len(TRUTH)))
-        block[:, support] = weight * w
-        blocks.append(block)
-    return np.vstack(blocks), np.concatenate([weight * tau for weight, tau in zip(weights, torques, strict=True)])
-
-
 every_estimator = pytest.mark.parametrize("name", ["weighted", "generalized", "ols"])
 every_method = pytest.mark.parametrize("method", ["qr", "gram"])
 
@@ -74,7 +33,7 @@ def test_exact_data_give_the_exact_parameters(name, method):
     estimate = ESTIMATORS[name](method=method).fit(problem(*rows()))
     np.testing.assert_allclose(estimate.values, TRUTH, rtol=0, atol=1e-8)
     assert np.all(estimate.standard_deviations < 1e-6)
-    assert estimate.unseen == ()
+    assert estimate.unexcited == ()
     assert estimate.rows == 800
 
 
@@ -146,9 +105,9 @@ def test_qr_is_as_accurate_as_the_whole_matrix_would_be(condition):
     for seed in range(48):
         w, tau, truth = graded(condition, seed)
         support = (np.arange(w.shape[1]),)
-        estimate = Factors.of(problem([w], [tau], support, size=128)).solve([1.0])
+        estimate = Factors.from_problem(problem([w], [tau], support, size=128)).solve([1.0])
         assert 0.2 * condition < estimate.condition_number < 2 * condition
-        assert not estimate.unseen.any()
+        assert not estimate.unexcited.any()
         ours.append(np.linalg.norm(estimate.values - truth))
         numpys.append(np.linalg.norm(np.linalg.lstsq(w, tau, rcond=None)[0] - truth))
     assert np.median(ours) < 4 * np.median(numpys)
@@ -168,7 +127,7 @@ def hidden():
 def test_what_the_data_do_not_show_is_named_and_left_small(name, method):
     data = hidden()
     estimate = ESTIMATORS[name](method=method).fit(problem(*data))
-    assert estimate.unseen == ("p0", "p1", "p7")
+    assert estimate.unexcited == ("p0", "p1", "p7")
     np.testing.assert_array_equal(np.isinf(estimate.standard_deviations), [1, 1, 0, 0, 0, 0, 0, 1])
     assert np.all(np.isfinite(estimate.covariance))
     assert np.isinf(estimate.condition_number)
@@ -195,16 +154,6 @@ def test_fewer_rows_than_parameters_are_refused(name):
         ESTIMATORS[name]().fit(problem([w[:0] for w in columns], [tau[:0] for tau in torques]))
 
 
-@pytest.mark.parametrize(("name", "options", "words"), [
-    ("weighted", {"method": "svd"}, "'svd' is not known; use one of qr, gram"),
-    ("ols", {"autoregressive_order": -1}, "autoregressive_order must be 0 or more"),
-    ("generalized", {"passes": 0}, "passes must be 1 or more"),
-])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(name, options, words):
-    with pytest.raises(UsageError, match=words):
-        ESTIMATORS[name](**options)
-
-
 def coloured(sigma, count, seed, keep=0.8):
     rng = np.random.default_rng(seed)
     return sigma * np.sqrt(1 - keep**2) * lfilter([1.0], [1.0, -keep], rng.normal(size=count))
@@ -215,7 +164,7 @@ def test_the_colour_of_the_residuals_is_found():
     torques = [tau + coloured(sigma, len(tau), 5 + sigma) for tau, sigma in zip(torques, (1, 3), strict=True)]
     data = problem(columns, torques)
     estimate = GeneralizedLeastSquares(autoregressive_order=2).fit(data)
-    lagged = LaggedGrams.of(data, 2)
+    lagged = LaggedGrams.from_problem(data, 2)
     whitening = fit_whitening(lagged.residual(estimate.values), lagged.counts)
     np.testing.assert_allclose(whitening.filters, [[1.0, -0.8, 0.0]] * 2, atol=0.03)
     np.testing.assert_allclose(estimate.residual_rms, [1.0, 3.0], rtol=0.05)

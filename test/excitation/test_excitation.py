@@ -62,5 +62,5 @@ def test_a_joint_without_position_limits_moves_within_a_half_turn():
 
 
 def test_a_joint_that_may_not_move_is_named():
-    with pytest.raises(ModelError, match="joint turn: its limits"):
+    with pytest.raises(ModelError, match="joint turn: "):
         random_fourier(RobotModel.from_urdf(UNLIMITED.format(speed=0)), 0)

@@ -10,7 +10,7 @@ from support.simulated import LIFT
 
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
-from robot_dyn_id.excitation.forms.bspline import knots_of
+from robot_dyn_id.excitation.forms.bspline import knot_times
 from robot_dyn_id.excitation.forms.logistic import rates_at_angle
 from robot_dyn_id.excitation.trajectory import Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.model.robot import RobotModel
@@ -120,7 +120,7 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     motion = family.trajectory(x)
     reach = family.reach - np.abs(motion.center - family.center)
     fine = np.linspace(0.0, motion.duration, 30_001)
-    knots = knots_of(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
+    knots = knot_times(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
     beside = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots])[:, None] + [-1e-9, 1e-9]
     fine = np.clip(np.sort(np.concatenate([fine, beside.ravel()])), 0.0, motion.duration)
     use = np.max(uses(motion, limits, reach, fine), axis=0)
@@ -272,25 +272,25 @@ def test_blended_harmonics_are_not_tied():
 @pytest.mark.parametrize(
     ("form", "demand", "words"),
     [
-        ("furier", {}, "there is no form of excitation 'furier'; did you mean 'fourier'?"),
+        ("furier", {}, "unknown form of excitation 'furier'; did you mean 'fourier'?"),
         ("fourier", {"period": 0.0}, "the period must be a positive number of seconds, not 0"),
         ("fourier", {"period": np.nan}, "the period must be a positive number of seconds, not nan"),
         ("fourier", {"periods": 0}, "the number of periods must be at least 1"),
-        ("fourier", {"share": 0.0}, "the share of the limits must be above 0 and at most 1, not 0"),
+        ("fourier", {"share": 0.0}, "the usable fraction of the limits must be above 0 and at most 1, not 0"),
         ("fourier", {"harmonics": 2}, "at least 3 harmonics, not 2"),
         ("fourier_blend", {"harmonics": 0}, "at least 1 harmonic, not 0"),
-        ("fourier_blend", {"blend": 0.0}, "the time of blending must be a positive"),
-        ("polynomial", {"degree": 7}, "a polynomial of degree 7 is fixed by its 8 conditions"),
-        ("bspline", {"degree": 2}, "a spline of degree 2 has steps in its acceleration"),
-        ("bspline", {"control_points": 5}, "a spline of degree 5 has at least 6 control points, not 5"),
-        ("bspline", {"control_points": 6}, "leaves a bspline motion with 6 functions nothing free"),
-        ("bspline", {"closed": False, "periods": 2}, "does not end where it begins cannot be repeated"),
+        ("fourier_blend", {"blend": 0.0}, "the blend time must be a positive"),
+        ("polynomial", {"degree": 7}, "a polynomial of degree 7 is fully determined by its 8"),
+        ("bspline", {"degree": 2}, "a spline of degree 2 has a discontinuous acceleration"),
+        ("bspline", {"control_points": 5}, "a spline of degree 5 needs at least 6 control points, not 5"),
+        ("bspline", {"control_points": 6}, "a bspline motion with 6 functions is fully determined"),
+        ("bspline", {"closed": False, "periods": 2}, "a spline that is not closed cannot be repeated"),
         ("multisine", {"frequencies": (0.13, 0.31, 0.52), "periods": 2}, "multiples of 0.1 Hz"),
         ("multisine", {"frequencies": (0.1, -0.2)}, "frequencies must be positive"),
         ("multisine", {"frequencies": (0.1, 0.1)}, "a frequency is given twice"),
-        ("multisine", {"frequencies": (0.1,)}, "a multisine motion with 2 functions nothing free"),
-        ("chirp", {"frequencies": (0.1,)}, "a chirp needs its first and its last frequency"),
-        ("chirp", {"period": 1.0}, "a chirp of 1 s has no time to be blended in and out over 1 s each"),
+        ("multisine", {"frequencies": (0.1,)}, "a multisine motion with 2 functions is fully determined"),
+        ("chirp", {"frequencies": (0.1,)}, "a chirp needs exactly two frequencies"),
+        ("chirp", {"period": 1.0}, "a chirp of 1 s is too short for two blends of 1 s each"),
     ],
 )
 def test_demands_that_leave_no_motion_are_refused_with_a_reason(form, demand, words):
@@ -300,9 +300,9 @@ def test_demands_that_leave_no_motion_are_refused_with_a_reason(form, demand, wo
 
 @every_form
 def test_a_posture_at_a_limit_leaves_a_joint_no_amplitude_and_is_named(form):
-    posture = PANDA.around()[0].copy()
+    posture = PANDA.center_and_reach()[0].copy()
     posture[2] = PANDA.upper[2]
-    with pytest.raises(MotionError, match="joint panda_joint3: the posture asked for is at its limit"):
+    with pytest.raises(MotionError, match="joint panda_joint3: the requested configuration is at the position limit"):
         make_excitation(form, PANDA, Demand(posture=tuple(posture)))
 
 

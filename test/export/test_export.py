@@ -16,8 +16,8 @@ from support.simulated import ARM
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseudo_inertia
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of, terms_on_joints
-from robot_dyn_id.dynamics.stored_terms import stored_constants
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.stored_terms import list_stored_constants
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export import FORMATS
@@ -68,7 +68,7 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
     inertial = heavier(model) if inertial is None else inertial
     columns, n = regressor.term_columns, len(model.joint_names)
     values = np.arange(1.0, 1.0 + len(columns)) if values is None else values
-    constants = stored_constants(regressor.terms, model.joint_names, model.body_names)
+    constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     p = len(base.names)
     return replace(
         identified(), robot_name=model.name, urdf=model.urdf, urdf_sha256=urdf_hash(model.urdf),
@@ -88,7 +88,7 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
 
 def rigid_torque(parameters, motion):
     """Of the identified bodies alone, shape (N, n)."""
-    regressor = regressor_of(parameters)
+    regressor = Regressor.from_parameters(parameters)
     return Regressor(regressor.model).torque(motion, parameters.standard_parameters).T
 
 
@@ -200,7 +200,7 @@ class TestMujoco:
         terms = (Viscous(), Coulomb(), RotorInertia())
         parameters = parameter_set(text, joints, held, terms, gravity=(1.0, -2.0, -9.0))
         model = mujoco.MjModel.from_xml_string(to_mjcf(parameters).text)
-        data, regressor = mujoco.MjData(model), regressor_of(parameters)
+        data, regressor = mujoco.MjData(model), Regressor.from_parameters(parameters)
         coupling, offset = regressor.model.coupling, regressor.model.offset
         order = [model.joint(name).dofadr[0] for name in parameters.body_names]
         bodies = len(parameters.body_names)

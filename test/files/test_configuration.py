@@ -204,8 +204,8 @@ WRONG = {
     "joints: {a: {gain: 0}}": "joints.a: gain must be a number other than 0",
     "joints: {a: {gain: .inf}}": "joints.a: gain must be a number other than 0",
     "joints: {a: {sign: 2}}": "joints.a: sign must be 1 or -1, not 2",
-    "terms: {coulomb: {smoothing_width: -1}}": "smoothing_width must be 0 or positive",
-    "estimator: {method: svd}": "'svd' is not known; use one of qr, gram",
+    "terms: {coulomb: {smoothing_width: -1}}": "coulomb: smoothing_width must be 0 or more, not -1",
+    "estimator: {method: svd}": "weighted: method must be one of qr, gram, not 'svd'",
     "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
     "estimator: {name: instrumental, controller: pd}": "estimator.instrumental.controller: must be keys and values",
     "estimator: {name: instrumental, controller: {law: pid}}": "controller: law 'pid' is not known; use one of pd, comp",
@@ -219,9 +219,9 @@ WRONG = {
     # constants of terms
     "terms: {stribeck: {stribeck_velocity: 0}}": "stribeck: stribeck_velocity must be positive, not 0",
     "terms: {improved_stribeck: {signed_square: 1}}": "improved_stribeck.signed_square: must be true or false, not 1",
-    "terms: {asymmetric: {smoothing_width: .nan}}": "asymmetric: smoothing_width must be 0 or positive, not nan",
-    "terms: {spring: {rest_position: .inf}}": "spring: rest_position must be a number, not inf",
-    "terms: {temperature_coulomb: {reference_temperature: -300}}": "must be in degrees Celsius, not -300",
+    "terms: {asymmetric: {smoothing_width: .nan}}": "asymmetric: smoothing_width must be 0 or more, not nan",
+    "terms: {spring: {rest_position: .inf}}": "spring: rest_position must be a finite number, not inf",
+    "terms: {temperature_coulomb: {reference_temperature: -300}}": "reference_temperature must be -273.15 or more, not -300",
     # couplings
     "couplings: [wrist]": "couplings: must be keys and values, not ['wrist']",
     "couplings: {w: {weights: {a: 1}}}": "couplings.w: terms must be given",

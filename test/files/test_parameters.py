@@ -5,33 +5,21 @@ import contextlib
 import resource
 import time
 from dataclasses import fields, replace
-from functools import cache
 from typing import get_type_hints
 
 import numpy as np
 import pytest
 import yaml
-from support.awkward_set import assert_same, awkward_set
-from support.simulated import LIFT, Simulated
+from support.parameter_sets import assert_same, awkward_set, identified_lift
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.files.parameters import FORMAT, read_parameters, write_parameters
-from robot_dyn_id.identification.holdout import split
-from robot_dyn_id.identification.pipeline import identify
-from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import read_yaml
 
 
-@cache
-def identified():
-    robot = Simulated(LIFT)
-    training, held_out = split([robot.record(noise=0.1)], robot.joints)
-    return identify(training, held_out, robot.model, Settings(), "1.2.3").parameters
-
-
-@pytest.mark.parametrize("make", [identified, awkward_set], ids=["identified", "awkward"])
+@pytest.mark.parametrize("make", [identified_lift, awkward_set], ids=["identified", "awkward"])
 def test_what_is_read_is_what_was_written(make, tmp_path):
     file = tmp_path / "parameters.yaml"
     write_parameters(file, make())
@@ -43,17 +31,17 @@ def test_what_is_read_is_what_was_written(make, tmp_path):
 
 def test_the_file_is_for_people_too(tmp_path):
     file = tmp_path / "parameters.yaml"
-    write_parameters(file, identified())
+    write_parameters(file, identified_lift())
     lines = file.read_text().splitlines()
     assert lines[0] == f"format: {FORMAT}"
     assert "urdf: |" in "\n".join(lines) or any(line.startswith("urdf: <") for line in lines)
-    assert sum(line.startswith("- [") for line in lines) == 2 * len(identified().names)  # a row of a matrix a line
+    assert sum(line.startswith("- [") for line in lines) == 2 * len(identified_lift().names)  # a row of a matrix a line
 
 
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     file = tmp_path_factory.mktemp("io") / "parameters.yaml"
-    write_parameters(file, identified())
+    write_parameters(file, identified_lift())
     return yaml.safe_load(file.read_text())
 
 
@@ -118,7 +106,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match=r"none\.yaml: cannot read the parameters \(No such file"):
         read_parameters(tmp_path / "none.yaml")
     file = tmp_path / "cut.yaml"
-    write_parameters(file, identified())
+    write_parameters(file, identified_lift())
     text = file.read_text()
     file.write_text(text[: text.index("covariance") + 200])
     with pytest.raises(InputError, match=r"cut\.yaml: "):
@@ -176,7 +164,7 @@ def test_aliases_and_merges_within_reason_are_read(tmp_path):
 def test_a_damaged_file_gives_declared_errors_only(tmp_path):
     """Bytes changed, cut, repeated at random: parameters or a line, never another exception."""
     file, rng = tmp_path / "damaged.yaml", np.random.default_rng(0)
-    write_parameters(file, identified())
+    write_parameters(file, identified_lift())
     whole = np.frombuffer(file.read_bytes(), dtype=np.uint8)
     for _ in range(30):
         damaged = whole.copy()
@@ -193,7 +181,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     below_a_file = tmp_path / "file"
     below_a_file.write_text("mine")
     with pytest.raises(InputError, match=r"parameters\.yaml: cannot be written \(Not a directory\)"):
-        write_parameters(below_a_file / "parameters.yaml", identified())
+        write_parameters(below_a_file / "parameters.yaml", identified_lift())
     taken = tmp_path / "taken"
     (taken / "in").mkdir(parents=True)
     with pytest.raises(InputError, match="cannot be written"):
@@ -210,6 +198,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 
 
 def test_a_set_whose_urdf_was_edited_is_refused():
-    whole = identified()
+    whole = identified_lift()
     with pytest.raises(InputError, match="its URDF is not the one it was identified with"):
         replace(whole, urdf=whole.urdf.replace("LIFT", "lift") + " ")

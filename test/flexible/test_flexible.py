@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dyn_id.dynamics.base_parameters import echelon
+from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, ModelError, UsageError
 from robot_dyn_id.estimators.stepwise import Equations, Observability, plan_steps, solve_steps
@@ -67,8 +67,8 @@ def rank(moving, kind, columns, seeds=3):
     """Greatest rank of pseudo-observations of one kind of equation over some seeds."""
     found = []
     for seed in range(seeds):
-        rows = [e.spread(len(MODEL.names)) for e in pseudo_observations(MODEL, moving, seed) if kind in e.name]
-        found.append(Observability.of(np.concatenate(rows)[:, columns]).rank)
+        rows = [e.expand(len(MODEL.names)) for e in pseudo_observations(MODEL, moving, seed) if kind in e.name]
+        found.append(Observability.from_rows(np.concatenate(rows)[:, columns]).rank)
     return max(found)
 
 
@@ -89,20 +89,20 @@ def test_poses_of_one_joint_tell_less(still, expected):
     q[still] = 0.5
     dense = MODEL.regressor.dense(Motion(q, 0 * q, 0 * q))[MODEL.base.independent]
     rows = dense.reshape(len(dense), -1).T
-    assert echelon(rows[:, [0, 1, 3, 4, 10, 11]]).rank == expected
+    assert compute_echelon(rows[:, [0, 1, 3, 4, 10, 11]]).rank == expected
 
 
 def test_one_direction_of_motion_hides_the_offsets_in_coulomb_friction():
     q, v, a = np.random.default_rng(2).uniform(-2, 2, (3, 2, 60))
     dense = MODEL.regressor.dense(Motion(q, 0.5 + np.abs(v), a))[MODEL.base.independent]
-    assert echelon(dense.reshape(len(dense), -1).T).rank == 10
+    assert compute_echelon(dense.reshape(len(dense), -1).T).rank == 10
 
 
 def test_stiffness_is_refused_beside_the_motor_in_raw_columns_and_not_in_scaled_ones():
     blind = arm(torque_sensor=False)
     rows = next(e for e in pseudo_observations(blind, JOINTS) if e.name.endswith("motor of joint1"))
     columns = np.array([blind.names.index(name) for name in ("Jm1", "fvm1", "fcm1", "K1")])
-    seen = Observability.of(rows.spread(len(blind.names))[:, columns])
+    seen = Observability.from_rows(rows.expand(len(blind.names))[:, columns])
     assert seen.condition_numbers["none"] > 1e5
     assert seen.condition_numbers["columns"] < 10
 
@@ -168,8 +168,8 @@ def test_an_arm_of_seven_joints_with_three_flexible_ones_comes_back_from_exact_s
     data = [e for moving in (None, arm.joint_names) for e in pseudo_observations(model, moving, 0, 200)]
     exact = []
     for one in data:
-        rows = one.spread(len(truth))[:, :-1]
-        exact.append(Equations.of(one.name, one.family, rows, rows @ truth))
+        rows = one.expand(len(truth))[:, :-1]
+        exact.append(Equations.from_rows(one.name, one.family, rows, rows @ truth))
     # the spring of a joint without a sensor is known from nothing but its motor's torque, which gives the scale
     found = solve_steps(plan_steps(model.groups, [exact], len(truth)), model.groups, exact, len(truth))
     np.testing.assert_allclose(found.values, truth, rtol=1e-5)
@@ -230,7 +230,7 @@ def test_blocks_of_samples_are_the_whole(followed):
         if row.kind == "spring":
             whole = both.low_passed(np.column_stack([row.rows, row.target]).T, low_pass)[:, ::stride]
             one = found[f"both: spring of {row.joint}"]
-            triangle = one.spread(size)
+            triangle = one.expand(size)
             expected = whole @ whole.T
             np.testing.assert_allclose(triangle.T @ triangle, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
             assert one.count == whole.shape[1]

@@ -33,7 +33,7 @@ def trials(model, seed, duration, rate=250.0):
     friction = np.outer([0.6, 0.5, 0.1], np.linspace(1.0, 0.3, n)).ravel()
     parameters = np.concatenate([wrong * model.inertial_parameters, friction])
     motion = random_fourier(model, seed)
-    start = start_along(motion, duration, Dynamics.of_bodies(model), GAINS, DROOP, 1.0 + WRONG)
+    start = start_along(motion, duration, Dynamics.from_model(model), GAINS, DROOP, 1.0 + WRONG)
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
     sensors = Sensors(np.full(n, 0.02), 1e-5, 1e-4)
     return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, start, limit_effort=False)
@@ -52,7 +52,7 @@ def test_the_robot_ends_up_on_the_designed_motion(model):
 @pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
 def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop(model):
     """Where feedback s M Kp e holds an arm whose bodies are 0.5 to 1.5 times the URDF's, e is within the droop."""
-    prior, motion, rng = Dynamics.of_bodies(model), random_fourier(model, 1), np.random.default_rng(0)
+    prior, motion, rng = Dynamics.from_model(model), random_fourier(model, 1), np.random.default_rng(0)
     scale = start_along(motion, 10.0, prior, GAINS, DROOP, 1.5).scale
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, 10.0, 1500))[:3])
     masses = prior.mass_matrix(q)
@@ -116,7 +116,7 @@ def test_bad_choices_are_refused():
     with pytest.raises(UsageError, match="two trials"):
         iterate(lambda use: None, lambda recording: None, most=1)
     with pytest.raises(UsageError, match="droop"):
-        start_along(random_fourier(model, 0), 5.0, Dynamics.of_bodies(model), GAINS, 0.0)
+        start_along(random_fourier(model, 0), 5.0, Dynamics.from_model(model), GAINS, 0.0)
     weightless = Dynamics(Regressor(model), np.arange(20), np.zeros(20))
     with pytest.raises(InputError, match="mass matrix of the URDF"):
         start_along(random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)

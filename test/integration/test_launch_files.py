@@ -18,6 +18,7 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
+from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, RENAMED, check_names, read_boolean
 from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file
 from robot_dyn_id.nodes.runtime.ros_parameters import table
 from robot_dyn_id.nodes.tables import NODES
@@ -25,6 +26,7 @@ from robot_dyn_id.nodes.tables import NODES
 ROOT = Path(__file__).parents[2]
 LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
 CONFIGURATIONS = sorted((ROOT / "config").glob("*.yaml"))
+MOTION = ("trajectory", "speed_scale", "amplitude_scale", "dry_run")  # of excite.launch.py
 BY_NAME = {node.NAME: node for node in NODES}
 
 
@@ -39,53 +41,76 @@ def calls(path, function):
 
 def parts(path):
     """The file and those that it includes."""
-    return [path, *(path.parent / f"{call.args[0].value}.launch.py" for call in calls(path, "included"))]
+    return [path, *(path.parent / f"{call.args[0].value}.launch.py" for call in calls(path, "include_launch_file"))]
 
 
 def everywhere(path, function):
     return [call for part in parts(path) for call in calls(part, function)]
 
 
-def declared_arguments(item=2):
-    """ARGUMENTS of launching.py, read without importing it: that needs launch_ros; 1: how a text is read, 2: description."""
-    tree = ast.parse((ROOT / "robot_dyn_id" / "nodes" / "launching.py").read_text())
-    table = next(n.value for n in tree.body if isinstance(n, ast.AnnAssign) and n.target.id == "ARGUMENTS")
-    values = {key.value: value.elts[item] for key, value in zip(table.keys, table.values, strict=True)}
-    return {key: getattr(value, "value", value) if item == 2 else ast.unparse(value) for key, value in values.items()}
+def declared_in(path):
+    """Arguments that a launch file declares, with those that it includes."""
+    given = set(COMMON)
+    for call in everywhere(path, "declare_arguments"):
+        for argument in call.args:
+            values = MOTION if isinstance(argument, ast.Starred) else [argument.value]
+            given |= set(values)
+        given |= {keyword.arg for keyword in call.keywords}
+    return given
+
+
+def passed_to(call):
+    """Launch arguments that become parameters of the same name of a node."""
+    parts = call.args[1].elts if len(call.args) > 1 else []
+    return {name for part in parts for name in (MOTION if isinstance(part, ast.Starred) else [part.value])}
 
 
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
-    known = declared_arguments()
-    given = {argument.value for call in everywhere(path, "arguments") for argument in call.args}
-    given |= {keyword.arg for call in everywhere(path, "arguments") for keyword in call.keywords}
-    assert given <= set(known)
-    assert all(known[argument] for argument in given)
-    assert {"robot", "config", "namespace", "use_sim_time"} <= given  # what `node` reads
-    for call in everywhere(path, "node"):
+    given = declared_in(path)
+    assert given <= set(ARGUMENTS)
+    for call in everywhere(path, "start_node"):
         parameters = {row.name for row in table(BY_NAME[call.args[0].value].SETTINGS)}
-        passed = {item.value for item in call.args[1].elts} if len(call.args) > 1 else set()
-        assert passed <= given & parameters
-        own = {keyword.arg for keyword in call.keywords} - {"inside", "remappings"}
+        assert passed_to(call) <= given & parameters
+        own = {keyword.arg for keyword in call.keywords} - {"inner_namespace", "remappings"}
         assert own <= parameters
 
 
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
-def test_every_argument_of_a_launch_file_does_something(path):
-    given = {argument.value for call in everywhere(path, "arguments") for argument in call.args}
-    given |= {keyword.arg for call in everywhere(path, "arguments") for keyword in call.keywords}
-    used = {"robot", "config", "namespace", "use_sim_time"}  # by `node` itself
-    for call in everywhere(path, "node"):
+def test_every_argument_of_a_launch_file_has_an_effect(path):
+    given = declared_in(path)
+    used = set(COMMON)
+    for call in everywhere(path, "start_node"):
+        used |= passed_to(call)
         for constant in (n.value for n in ast.walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
-            used |= {argument for argument in given if argument == constant or f"{{{argument}}}" in constant}
+            used |= {argument for argument in given if f"{{{argument}}}" in constant}
     assert given == used
 
 
-def test_arguments_of_yes_and_no_are_read_as_such():
+def test_launch_arguments_have_the_names_of_the_ecosystem_and_are_described():
+    assert {"params_file", "namespace", "use_sim_time", "log_level"} <= set(COMMON)
+    assert all(argument.description for argument in ARGUMENTS.values())
+    assert not set(RENAMED) & set(ARGUMENTS)
+    assert set(RENAMED.values()) <= set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_argument_that_was_renamed_is_refused_with_its_present_name(name):
+    with pytest.raises(UsageError, match=f"write {RENAMED[name]}:=mine.yaml"):
+        check_names([f"{name}:=mine.yaml"])
+    check_names([f"{RENAMED[name]}:=mine.yaml"])
+
+
+def test_boolean_arguments_are_read_as_such():
     rows = [row for node in NODES for row in table(node.SETTINGS)]
-    yes_or_no = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time"}
-    read = declared_arguments(1)
-    assert {name for name, how in read.items() if how == "_boolean"} == yes_or_no & set(read)
+    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time"}
+    assert {name for name, item in ARGUMENTS.items() if item.read is read_boolean} == booleans & set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("name", ["law", "recording"])
+def test_choices_are_those_of_the_node(name):
+    rows = [row for node in NODES for row in table(node.SETTINGS) if row.name == name]
+    assert {choice for choice in ARGUMENTS[name].choices if choice} == {c for row in rows for c in row.rule.choices}
 
 
 def test_every_scenario_has_a_launch_file():
@@ -129,13 +154,13 @@ def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs
 def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
     with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
     assert with_default == ["control.launch.py", "simulation.launch.py"]
-    needy = [path.name for path in LAUNCH if "needs_configuration()" in path.read_text()]
+    needy = [path.name for path in LAUNCH if "require_parameters()" in path.read_text()]
     assert needy == ["excite.launch.py", "robot.launch.py"], "those that move a real arm"
 
 
 def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
     for path in LAUNCH:
-        for call in calls(path, "shared"):
+        for call in calls(path, "share_path"):
             names = [part.value for part in call.args]
             assert ROOT.joinpath(*names).exists()
     given = yaml.safe_load((ROOT / "config" / "planar3r.yaml").read_text())["/**/excitation_publisher"]
@@ -203,7 +228,9 @@ def visit(path, **given):
 
     description = get_launch_description_from_python_launch_file(str(path))
     assert all(argument.description for argument in description.get_launch_arguments())
-    context, waiting, started = LaunchContext(), list(description.entities), []
+    context = LaunchContext(argv=[f"{name}:={text}" for name, text in given.items()])
+    waiting = list(description.entities)
+    started = []
     context.launch_configurations.update(given)
     while waiting:
         entity = waiting.pop(0)
@@ -219,18 +246,22 @@ def visit(path, **given):
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_the_genuine_launch_makes_the_nodes_of_a_launch_file(path):
     started = visit(path, robot="planar3r", parameters="some.yaml")
-    assert sorted(node.node_executable for node in started) == sorted(n.args[0].value for n in everywhere(path, "node"))
+    assert sorted(node.node_executable for node in started) == sorted(
+        n.args[0].value for n in everywhere(path, "start_node")
+    )
 
 
 @genuine
 @pytest.mark.parametrize("path", LAUNCH, ids=name)
 def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path, tmp_path):
-    with pytest.raises(InputError, match=r"config:=/none.yaml: there is no such file"):
-        visit(path, config="/none.yaml")
-    with pytest.raises(InputError, match=r"robot:=nobody: there is no .*nobody.yaml; give config:=FILE, or one of"):
+    with pytest.raises(InputError, match=r"params_file:=/none.yaml: there is no such file"):
+        visit(path, params_file="/none.yaml")
+    with pytest.raises(
+        InputError, match=r"robot:=nobody: there is no .*nobody.yaml; give params_file:=FILE, or one of"
+    ):
         visit(path, robot="nobody")
     if path.name in ("excite.launch.py", "robot.launch.py"):
-        with pytest.raises(InputError, match=r"name the configuration of your robot: config:=FILE"):
+        with pytest.raises(InputError, match=r"no parameters for your robot: give params_file:=FILE"):
             visit(path)
     else:
         assert visit(path)
@@ -247,13 +278,24 @@ def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, wo
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(InputError) as error:
-        visit(ROOT / "launch" / "simulation.launch.py", config=str(file))
+        visit(ROOT / "launch" / "simulation.launch.py", params_file=str(file))
     assert str(file) in str(error.value) and words in str(error.value) and "\n" not in str(error.value)
 
 
 @genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_every_launch_file_refuses_a_renamed_argument_and_sets_the_log_level(path):
+    with pytest.raises(UsageError, match="config:= is now params_file:="):
+        visit(path, config="mine.yaml")
+    started = visit(path, robot="planar3r", parameters="some.yaml", log_level="debug")
+    for node in started:
+        words = [getattr(part[0], "text", "") for part in node.cmd]
+        assert words[words.index("--log-level") + 1] == "debug"
+
+
+@genuine
 def test_an_argument_that_is_broken_is_named():
-    with pytest.raises(UsageError, match=r"topics:=\['a: not valid YAML \(topics to record"):
+    with pytest.raises(UsageError, match=r"topics:=\['a: not valid YAML \(Topics to record"):
         visit(ROOT / "launch" / "record.launch.py", topics="['a")
 
 

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 import robot_dyn_id
 
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 DISTRIBUTIONS = ("jazzy", "kilted")
+KEYS = yaml.safe_load((Path(__file__).parent / "rosdep_keys.yaml").read_text(encoding="utf-8"))
+BROUGHT_BY_MCAP = {"lz4", "zstandard"}
 
 TOOLS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 CMAKE = shutil.which("cmake", path=TOOLS)
@@ -159,6 +162,34 @@ def test_a_package_of_other_wheels_than_the_installed_ones_says_so_in_one_line(t
 def test_the_versions_agree():
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     assert manifest.findtext("version") == robot_dyn_id.__version__
+
+
+def manifest_dependencies():
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot()
+    return {element.text for element in manifest if element.tag.endswith("depend")}
+
+
+def test_every_dependency_of_the_manifest_is_a_rosdep_key_that_apt_resolves():
+    assert manifest_dependencies() == {*KEYS["apt"], *KEYS["ros"]}
+    assert set(DISTRIBUTIONS) <= set(KEYS["distributions"])
+
+
+def test_every_python_dependency_has_a_rosdep_key_or_stands_in_the_installation_page():
+    page = (ROOT / "docs/installation.md").read_text(encoding="utf-8")
+    pip = re.search(r"pip install --user --break-system-packages (\S.*)", page)[1].split()
+    apt_names = {"pin": "pinocchio", "PyYAML": "python3-yaml"}
+    for requirement in PROJECT["dependencies"]:
+        name = re.match(r"[\w-]+", requirement)[0]
+        known = {name, f"python3-{name}", apt_names.get(name)} & manifest_dependencies()
+        assert known or (name in KEYS["pip"] and (name in pip or name in BROUGHT_BY_MCAP)), name
+
+
+def test_the_manifest_names_its_license_file_and_its_addresses():
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot()
+    assert (ROOT / manifest.find("license").get("file")).is_file()
+    assert {url.get("type") for url in manifest.findall("url")} == {"website", "repository", "bugtracker"}
+    messages = {message.stem for message in (ROOT / "msg").glob("*.msg")}
+    assert messages <= set(dir(importlib.import_module("robot_dyn_id.msg"))), "CMake installs every message"
 
 
 def test_every_ros_wheel_is_pinned():

@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support.robots import URDFS, panda_arm
+from support.robots import URDFS, brick, panda_arm
 from support.simulated import Simulated, changed
 
 from robot_dyn_id.data.wrench import WrenchRecording
-from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of
+from robot_dyn_id.dynamics.consistency import central, is_consistent
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
@@ -27,13 +27,6 @@ from robot_dyn_id.model.kinematics import placement_of
 LINK = "panda_hand"
 NOISE = 0.2
 SETTINGS = Settings(estimator=GeneralizedLeastSquares())
-
-
-def brick(mass, center, sides):
-    """The ten parameters of a brick along the axes of a frame."""
-    spread = np.diag(np.square(sides)) / 12.0 + np.outer(center, center)
-    pseudo = mass * np.block([[spread, np.reshape(center, (3, 1))], [np.reshape(center, (1, 3)), np.ones((1, 1))]])
-    return parameters_of(pseudo)
 
 
 BRICK = brick(2.0, (0.03, -0.02, 0.12), (0.1, 0.15, 0.2))
@@ -85,7 +78,8 @@ def test_arm_with_payload_predicts_the_loaded_arm():
     q, dq, ddq, _ = random_fourier(truth.model, 77).evaluate(np.linspace(0, 10, 300))
     expected = truth.regressor.torque(Motion(q, dq, ddq), truth.parameters).T
     errors = [
-        np.linalg.norm(Dynamics.of(p).inverse_dynamics(q.T, dq.T, ddq.T) - expected) / np.linalg.norm(expected)
+        np.linalg.norm(Dynamics.from_parameters(p).inverse_dynamics(q.T, dq.T, ddq.T) - expected)
+        / np.linalg.norm(expected)
         for p in (arm, both)
     ]
     assert errors[1] < 0.01 < errors[0]

@@ -15,9 +15,9 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from support.model_nodes import ARM, COULOMB, RATED, VISCOUS, identified, message
-from test_controllers import impossible
-from test_simulator import DEEP, RELIABLE, Commander, given, trajectory
+from support.model_nodes import ARM, RATED, identified, impossible, message
+from support.ros_world import ros_arguments
+from support.simulator_scene import DEEP, RELIABLE, Commander, Scene, trajectory
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -32,29 +32,8 @@ from robot_dyn_id.parameters import urdf_hash
 
 pytestmark = pytest.mark.real_time
 
-FRICTION = {"viscous": f"[{VISCOUS}]", "coulomb": f"[{COULOMB}]", "smoothing_width": "0.02"}
-
 
 DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-
-class Scene(Commander):
-    """A simulated arm, a publisher of parameter sets, and what is said."""
-
-    def __init__(self, world, tmp_path, **parameters):
-        urdf = tmp_path / "arm.urdf"
-        urdf.write_text(ARM)
-        super().__init__(world, urdf, **{**FRICTION, **parameters})
-        self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
-        self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
-
-    def level(self, node):
-        statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"]
-        return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
-
-    def values(self, node):
-        (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]
-        return {pair.key: pair.value for pair in status.values}
 
 
 def other_robot():
@@ -66,7 +45,7 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     scene.parameters.publish(message())
     world.add(ComputedTorqueController)
-    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
 
     def floats():
         begin = scene.position
@@ -75,22 +54,22 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
 
     # a busy computer may hold the loop up, and the arm moves on with the effort that it had
     assert any(floats() for _ in range(6))
-    expected = Dynamics.of(identified()).gravity(scene.position)
+    expected = Dynamics.from_parameters(identified()).gravity(scene.position)
     assert np.allclose(scene.efforts_heard[-1].data, expected, atol=0.02 * np.abs(expected).max())
 
 
 def test_computed_torque_follows_a_trajectory(world, tmp_path):
     """With long timeouts: a pause of a busy machine ends the trajectory otherwise, as it should."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
-    world.add(ComputedTorqueController, *given(law="computed_torque", timeout="1.0"))
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="1.0"))
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by computed_torque"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
     scene.passes(0.3)
     target = scene.position + np.array([0.4, -0.3, 0.5])
     publisher.publish(trajectory(["x", "y", "z"], target))
-    world.until(lambda: scene.told("refused: joint trajectory: joint x is not one of"), what="refusal")
+    world.until(lambda: scene.logged("refused: joint trajectory: joint x is not one of"), what="refusal")
     publisher.publish(trajectory(scene.names, target))
     world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
     scene.passes(0.5)
@@ -100,16 +79,18 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     world.add(ComputedTorqueController)
-    world.until(lambda: scene.told("waiting for identified_parameters"), what="waiting")
+    world.until(lambda: scene.logged("waiting for identified_parameters"), what="waiting")
     scene.parameters.publish(other_robot())
-    world.until(lambda: scene.told("parameters refused: the parameters are those of another URDF (other"), what="URDF")
+    world.until(
+        lambda: scene.logged("parameters refused: the parameters are those of another URDF (other"), what="URDF"
+    )
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
-    world.until(lambda: scene.told("the verdict on the parameters is bad (nonsense)"), what="verdict")
+    world.until(lambda: scene.logged("the verdict on the parameters is bad (nonsense)"), what="verdict")
     broken = message()
     broken.covariance = broken.covariance[:-1]
     scene.parameters.publish(broken)
-    world.until(lambda: scene.told("covariance has"), what="broken set")
+    world.until(lambda: scene.logged("covariance has"), what="broken set")
     assert not scene.efforts_heard
     scene.parameters.publish(message())
     world.until(lambda: scene.efforts_heard, what="efforts")
@@ -118,26 +99,26 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
 def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", brakes="true")
     scene.parameters.publish(other_robot())
-    world.add(ComputedTorqueController, *given(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
     told = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
-    world.until(lambda: scene.told(told), what="a set of another robot that was there before")
+    world.until(lambda: scene.logged(told), what="a set of another robot that was there before")
     world.until(
         lambda: scene.level("computed_torque_controller")[1].startswith("commands efforts by the URDF's inertia"),
         what="start",
     )
     scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
-    world.until(lambda: scene.told("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
+    world.until(lambda: scene.logged("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
     assert scene.level("computed_torque_controller")[0] == DiagnosticStatus.OK
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by computed_torque"), what="model")
+    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="model")
 
 
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
     scene = Scene(world, tmp_path, control="effort")
-    world.add(ComputedTorqueController, *given(law=law, timeout="1.0"))
+    world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="1.0"))
     scene.parameters.publish(message())
-    world.until(lambda: scene.told(f"commands efforts by {law}"), what="controller")
+    world.until(lambda: scene.logged(f"commands efforts by {law}"), what="controller")
     broken = message()
     broken.covariance = broken.covariance[:-1]
     offers = [
@@ -151,7 +132,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     for count, (offer, words) in enumerate(offers, start=1):
         scene.parameters.publish(offer)
         told = f"refused: identified_parameters, the model in use stays: {words}"
-        world.until(lambda told=told: scene.told(told), what=told)
+        world.until(lambda told=told: scene.logged(told), what=told)
         world.until(
             lambda count=count: scene.values("computed_torque_controller").get("refused inputs") == str(count),
             what="count",
@@ -200,7 +181,7 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
     publisher = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(ARM)
-    node = world.add(Simulator, *given(model="parameters", urdf=urdf))
+    node = world.add(Simulator, *ros_arguments(model="parameters", urdf=urdf))
     world.until(lambda: any("waiting for identified_parameters" in line.msg for line in log))
     publisher.publish(other_robot())
     world.until(lambda: any("refused: identified_parameters: the parameters are those of" in line.msg for line in log))
@@ -217,7 +198,7 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
 
 
 def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_reason(world):
-    node = world.add(Simulator, *given(model="parameters", effort_noise="[0.1, 0.1]"))
+    node = world.add(Simulator, *ros_arguments(model="parameters", effort_noise="[0.1, 0.1]"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: node.end is not None, what="end")
     assert str(node.end) == "effort_noise has 2 values, expected one, or one for each of the 3 joints"
@@ -307,7 +288,7 @@ class Still:
         state.header.stamp.sec, state.header.stamp.nanosec = int(self.stamp), int(self.stamp % 1 * 1e9)
         self.states.publish(state)
 
-    def told(self, words):
+    def logged(self, words):
         return any(words in line.msg for line in self.log)
 
     def status(self):
@@ -315,13 +296,13 @@ class Still:
         return (found[-1].level, found[-1].message) if found else (None, "")
 
     def settled(self, parameters):
-        expected = Dynamics.of(parameters).gravity(np.array(self.position))
+        expected = Dynamics.from_parameters(parameters).gravity(np.array(self.position))
         return len(self.efforts) and np.allclose(self.efforts[-1].data, expected, rtol=1e-9)
 
 
 def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
     arm, first = Still(world, identified()), identified()
-    world.add(ComputedTorqueController, *given(timeout="0.5", start_time="0.2", blend_time="0.3"))
+    world.add(ComputedTorqueController, *ros_arguments(timeout="0.5", start_time="0.2", blend_time="0.3"))
     world.until(lambda: arm.settled(first), what="first model")
     second = with_values(first, 1.5 * first.values)
     begin = len(arm.efforts)
@@ -341,7 +322,8 @@ def test_a_law_beyond_the_rating_is_limited_and_reported(world):
     """Computed torque far from its setpoint: a driver that resets the positions moves them by 1 rad at once."""
     arm = Still(world, identified())
     world.add(
-        ComputedTorqueController, *given(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0")
+        ComputedTorqueController,
+        *ros_arguments(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"),
     )
     world.until(lambda: len(arm.efforts) > 10, what="efforts")
     arm.position = [0.1, 0.9, 0.2]
@@ -365,7 +347,7 @@ HOSTILE_STATES = {
 
 def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *given(timeout="1.0"))
+    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     for name, fields in HOSTILE_STATES.items():
         before = node._condition._refused
@@ -373,7 +355,7 @@ def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
         world.until(lambda before=before: node._condition._refused > before, what=name)
     heard = len(arm.efforts)
     world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
-    expected = Dynamics.of(identified()).gravity(np.array(arm.position))
+    expected = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
     assert all(np.allclose(one.data, expected) for one in arm.efforts[heard:])
     assert node.end is None and node.internal_errors == 0
 
@@ -402,7 +384,7 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
     (tmp_path / "arm.urdf").write_text(ARM)
     scene = Commander(world, tmp_path / "arm.urdf", "simulated")
     arm = Still(world, identified())
-    node = world.add(ComputedTorqueController, *given(law="computed_torque", timeout="2.0"))
+    node = world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="2.0"))
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     world.until(lambda: publisher.get_subscription_count() and node._tracker is not None, what="controller")
     for one, words in hostile_trajectories(scene.names):
@@ -423,11 +405,11 @@ def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(worl
     parameters = replace(identified(), urdf=unrated, urdf_sha256=urdf_hash(unrated))
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
     arm.parameters.publish(message(parameters))
-    node = world.add(ComputedTorqueController, *given(timeout="1.0"))
-    world.until(lambda: arm.told("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
+    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
+    world.until(lambda: arm.logged("joint shoulder has no effort limit in the URDF (0)"), what="refusal")
     assert not arm.efforts
     world.remove(node)
-    world.add(ComputedTorqueController, *given(timeout="1.0", effort_limit="[30.0]"))
+    world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", effort_limit="[30.0]"))
     world.until(lambda: arm.settled(parameters), what="efforts")
 
 

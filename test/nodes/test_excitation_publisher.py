@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from support import model_nodes
+from support.excitation_cell import ACCELERATION, ARM, MAIN, NAMES, QUICK, START, VELOCITY, Cell
 from support.follower import Follower
+from support.joint_state_faults import FAULTS, disturbed, frozen, hostile_joint_states, not_a_number, silent
+from support.ros_world import ros_arguments
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
@@ -34,7 +36,6 @@ from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, plan_of
-from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.messages.conversions import MOST_BYTES, most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
@@ -42,60 +43,7 @@ from robot_dyn_id.parameters import urdf_hash
 
 pytestmark = pytest.mark.real_time
 
-ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
-NAMES = [f"joint{i}" for i in range(1, 8)]
-START = np.full(7, 0.1)
-ACCELERATION = 10.0
-QUICK = {
-    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
-    "return_to_start": "false",
-    "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
-}
-VELOCITY = RobotModel.from_file(ARM).limits.velocity
 HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
-
-
-def ros_arguments(parameters):
-    return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
-
-
-class Cell:
-    """A follower and the node, and what the node tells."""
-
-    def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
-        self.world, self.prefix = world, f"{namespace}/" if namespace else ""
-        self.follower = None
-        if follower:
-            self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
-        arguments = ros_arguments({"urdf": urdf, **QUICK, **parameters})
-        self.node = world.add(ExcitationPublisher, *arguments, namespace=namespace)
-        self.told = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
-
-    @property
-    def state(self):
-        return self.told[-1].state if self.told else None
-
-    @property
-    def reason(self):
-        return self.told[-1].reason if self.told else ""
-
-    def until(self, state, timeout=20.0):
-        try:
-            self.world.until(lambda: self.state == state, timeout)
-        except DeadlineError as error:
-            raise AssertionError(f"{error}: state {self.state}, not {state}: {self.reason}") from None
-        return self
-
-    def call(self, name, request=None):
-        kind = Trigger if request is None else SetBool
-        return self.world.call(kind, f"{self.prefix}excitation_publisher/{name}", request)
-
-    def running(self, progress=0.3):
-        self.world.until(lambda: self.state in (Status.READY, Status.DONE))
-        answer = self.call("start")
-        assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
-        self.world.until(lambda: self.state == Status.RUNNING and self.told[-1].elapsed > progress)
-        return self
 
 
 def vanish(world, node):
@@ -120,21 +68,25 @@ def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, h
     assert cell.follower.received == []
     cell.running().until(Status.DONE)
     world.until(cell.follower.at_rest)
-    told = [status.state for status in cell.told]
-    assert told == sorted(told, key=[0, 1, 2, 3, 6].index)
-    assert (cell.told[-1].elapsed, cell.told[-1].duration, list(cell.told[-1].joint_names)) == (2.0, 2.0, NAMES)
+    states = [status.state for status in cell.statuses]
+    assert states == sorted(states, key=[0, 1, 2, 3, 6].index)
+    assert (cell.statuses[-1].elapsed, cell.statuses[-1].duration, list(cell.statuses[-1].joint_names)) == (
+        2.0,
+        2.0,
+        NAMES,
+    )
     moved = np.ptp([q for _, q, _ in cell.follower.history], axis=0)
     assert np.all(moved > 0.05)
     speed = np.abs([dq for _, _, dq in cell.follower.history]).max(axis=0)
     assert np.all(speed <= VELOCITY * 1.001)
-    assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
+    assert max(abs(error) for status in cell.statuses for error in status.tracking_error) < 0.05
 
 
 @HORIZONS
 def test_it_returns_to_where_it_stood(world, horizon):
     cell = ready(world, horizon=horizon, return_to_start="true").running()
     world.until(lambda: cell.reason == "returning to where the robot stood")
-    assert (cell.state, cell.told[-1].elapsed) == (Status.RUNNING, 2.0)
+    assert (cell.state, cell.statuses[-1].elapsed) == (Status.RUNNING, 2.0)
     assert np.abs(cell.follower.q - START).max() > 0.05
     cell.until(Status.DONE)
     assert cell.reason == ""
@@ -188,7 +140,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
 def test_sequential_sines_move_one_joint_after_the_other(world):
     cell = ready(world, form="sequential_sine", period=0.2, periods=1, amplitude_share=0.2, horizon=0.0)
     cell.running(progress=0.0).until(Status.DONE)
-    approach = len([None for status in cell.told if status.state == Status.APPROACHING])
+    approach = len([None for status in cell.statuses if status.state == Status.APPROACHING])
     assert approach
     _, command = cell.follower.received[0]  # what was commanded; a busy computer may not have sampled all of it
     columns = [command.joint_names.index(name) for name in NAMES]
@@ -213,7 +165,7 @@ def file(tmp_path):
 def test_a_trajectory_file_is_executed_slower_and_smaller_if_asked(world, file):
     cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5, horizon=0.0)
     cell.running().until(Status.DONE)
-    assert cell.told[-1].duration == pytest.approx(4.0)
+    assert cell.statuses[-1].duration == pytest.approx(4.0)
     motion = read_trajectory(file).excitation
     _, command = cell.follower.received[0]
     times = np.array([point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in command.points])
@@ -267,7 +219,7 @@ def test_a_dry_run_shows_the_motion_and_commands_nothing(world, file):
 def test_every_form_is_executed(world, form):
     cell = ready(world, form=form, period=1.0, periods=1, blend=0.4, amplitude_share=0.2, rate=200.0)
     cell.running(progress=0.0).until(Status.DONE)
-    assert max(abs(error) for status in cell.told for error in status.tracking_error) < 0.05
+    assert max(abs(error) for status in cell.statuses for error in status.tracking_error) < 0.05
 
 
 def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
@@ -381,75 +333,19 @@ def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
     assert not cell.call("start").success
     assert cell.call("pause", SetBool.Request(data=True)).success
     cell.until(Status.PAUSED)
-    elapsed = cell.told[-1].elapsed
+    elapsed = cell.statuses[-1].elapsed
     assert 0.3 < elapsed < 1.5
     world.until(cell.follower.at_rest, 1.0)
     refused = cell.call("start")
     assert not refused.success and "paused" in refused.message
     assert cell.call("pause", SetBool.Request(data=False)).success
     cell.until(Status.RUNNING)
-    assert cell.told[-1].elapsed >= elapsed
+    assert cell.statuses[-1].elapsed >= elapsed
     cell.until(Status.DONE)
     assert not cell.call("pause", SetBool.Request(data=False)).success
 
 
 # --- when in doubt -----------------------------------------------------------------------------------------------
-
-
-def silent(cell):
-    cell.follower.speak = False
-
-
-def fast(message):
-    message.velocity[1] = -1.3 * VELOCITY[1]
-
-
-def blocked(message):
-    message.effort[5] = 18.5
-
-
-def disturbed(change):
-    def fault(cell):
-        def disturb(message):
-            change(message)
-            return message
-
-        cell.follower.disturb = disturb
-
-    return fault
-
-
-def not_a_number(message):
-    message.position[2] = math.nan
-
-
-def far(message):
-    message.position[4] += 0.6
-
-
-def lacking(message):
-    message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
-    message.effort = message.effort[1:]
-
-
-def shorter(message):
-    message.position = message.position[1:]
-
-
-def frozen(message):
-    message.header.stamp.sec, message.header.stamp.nanosec = 5, 0
-
-
-FAULTS = {
-    "silence": (silent, "no joint states for 0.1"),
-    "frozen stamps": (disturbed(frozen), "stamps of the joint states stand still"),
-    "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
-    "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),
-    "velocity": (disturbed(fast), "joint joint2: its measured velocity is -2.6 rad/s, more than 2.2 rad/s"),
-    "effort": (disturbed(blocked), "joint joint6: its measured effort is 18.5 N m, more than 18 N m"),
-    "a joint is missing": (disturbed(lacking), "joint states lack joint1"),
-    "lengths": (disturbed(shorter), "joint states have 7 names but 6 positions"),
-}
 
 
 @pytest.mark.parametrize(
@@ -556,19 +452,19 @@ def test_a_motion_alone_needs_no_efforts(world):
 
 def test_the_status_names_its_node_and_what_the_motion_was_good_for(world):
     cell = ready(world, return_to_start="true").running()
-    assert (cell.told[-1].node, cell.told[-1].dry_run, cell.told[-1].complete) == (
+    assert (cell.statuses[-1].node, cell.statuses[-1].dry_run, cell.statuses[-1].complete) == (
         "/excitation_publisher",
         False,
         False,
     )
     world.until(lambda: cell.reason == "returning to where the robot stood")
-    assert cell.told[-1].complete
+    assert cell.statuses[-1].complete
     disturbed(not_a_number)(cell)
     cell.until(Status.FAULT)
-    assert cell.told[-1].complete, "the fault came on the way back"
+    assert cell.statuses[-1].complete, "the fault came on the way back"
     cell.follower.disturb = lambda message: message
     world.until(lambda: cell.call("start").success, what="another start")
-    world.until(lambda: not cell.told[-1].complete)
+    world.until(lambda: not cell.statuses[-1].complete)
 
 
 def test_a_robot_outside_its_limits_is_not_moved(world):
@@ -608,7 +504,7 @@ def test_simulated_time_is_followed_and_its_halt_is_silence(world, horizon):
     clock = world.add(SimulatedClock)
     begin = time.monotonic()
     cell.running(progress=0.5).until(Status.DONE)
-    assert cell.told[-1].header.stamp.sec < 100
+    assert cell.statuses[-1].header.stamp.sec < 100
     assert time.monotonic() - begin < 2.5  # 0.5 s of approach and 2 s of motion take half as long, or little more
     cell.running(progress=0.5)
     clock.halted = True
@@ -638,24 +534,24 @@ def test_what_the_robot_stamps_by_another_clock_is_refused(world):
 def test_a_node_that_was_halted_commands_no_jump(world):
     """Longer than the pieces reach: the robot brakes, and what comes after that is where it stands."""
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
-    told = world.heard(Status, "excitation_status", LATCHED)
+    statuses = world.heard(Status, "excitation_status", LATCHED)
     arguments = ros_arguments(QUICK | {"urdf": str(ARM), "periods": 20})
     process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], stderr=subprocess.DEVNULL)
     try:
-        world.until(lambda: told and told[-1].state == Status.READY)
+        world.until(lambda: statuses and statuses[-1].state == Status.READY)
         world.until(lambda: world.call(Trigger, "excitation_publisher/start").success)
-        world.until(lambda: told[-1].state == Status.RUNNING and told[-1].elapsed > 0.5)
+        world.until(lambda: statuses[-1].state == Status.RUNNING and statuses[-1].elapsed > 0.5)
         process.send_signal(signal.SIGSTOP)
         world.until(follower.at_rest, 3.0)
         world.wait(0.3)
         stood = follower.q
         process.send_signal(signal.SIGCONT)
-        world.until(lambda: told[-1].state == Status.FAULT)
+        world.until(lambda: statuses[-1].state == Status.FAULT)
         world.wait(0.3)
     finally:
         process.kill()
         process.wait()
-    assert "held up: the next piece of the motion was due" in told[-1].reason
+    assert "held up: the next piece of the motion was due" in statuses[-1].reason
     assert np.allclose(follower.q, stood, atol=1e-9)
     jumps = np.abs(np.diff([q for _, q, _ in follower.history], axis=0))
     waited = np.diff([t for t, _, _ in follower.history])
@@ -672,32 +568,12 @@ def test_waiting_is_logged_once_and_told_at_a_steady_rate(world, capfd):
         inject(cell)
         cell.until(Status.WAITING)
         capfd.readouterr()
-        cell.told.clear()
+        cell.statuses.clear()
         world.wait(3.0)
-        assert 10 <= len(cell.told) <= 20
+        assert 10 <= len(cell.statuses) <= 20
         assert capfd.readouterr().err.count("waiting: ") == 0
         cell.follower.speak, cell.follower.disturb = True, lambda message: message
         cell.until(Status.READY)
-
-
-def hostile():
-    """Joint states as no robot sends them."""
-    zeros = [0.0] * 7
-    yield JointState()
-    yield JointState(name=NAMES)
-    yield JointState(name=NAMES * 3000, position=zeros * 3000)
-    yield JointState(name=["joint1"] * 7, position=zeros)
-    yield JointState(name=["", "\0", "joint1\n", "ü" * 1000], position=zeros[:4])
-    for value in (math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324):
-        values = [value] * 7
-        yield JointState(name=NAMES, position=values)
-        yield JointState(name=NAMES, position=START.tolist(), velocity=values, effort=values)
-    yield JointState(name=NAMES, position=START.tolist(), velocity=[0.0], effort=[0.0] * 9)
-    yield JointState(name=NAMES, position=[0.0] * 100_000)
-    for sec, nanosec in ((-(2**31), 0), (2**31 - 1, 2**32 - 1), (0, 1), (-1, 5)):
-        message = JointState(name=NAMES, position=START.tolist())
-        message.header.stamp.sec, message.header.stamp.nanosec = sec, nanosec
-        yield message
 
 
 @pytest.mark.parametrize("moving", [False, True], ids=["at rest", "in motion"])
@@ -708,7 +584,7 @@ def test_hostile_joint_states_end_no_node_and_move_nothing_by_themselves(world, 
     if moving:
         cell.running()
     before = len(cell.follower.received)
-    for message in hostile():
+    for message in hostile_joint_states():
         publisher.publish(message)
         world.wait(0.03)
         publisher.publish(serialize_message(message)[:40])
@@ -764,7 +640,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         (
             {"posture": "[0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]"},
             MotionError,
-            "joint joint2: the posture asked for is at 3",
+            "joint joint2: the requested configuration is at 3",
         ),
         (
             {"period": 0.4},
@@ -785,7 +661,7 @@ def test_the_robot_description_may_come_late_broken_and_again(world):
         ({"jerk": "[1.0, 2.0]"}, UsageError, "jerk has 2 values, expected 1 or one for each of joint1"),
         ({"speed_scale": 0.0}, UsageError, "speed_scale must be within 0.001 and 1, not 0.0"),
         ({"amplitude_scale": 1.1}, UsageError, "amplitude_scale must be within 0.001 and 1, not 1.1"),
-        ({"form": "polynomial", "degree": 7}, UsageError, "a polynomial of degree 7 is fixed by its 8 conditions"),
+        ({"form": "polynomial", "degree": 7}, UsageError, "a polynomial of degree 7 is fully determined by its 8"),
         ({"trajectory": "/nowhere.yaml"}, InputError, "/nowhere.yaml: cannot read the trajectory"),
         ({"rate": 5.0}, UsageError, r"rate must be within 20 and 1000 \[Hz\], not 5.0"),
     ],
@@ -985,7 +861,7 @@ def test_two_robots_in_two_namespaces_do_not_meet(world):
     right.until(Status.READY)
     left.running().until(Status.DONE)
     assert right.follower.received == []
-    assert {status.state for status in right.told} <= {Status.WAITING, Status.READY}
+    assert {status.state for status in right.statuses} <= {Status.WAITING, Status.READY}
     right.running()
     right.follower.speak = False
     right.until(Status.FAULT)
@@ -993,8 +869,6 @@ def test_two_robots_in_two_namespaces_do_not_meet(world):
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------------------------
-
-MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
 
 
 @pytest.mark.parametrize("phase", ["no robot", "ready", "approaching", "running", "paused", "fault"])
@@ -1005,16 +879,16 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
         parameters["urdf"] = str(ARM)
     arguments = ros_arguments(parameters)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
-    told = world.heard(Status, "excitation_status", LATCHED)
+    statuses = world.heard(Status, "excitation_status", LATCHED)
 
     def state():
-        return told[-1].state if told else None
+        return statuses[-1].state if statuses else None
 
     def until(condition, timeout=30.0):
         try:
             world.until(condition, timeout)
         except DeadlineError as error:
-            raise AssertionError(f"{error}: {told[-3:]}") from None
+            raise AssertionError(f"{error}: {statuses[-3:]}") from None
 
     process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ),
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
@@ -1024,7 +898,7 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
             assert world.call(Trigger, "excitation_publisher/start").success
             until(lambda: np.abs(follower.dq).max() > 0.3)
         if phase not in ("no robot", "ready", "approaching"):
-            until(lambda: state() == Status.RUNNING and told[-1].elapsed > 0.5)
+            until(lambda: state() == Status.RUNNING and statuses[-1].elapsed > 0.5)
         if phase == "paused":
             assert world.call(SetBool, "excitation_publisher/pause", SetBool.Request(data=True)).success
             until(lambda: state() == Status.PAUSED)
@@ -1036,7 +910,7 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
         assert process.returncode == 0, process.stderr.read()
         assert follower.at_rest()
         if phase in ("approaching", "running"):
-            assert "stopped: the node is ending" in [status.reason for status in told]
+            assert "stopped: the node is ending" in [status.reason for status in statuses]
     finally:
         process.kill()
         process.communicate()

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from support.ros_world import ros_arguments
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -14,11 +15,10 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from support.hostile_sets import HOSTILE, heavy, hostile
 from support.model_nodes import RATED, identified, message
-from test_controller import Scene
-from test_simulator import given
+from support.simulator_scene import Scene
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import tracked
@@ -33,7 +33,7 @@ from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 def test_every_wrong_field_is_refused_with_the_reason(name):
     begin = time.perf_counter()
     with pytest.raises(RobotDynIdError) as error:
-        regressor_of(parameter_set(hostile(name)))
+        Regressor.from_parameters(parameter_set(hostile(name)))
     assert time.perf_counter() - begin < 5.0
     assert re.search(HOSTILE[name][1], str(error.value)), str(error.value)
     assert "\n" not in str(error.value)
@@ -50,7 +50,7 @@ def test_a_file_is_checked_as_a_message_is(tmp_path):
 def test_tracked_sets_meet_every_check():
     known = identified()
     one = tracked(known, 1.01 * known.values, 1.3 * known.covariance)
-    assert regressor_of(one).names == known.column_names
+    assert Regressor.from_parameters(one).names == known.column_names
 
 
 def test_a_message_that_is_too_large_is_not_read():
@@ -65,8 +65,11 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
-    controller, monitor = world.add(ComputedTorqueController, *given(timeout="1.0")), world.add(TorqueResidualMonitor)
-    twin = world.add(Simulator, *given(model="parameters"), "-r", "identified_parameters:=/identified_parameters",
+    controller, monitor = (
+        world.add(ComputedTorqueController, *ros_arguments(timeout="1.0")),
+        world.add(TorqueResidualMonitor),
+    )
+    twin = world.add(Simulator, *ros_arguments(model="parameters"), "-r", "identified_parameters:=/identified_parameters",
                      namespace="twin")  # fmt: skip
     nodes = (controller, monitor, twin)
     for name in HOSTILE:
@@ -79,7 +82,7 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
         world.until(lambda name=name: re.search(HOSTILE[name][1], controller._refused), what=name)
     assert not scene.efforts_heard
     scene.parameters.publish(message())
-    world.until(lambda: scene.told("commands efforts by gravity_compensation"), what="controller")
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: residuals, what="monitor")
     for name in HOSTILE:
         before = [node._condition._refused for node in (controller, monitor)]
@@ -100,6 +103,6 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     )
     efforts = np.array([one.data for one in scene.efforts_heard])
     assert np.isfinite(efforts).all() and np.abs(efforts).max() <= RATED
-    expected = Dynamics.of(identified()).gravity(scene.position)
+    expected = Dynamics.from_parameters(identified()).gravity(scene.position)
     assert np.allclose(efforts[-1], expected, atol=0.05 * np.abs(expected).max())
     assert all(node.end is None and node.internal_errors == 0 for node in (*nodes, scene.node))

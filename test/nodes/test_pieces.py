@@ -27,7 +27,7 @@ ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 )
 def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publisher):
     """Slowly: a busy computer may hold the node up for half a second without the arm being left far behind."""
-    told = world.heard(Status, "excitation_status", LATCHED)
+    statuses = world.heard(Status, "excitation_status", LATCHED)
     log = world.heard(Log, "/rosout", RELIABLE)
     states = world.heard(JointState, "joint_states", SENSOR)
     world.add(Simulator, parameters={"urdf": str(ARM), **simulator})
@@ -43,10 +43,10 @@ def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publis
             **publisher,
         },
     )
-    world.until(lambda: told and told[-1].state == Status.READY)
+    world.until(lambda: statuses and statuses[-1].state == Status.READY)
     assert world.call(Trigger, "excitation_publisher/start").success
-    world.until(lambda: told[-1].state in (Status.DONE, Status.FAULT), 30.0, "end of the excitation")
-    assert told[-1].state == Status.DONE, told[-1].reason
+    world.until(lambda: statuses[-1].state in (Status.DONE, Status.FAULT), 30.0, "end of the excitation")
+    assert statuses[-1].state == Status.DONE, statuses[-1].reason
     world.until(lambda: max(abs(speed) for speed in states[-1].velocity) < 0.01)
     # a message that a busy computer brings too late is rightly refused, and the one before it holds the way
     refused = [message.msg for message in log if "refused" in message.msg and "in the past" not in message.msg]

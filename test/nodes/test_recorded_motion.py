@@ -16,9 +16,11 @@ from robot_dyn_id.msg import ExcitationStatus as Status
 from robot_dyn_id.msg import RecordingStatus
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
+from support.excitation_cell import ACCELERATION, ARM, MAIN, NAMES, QUICK, START, Cell
 from support.follower import Follower
+from support.joint_state_faults import hostile_joint_states
 from support.joint_state_source import bytes_of_unfinished, bytes_on_disk, start_recorder
-from test_excitation_publisher import ACCELERATION, ARM, MAIN, NAMES, QUICK, START, Cell, hostile, ros_arguments
+from support.ros_world import ros_arguments
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.identifier import Identifier
@@ -162,7 +164,7 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     world.add(Recorder, "-p", f"folder:={tmp_path / 'bag'}")
     notes = world.heard(RecordingStatus, "recording_status", LATCHED)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
-    told = world.heard(Status, "excitation_status", LATCHED)
+    statuses = world.heard(Status, "excitation_status", LATCHED)
     parameters = QUICK | LONG | {"urdf": str(ARM), "amplitude_share": 0.8, "period": 3.0, "horizon": 0.3}
     if phase == Status.APPROACHING:
         parameters["posture"] = "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"
@@ -172,9 +174,9 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
         stderr=subprocess.DEVNULL,
     )
     try:
-        world.until(lambda: told and told[-1].state == Status.READY)
+        world.until(lambda: statuses and statuses[-1].state == Status.READY)
         world.until(lambda: world.call(Trigger, "excitation_publisher/start").success)
-        world.until(lambda: told[-1].state == phase and np.abs(follower.dq).max() > 0.5)
+        world.until(lambda: statuses[-1].state == phase and np.abs(follower.dq).max() > 0.5)
         process.kill()
         process.wait()
         killed = time.monotonic()
@@ -197,7 +199,7 @@ def test_hostile_messages_end_neither_recorder_nor_identifier(world, tmp_path):
     joints = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
     states = world.probe.create_publisher(Status, "excitation_status", LATCHED)
     world.until(lambda: joints.get_subscription_count() == 2 and states.get_subscription_count() == 2)
-    messages = [serialize_message(message) for message in hostile()]
+    messages = [serialize_message(message) for message in hostile_joint_states()]
     messages += [message[:length] for message in messages[:3] for length in (0, 3, 4, 11, 20)]
     for message in messages:
         joints.publish(message)

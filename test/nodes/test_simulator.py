@@ -9,82 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from support.robots import PLANAR3R
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from support.ros_world import ros_arguments
+from support.simulator_scene import DEEP, Commander, seconds, trajectory
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.stepping import advance, motor_effort
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.simulation.plant import nominal_dynamics
 
 pytestmark = pytest.mark.real_time
 
 ARM7 = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
-DEEP = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
-TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
-
-
-def given(**parameters):
-    return [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-
-
-def seconds(stamp):
-    return stamp.sec + 1e-9 * stamp.nanosec
-
-
-def trajectory(names, target, duration=1.0, **fields):
-    point = JointTrajectoryPoint(positions=[float(x) for x in target])
-    point.velocities = point.accelerations = [0.0] * len(target)
-    for name, value in fields.items():
-        setattr(point, name, value)
-    point.time_from_start.sec, point.time_from_start.nanosec = int(duration), int(duration % 1 * 1e9)
-    return JointTrajectory(joint_names=list(names), points=[point])
-
-
-class Commander:
-    """A planar arm, or another, with what it says, and publishers of commands to it."""
-
-    def __init__(self, world, urdf=PLANAR3R, namespace="", **parameters):
-        self.world, self.namespace = world, namespace
-        self.states, self.log = self.hear(JointState, "joint_states", DEEP), world.heard(Log, "/rosout", DEEP)
-        self.diagnostics = self.hear(DiagnosticArray, "diagnostics", RELIABLE)
-        options = {"namespace": namespace} if namespace else {}
-        self.node = world.add(Simulator, *given(urdf=urdf, **parameters), **options)
-        self.trajectories = world.probe.create_publisher(JointTrajectory, self.topic(TRAJECTORY), RELIABLE)
-        self.efforts = world.probe.create_publisher(Float64MultiArray, self.topic("effort_command"), SENSOR)
-        ready = (self.trajectories, self.efforts)
-        world.until(lambda: self.states and all(p.get_subscription_count() for p in ready), what="simulator")
-
-    def topic(self, name):
-        return f"{self.namespace}/{name}" if self.namespace else name
-
-    def hear(self, message_type, name, qos):
-        return self.world.heard(message_type, self.topic(name), qos)
-
-    @property
-    def names(self):
-        return self.states[0].name
-
-    @property
-    def position(self):
-        return np.array(self.states[-1].position)
-
-    def told(self, words):
-        return any(words in message.msg for message in self.log)
-
-    def passes(self, duration):
-        """Until so much of the robot's time has passed."""
-        end = seconds(self.states[-1].header.stamp) + duration
-        self.world.until(lambda: seconds(self.states[-1].header.stamp) >= end, what=f"{duration} s of states")
 
 
 def test_a_trajectory_is_followed_to_its_end(world):
@@ -125,9 +69,9 @@ def test_wrong_trajectories_are_refused_with_a_log_line_and_the_arm_holds(world)
         (trajectory(arm.names, np.full(n, 0.5), 0.0), "away from where joint number"),
     ):
         arm.trajectories.publish(message)
-        world.until(lambda words=words: arm.told(words), what=words)
+        world.until(lambda words=words: arm.logged(words), what=words)
     arm.efforts.publish(Float64MultiArray(data=[1.0] * n))
-    world.until(lambda: arm.told("effort command: the parameter control is position"))
+    world.until(lambda: arm.logged("effort command: the parameter control is position"))
     arm.passes(0.2)
     assert np.abs(arm.position - start).max() < 1e-6
     values = lambda: {item.key: item.value for item in arm.diagnostics[-1].status[0].values}  # noqa: E731
@@ -138,9 +82,9 @@ def test_efforts_are_followed_and_wrong_ones_refused(world):
     arm = Commander(world, control="effort", gravity="[0.0, 0.0, 0.0]")
     for data, words in (([1.0], "has 1 values, expected 3"), ([1.0, np.nan, 0.0], "is nan, not a finite number")):
         arm.efforts.publish(Float64MultiArray(data=data))
-        world.until(lambda words=words: arm.told(words), what=words)
+        world.until(lambda words=words: arm.logged(words), what=words)
     arm.trajectories.publish(trajectory(arm.names, [0.5, 0.5, 0.5]))
-    world.until(lambda: arm.told("joint trajectory: the parameter control is effort"))
+    world.until(lambda: arm.logged("joint trajectory: the parameter control is effort"))
     assert not np.abs(arm.position).any()
     arm.efforts.publish(Float64MultiArray(data=[0.01, 0.0, 0.0]))
     world.until(lambda: any(message.effort[0] == 0.01 for message in arm.states), what="the effort")
@@ -158,13 +102,15 @@ def test_time_waits_for_effort_commands_but_not_forever(world):
         begun = stamp()
         world.wait(0.5)
         assert stamp() - begun < 0.05, "a command is good for 10 ms"
-    world.until(lambda: arm.told("no effort command: zero effort"), what="a controller that is gone is not waited for")
+    world.until(
+        lambda: arm.logged("no effort command: zero effort"), what="a controller that is gone is not waited for"
+    )
 
 
 def test_a_robot_that_breaks_down_ends_the_node_with_one_line(world, capfd):
     arm = Commander(world, control="effort", limit_effort="false", effort_timeout="10.0")
     arm.efforts.publish(Float64MultiArray(data=[1e300, 0.0, 0.0]))
-    world.until(lambda: arm.told("effort command of joint joint1 is 1e+300, above 1e+09"), what="refusal")
+    world.until(lambda: arm.logged("effort command of joint joint1 is 1e+300, above 1e+09"), what="refusal")
     assert arm.node.end is None
     arm.efforts.publish(Float64MultiArray(data=[9e8, 0.0, 0.0]))
     world.until(lambda: arm.node.end is not None, what="the end of the node")
@@ -245,7 +191,7 @@ def test_a_description_that_comes_late_is_waited_for(world):
 
 def test_a_joint_beyond_its_stop_is_told(world):
     arm = Commander(world, ARM7, control="effort", initial_position="[0.0, 1.8, 0.0, 0.0, 0.0, 0.0, 0.0]")
-    world.until(lambda: arm.told("beyond the position limits: joint2"), what="warning")
+    world.until(lambda: arm.logged("beyond the position limits: joint2"), what="warning")
 
 
 def test_noise_and_resolution_are_in_the_messages(world):
@@ -277,7 +223,7 @@ def test_noise_and_resolution_are_in_the_messages(world):
 )
 def test_a_wrong_start_is_refused(world, parameters, error, words):
     with pytest.raises(error, match=words):
-        world.add(Simulator, *given(**parameters))
+        world.add(Simulator, *ros_arguments(**parameters))
 
 
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: nothing is compiled")
@@ -294,7 +240,9 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
     head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     endless.write_text(head + '<xacro:property name="b" value="${10 ** 10 ** 10}"/>${b}</robot>')
     command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
-    with subprocess.Popen([*command, "--ros-args", *given(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*command, "--ros-args", *ros_arguments(urdf=endless)], stderr=subprocess.PIPE, text=True
+    ) as process:
         children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
         while not children.read_text().strip():
             assert time.monotonic() < end and process.poll() is None
@@ -309,7 +257,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
 
 def test_control_c_ends_it_with_0():
     command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
-    arguments = ["--ros-args", *given(urdf=PLANAR3R)]
+    arguments = ["--ros-args", *ros_arguments(urdf=PLANAR3R)]
     with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if "holds its position" in line:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `torque_residual_monitor` over real DDS, told joint states whose stamps run faster than the clock."""
+"""The node `torque_residual_monitor` over real DDS, stage joint states whose stamps run faster than the clock."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,10 @@ from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from support.model_nodes import COULOMB, NOISE, VISCOUS, identified, message
-from test_simulator import DEEP, given
+from support.ros_world import ros_arguments
+from support.simulator_scene import DEEP
 
-from robot_dyn_id.dynamics.regressor import Motion, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import seconds
@@ -22,8 +23,8 @@ from robot_dyn_id.simulation.sensors import colored_noise
 RATE, STEP, BATCH = 100.0, 34.0, 50
 
 
-class Told:
-    """An arm that repeats a motion and takes up a load at `STEP`; `tell(end)` publishes its states until then."""
+class Stage:
+    """An arm that repeats a motion and takes up a load at `STEP`; `play(end)` publishes its states until then."""
 
     def __init__(self, world, velocity=None):
         self.world, self.velocity = world, velocity
@@ -31,7 +32,7 @@ class Told:
         self.residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         self.sets = world.heard(ParameterSetMsg, "torque_residual_monitor/tracked_parameters", LATCHED)
-        self.regressor = regressor_of(identified())
+        self.regressor = Regressor.from_parameters(identified())
         model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
         motion, n = random_fourier(model, 5), len(model.joint_names)
         q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
@@ -45,7 +46,7 @@ class Told:
         tau[:, late] += self.regressor.torque(states.take(late), load)
         self.rows = np.array((q, dq, tau)).transpose(2, 0, 1).tolist()
 
-    def tell(self, end):
+    def play(self, end):
         while self.next < round(end * RATE):
             for number in range(self.next, self.next + BATCH):
                 position, velocity, effort = self.rows[number]
@@ -75,65 +76,65 @@ class Told:
 
 
 def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world):
-    told = Told(world)
-    world.add(TorqueResidualMonitor, *given(quiet="30.0", timeout="60.0"))
+    stage = Stage(world)
+    world.add(TorqueResidualMonitor, *ros_arguments(quiet="30.0", timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
-    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
-    world.until(lambda: "no joint states" in told.status.message, what="parameters")
-    told.tell(STEP)
-    world.until(lambda: told.changes == "none", what="thresholds")
-    world.until(lambda: told.status.message.startswith("the model fits; far outside the trained motion: wrist speed"))
-    assert "not looked for" not in told.status.message and told.status.level == DiagnosticStatus.OK
-    told.sets.clear()
-    world.until(lambda: told.sets, what="tracked parameters")
-    tracked, model = parameter_set(told.sets[-1]), identified()
+    world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in stage.status.message, what="parameters")
+    stage.play(STEP)
+    world.until(lambda: stage.changes == "none", what="thresholds")
+    world.until(lambda: stage.status.message.startswith("the model fits; far outside the trained motion: wrist speed"))
+    assert "not looked for" not in stage.status.message and stage.status.level == DiagnosticStatus.OK
+    stage.sets.clear()
+    world.until(lambda: stage.sets, what="tracked parameters")
+    tracked, model = parameter_set(stage.sets[-1]), identified()
     assert (tracked.estimator, tracked.verdict) == (f"{model.estimator}, tracked", "suspect")
     assert tracked.reasons[0].startswith("tracked while the robot works")
-    assert np.all(np.abs(tracked.values - model.mapping @ told.truth) < 4.0 * tracked.standard_deviations)
+    assert np.all(np.abs(tracked.values - model.mapping @ stage.truth) < 4.0 * tracked.standard_deviations)
     assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
-    told.tell(STEP + 5.0)
-    world.until(lambda: "any more: payload" in told.status.message, what="payload")
-    assert told.status.level == DiagnosticStatus.WARN
-    name, mass, _, sigma, unit = told.changes.split(";")[0].split()
+    stage.play(STEP + 5.0)
+    world.until(lambda: "any more: payload" in stage.status.message, what="payload")
+    assert stage.status.level == DiagnosticStatus.WARN
+    name, mass, _, sigma, unit = stage.changes.split(";")[0].split()
     assert (name, unit) == ("payload", "kg")
     assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
     answer = world.call(Trigger, "torque_residual_monitor/reset")
     assert answer.success and answer.message == "learning anew from 30 s of motion"
-    world.until(lambda: told.changes == "thresholds need 30 s of motion", what="learning")
-    assert told.status.level == DiagnosticStatus.OK
+    world.until(lambda: stage.changes == "thresholds need 30 s of motion", what="learning")
+    assert stage.status.level == DiagnosticStatus.OK
 
 
 @pytest.mark.parametrize("velocity", [[], [np.nan] * 3], ids=["none", "NaN"])
 def test_joint_states_without_velocities_are_differentiated(world, velocity):
-    told = Told(world, velocity)
-    node = world.add(TorqueResidualMonitor, *given(timeout="60.0"))
+    stage = Stage(world, velocity)
+    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
-    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
-    world.until(lambda: "no joint states" in told.status.message, what="parameters")
-    told.tell(4.0)
+    world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in stage.status.message, what="parameters")
+    stage.play(4.0)
     assert node._condition._refused == 0
-    world.until(lambda: {p.key: p.value for p in told.status.values}.get("velocities") == "differentiated positions")
-    world.until(lambda: told.status.message.startswith("the model fits"), what="verdict")
-    residual = np.array([one.residual for one in told.residuals])
+    world.until(lambda: {p.key: p.value for p in stage.status.values}.get("velocities") == "differentiated positions")
+    world.until(lambda: stage.status.message.startswith("the model fits"), what="verdict")
+    residual = np.array([one.residual for one in stage.residuals])
     assert np.median(np.abs(residual)) < 3.0 * NOISE
 
 
 def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
-    told = Told(world)
-    node = world.add(TorqueResidualMonitor, *given(timeout="60.0"))
+    stage = Stage(world)
+    node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
-    world.until(lambda: told.states.get_subscription_count(), what="monitor's topic")
-    world.until(lambda: "no joint states" in told.status.message, what="parameters")
-    told.tell(2.0)
+    world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in stage.status.message, what="parameters")
+    stage.play(2.0)
     for fields in ({"effort": [1e308] * 3}, {"position": [np.nan] * 3}, {"velocity": [0.0]}, {"effort": []},
                    {"velocity": [np.inf, 0.0, 0.0]}):  # fmt: skip
-        position, velocity, effort = told.rows[told.next]
+        position, velocity, effort = stage.rows[stage.next]
         state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
         for name, value in fields.items():
             setattr(state, name, value)
         before = node._condition._refused
-        told.states.publish(state)
+        stage.states.publish(state)
         world.until(lambda before=before: node._condition._refused > before, what=str(fields))
-    told.tell(4.0)
-    assert all(np.isfinite(one.residual).all() for one in told.residuals)
+    stage.play(4.0)
+    assert all(np.isfinite(one.residual).all() for one in stage.residuals)
     assert node.end is None and node.internal_errors == 0

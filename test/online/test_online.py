@@ -7,7 +7,7 @@ from scipy.stats import chi2, gumbel_r
 from support.simulated import ARM, TERMS, Simulated
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, regressor_of
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.whitening import fit_whitening
 from robot_dyn_id.excitation import random_fourier
@@ -234,8 +234,8 @@ def test_tracked_parameters_are_one_robot_with_an_uncertainty_that_grows_at_rest
     tracked = monitor.tracked
     q, dq, ddq = np.random.default_rng(0).uniform(-1, 1, (3, 3))
     full = np.concatenate([tracked.standard_parameters, tracked.term_values])
-    as_full = Dynamics(regressor_of(tracked), np.arange(len(full)), full).inverse_dynamics(q, dq, ddq)
-    assert np.allclose(Dynamics.of(tracked).inverse_dynamics(q, dq, ddq), as_full), "one robot, told twice"
+    as_full = Dynamics(Regressor.from_parameters(tracked), np.arange(len(full)), full).inverse_dynamics(q, dq, ddq)
+    assert np.allclose(Dynamics.from_parameters(tracked).inverse_dynamics(q, dq, ddq), as_full), "one robot, told twice"
     start = tracked.standard_deviations
     for _ in range(200):  # standing still, slowly forgotten
         monitor.watch._tracker.update(np.zeros((3, len(start))), np.zeros(3), 0.99)
@@ -248,7 +248,7 @@ def test_nothing_is_said_before_there_are_thresholds_and_bad_choices_are_refused
         assert monitor.watch.learning > 900.0
         if t > 10.0:
             break
-    regressor = regressor_of(parameters)
+    regressor = Regressor.from_parameters(parameters)
     with pytest.raises(InputError, match="payload body 'hand'"):
         ModelWatch(parameters, regressor, 10.0, body="hand")
     with pytest.raises(UsageError, match="quiet must be positive"):

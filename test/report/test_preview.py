@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from support.html_page import Page
 from support.robots import PLANAR3R, URDFS, panda_arm, robot
-from test_report import Page
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation

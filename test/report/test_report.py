@@ -5,14 +5,14 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
+from support.html_page import Page
 from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
 
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_finding, make_finding
 from robot_dyn_id.identification.assembly import with_values
@@ -24,7 +24,6 @@ from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
 
 AWKWARD = '<b>&"j1'
-VOID = {"meta", "br", "img", "link", "input", "hr"}
 JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
 
 
@@ -38,35 +37,6 @@ def identified(text=ARM):
 def awkward():
     """An arm one of whose joints has a name that is markup."""
     return identified(ARM.replace('"shoulder"', '"' + escape(AWKWARD, {'"': "&quot;"}) + '"'))
-
-
-class Page(HTMLParser):
-    """Tags with their attributes, and the text; every tag must be closed in its turn."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.text, self.open = [], "", []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "title"):
-            self.text += data
-
-    def count(self, tag, kind=None):
-        return sum(name == tag and kind in (None, *a.get("class", "").split()) for name, a in self.tags)
 
 
 def page_of(folder, result, **changes):
@@ -204,7 +174,7 @@ def test_a_folder_that_does_not_exist_is_told(tmp_path):
 
 def test_friction_is_the_sum_of_the_terms():
     parameters = identified().parameters
-    curve = friction_curve(parameters, regressor_of(parameters), 1)
+    curve = friction_curve(parameters, Regressor.from_parameters(parameters), 1)
     value = dict(zip(parameters.names, parameters.values, strict=True))
     width = parameters.term_constant_values[1]
     expected = value["fv2"] * curve.speed + value["fc2"] * np.tanh(curve.speed / width) + value["off2"]
@@ -219,7 +189,7 @@ def test_friction_holds_that_of_mimic_followers():
     gripper = Simulated(GRIPPER)
     parameters = identified(GRIPPER).parameters
     truth = with_values(parameters, gripper.base_values)
-    curve = friction_curve(truth, regressor_of(truth), 1)
+    curve = friction_curve(truth, Regressor.from_parameters(truth), 1)
     still = np.zeros_like(curve.speed)
     columns = {name: term.columns(still, curve.speed, still)[0] for name, term in zip("vco", TERMS, strict=True)}
     half = [term.columns(still, -0.5 * curve.speed, still)[0] for term in TERMS]
@@ -231,7 +201,7 @@ def test_friction_that_was_not_excited_has_no_band():
     parameters = identified().parameters
     sigma = np.where(np.array(parameters.names) == "fv1", np.inf, parameters.standard_deviations)
     unknown = replace(parameters, standard_deviations=sigma)
-    regressor = regressor_of(unknown)
+    regressor = Regressor.from_parameters(unknown)
     assert friction_curve(unknown, regressor, 0).sigma is None
     assert friction_curve(unknown, regressor, 2).sigma is not None
     assert friction_curve(replace(parameters, dq_max=np.zeros(3)), regressor, 0) is None

@@ -55,7 +55,7 @@ def test_tiles_are_the_filtered_columns_and_torques_of_the_whole_record(recordin
     rows = rows[(rows >= chosen.edge) & (rows < len(rows) - chosen.edge) & (rows % chosen.row_stride == 0)]
     dense = chosen.low_pass.apply(regressor.dense(whole)[columns], RATE)[:, :, rows]
     torque = chosen.low_pass.apply(recording.samples.tau.T, RATE)[:, rows]
-    layout = Layout.of(regressor, columns)
+    layout = Layout.from_columns(regressor, columns)
     tiles = list(problem.tiles())
     for joint, support in enumerate(layout.supports):
         block = np.concatenate([tile.block for tile in tiles if tile.joint == joint], axis=1)

@@ -65,7 +65,7 @@ def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
         moves = np.abs(dq[number // 3][driven]) >= slowest[driven]
         assert segment == same
         assert np.array_equal(left, np.where(moves, block, 0.0))
-    counts = [Factors.of(problem_of(robot, walk, replace(plan, slowest=s))).counts for s in ((), slowest)]
+    counts = [Factors.from_problem(problem_of(robot, walk, replace(plan, slowest=s))).counts for s in ((), slowest)]
     share = [np.mean(np.abs(np.concatenate(dq, axis=1)[j]) >= slowest[j]) for j in range(3)]
     np.testing.assert_allclose(counts[1] / counts[0], share)
     assert share[0] == 1.0 > 0.95 > share[1] > share[2] > 0.3
@@ -77,7 +77,7 @@ def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):
     plan, walk, _ = prepared(recording, robot.joints, 4.0)
     covariances = []
     for slowest in ((), (0.3, 0.3, 0.3)):
-        lagged = LaggedGrams.of(problem_of(robot, walk, replace(plan, slowest=slowest)), 4)
+        lagged = LaggedGrams.from_problem(problem_of(robot, walk, replace(plan, slowest=slowest)), 4)
         covariances.append(lagged.residual(robot.parameters))
     assert lagged.counts.max() < 0.9 * sum(np.count_nonzero(p.own) for p in walk()) / plan.row_stride
     np.testing.assert_allclose(covariances[1], covariances[0], atol=0.15 * covariances[0].max())
@@ -146,7 +146,9 @@ class Reversing:
         """Torque error of the fit where the held-out motion is slow, and what it leaves of the training torque."""
         regressor = self.regressor(terms)
         columns = base_parameters(regressor).independent
-        factors = Factors.of(linear_problem(regressor, columns, self.walk, replace(self.plan, slowest=(slowest,))))
+        factors = Factors.from_problem(
+            linear_problem(regressor, columns, self.walk, replace(self.plan, slowest=(slowest,)))
+        )
         values = factors.solve(np.ones(1)).values
         difference = regressor.torque(self.slow, values, columns) - self.truth.torque(self.slow, self.parameters)
         return np.sqrt(np.mean(difference**2)), factors.squared_residuals(values)[0]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.model_nodes import ARM, RATED, identified
+from support.model_nodes import ARM, RATED, identified, impossible
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
@@ -15,14 +15,6 @@ from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.simulation.controllers import CommandedEfforts, check_static_efforts, rated_efforts, usable_dynamics
 
 JOINTS = ("shoulder", "elbow", "wrist")
-
-
-def impossible():
-    """The identified arm, the inertia of its first joint turned around."""
-    good = identified()
-    values = good.values.copy()
-    values[good.names.index("Izz1")] -= 10.0 * np.abs(values).max()
-    return with_values(good, values)
 
 
 @pytest.mark.parametrize("needed", [True, False])
@@ -74,9 +66,9 @@ def test_ratings_are_those_of_the_urdf_which_the_user_may_lower_but_not_raise():
 
 
 def test_a_model_whose_weight_the_motors_cannot_carry_is_refused():
-    good = Dynamics.of(identified())
+    good = Dynamics.from_parameters(identified())
     check_static_efforts(good, np.full(3, RATED))
-    heavy = Dynamics.of(with_values(identified(), 100.0 * identified().values))
+    heavy = Dynamics.from_parameters(with_values(identified(), 100.0 * identified().values))
     with pytest.raises(InputError, match=r"needs 11.* N m to hold joint elbow .* above the rated 40: check"):
         check_static_efforts(heavy, np.full(3, RATED))
     pose = np.array([0.0, 40.0, 0.0])  # beyond the limits, where a spring would be stretched

@@ -65,3 +65,11 @@ def loop_problem(recording, cutoff, prior=True):
     walk = walker([recording], known.joints, {}, plan)
     told = nominal_prior(known.model, known.base.mapping) if prior else None
     return linear_problem(known.regressor, known.base.independent, walk, plan, told)
+
+
+@cache
+def relative_bias(estimator, cutoff, seeds=(1, 2)):
+    """Root mean square over the parameters of the mean error, as a share of the truth."""
+    values = [estimator.fit(loop_problem(recorded(seed), cutoff)).values for seed in seeds]
+    known = robot().base_values
+    return float(np.sqrt(np.mean((np.mean(values, axis=0) / known - 1.0) ** 2)))

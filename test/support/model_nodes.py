@@ -7,6 +7,7 @@ import numpy as np
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
@@ -40,3 +41,11 @@ def identified():
 def message(parameters=None):
     """Its message."""
     return parameter_set_message(parameters or identified())
+
+
+def impossible():
+    """The identified arm, the inertia of its first joint turned around."""
+    good = identified()
+    values = good.values.copy()
+    values[good.names.index("Izz1")] -= 10.0 * np.abs(values).max()
+    return with_values(good, values)

@@ -8,6 +8,11 @@ from rclpy.node import Node
 from robot_dyn_id.nodes.runtime.composition import Composition
 
 
+def ros_arguments(**parameters: object) -> list[str]:
+    """ROS arguments that set parameters; those with an empty value are left at their defaults."""
+    return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
+
+
 class World(Composition):
     """`add(Class, "-p", "name:=value", ...)` makes a node with ROS arguments, `until(condition)` spins."""
 

@@ -41,8 +41,6 @@ GRIPPER = urdf(
 """Two joints, and one that mimics the second."""
 
 TERMS = (Viscous(), Coulomb(), Offset())
-
-
 PARAMETERS = {
     **{"fv": 1.5, "fc": 1.0, "off": 0.2, "Ir": 0.1, "ks": 3.0, "fl": 0.1, "ft": -0.01},
     **{"fcp": 1.2, "fcn": 0.8, "fvp": 1.5, "fvn": 1.1, "fcs": 1.0, "dfs": 0.6},

@@ -5,7 +5,7 @@ from robot_dyn_id.dynamics.terms.asymmetric import Asymmetric
 from robot_dyn_id.dynamics.terms.contract import Coordinate, FreeConstant, Term, refuse_overlaps
 from robot_dyn_id.dynamics.terms.coulomb import Coulomb
 from robot_dyn_id.dynamics.terms.coupling import Coupling
-from robot_dyn_id.dynamics.terms.groups import TermGroup, grouped
+from robot_dyn_id.dynamics.terms.groups import TermGroup, group_terms
 from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
 from robot_dyn_id.dynamics.terms.load_coulomb import LoadCoulomb
 from robot_dyn_id.dynamics.terms.offset import Offset
@@ -49,6 +49,6 @@ __all__ = [
     "Term",
     "TermGroup",
     "Viscous",
-    "grouped",
+    "group_terms",
     "refuse_overlaps",
 ]

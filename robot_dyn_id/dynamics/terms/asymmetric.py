@@ -10,7 +10,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
-from robot_dyn_id.dynamics.terms.sign import WIDTH, check_width, sign, sign_slope, width_slope
+from robot_dyn_id.dynamics.terms.sign import WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.options import OptionRanges, Range
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,7 @@ class Asymmetric(Term):
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
     not_negative: ClassVar[tuple[str, ...]] = symbols
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset"))
-
-    def __post_init__(self) -> None:
-        """Check the width.
-
-        Raises:
-            UsageError: negative or not finite.
-        """
-        check_width(self.name, self.smoothing_width)
+    option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
@@ -51,14 +45,14 @@ class Asymmetric(Term):
         return slopes
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
         return (WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
-        slopes = np.zeros((len(self.free), 4, len(dy)))
-        if self.free:
+        slopes = np.zeros((len(self.free_constants), 4, len(dy)))
+        if self.free_constants:
             slopes[0, :2] = _halves(width_slope(dy, self.smoothing_width), dy)
         return slopes
 

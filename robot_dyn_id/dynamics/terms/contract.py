@@ -17,6 +17,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.options import CheckedOptions
 from robot_dyn_id.parameters import effort_unit_over
 
 
@@ -40,7 +41,7 @@ class FreeConstant:
 
 
 @dataclass(frozen=True)
-class Term:
+class Term(CheckedOptions):
     """Base of all terms; a subclass gives `name`, `symbols`, `powers`, `columns` and `slopes`.
 
     Attributes:
@@ -55,7 +56,6 @@ class Term:
             rigid bodies without acceleration, or `temperature` of the joints; empty: nothing.
     """
 
-    name: ClassVar[str]
     symbols: ClassVar[tuple[str, ...]]
     powers: ClassVar[tuple[tuple[int, int], ...]]
     not_negative: ClassVar[tuple[str, ...]] = ()
@@ -93,7 +93,7 @@ class Term:
         return {field.name: float(getattr(self, field.name)) for field in fields(self)}
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The constants that an estimator may choose."""
         return ()
 

@@ -68,7 +68,7 @@ class TermGroup:
         return self.joints is not None and np.array_equal(self.joints, np.arange(self.weights.shape[1]))
 
 
-def grouped(terms: Iterable[tuple[Coordinate, Term]]) -> tuple[TermGroup, ...]:
+def group_terms(terms: Iterable[tuple[Coordinate, Term]]) -> tuple[TermGroup, ...]:
     """Put those of equal kind and constants together."""
     members: dict[Term, tuple[list[Coordinate], list[Integers]]] = {}
     column = 0

@@ -10,20 +10,10 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.options import OptionRanges, Range
 
 WIDTH = FreeConstant("smoothing_width", 1e-4, 0.5)
 """Range of a smoothing width."""
-
-
-def check_width(name: str, width: float) -> None:
-    """Refuse a smoothing width that is none.
-
-    Raises:
-        UsageError: negative or not finite.
-    """
-    if not 0.0 <= width < np.inf:
-        raise UsageError(f"{name}: smoothing_width must be 0 or positive, not {width}")
 
 
 def sign(dy: Array, width: float) -> Array:
@@ -52,14 +42,7 @@ class SignTerm(Term):
     smoothing_width: float = 0.02
 
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
-
-    def __post_init__(self) -> None:
-        """Check the width.
-
-        Raises:
-            UsageError: negative or not finite.
-        """
-        check_width(self.name, self.smoothing_width)
+    option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
@@ -70,12 +53,12 @@ class SignTerm(Term):
         return np.array([np.zeros_like(dy), sign_slope(dy, self.smoothing_width), np.zeros_like(dy)])[:, None, :]
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
         return (WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
-        if not self.free:
+        if not self.free_constants:
             return np.zeros((0, 1, len(dy)))
         return width_slope(dy, self.smoothing_width)[None, None, :]

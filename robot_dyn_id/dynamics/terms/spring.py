@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.options import OptionRanges, Range
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,7 @@ class Spring(Term):
     name: ClassVar[str] = "spring"
     symbols: ClassVar[tuple[str, ...]] = ("ks",)
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 0),)
-
-    def __post_init__(self) -> None:
-        """Check the position.
-
-        Raises:
-            UsageError: not finite.
-        """
-        if not np.isfinite(self.rest_position):
-            raise UsageError(f"{self.name}: rest_position must be a number, not {self.rest_position}")
+    option_ranges: ClassVar[OptionRanges] = {"rest_position": Range()}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
-from robot_dyn_id.dynamics.terms.sign import WIDTH, check_width, sign, sign_slope, width_slope
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.dynamics.terms.sign import WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.options import OptionRanges, Range
 
 VELOCITY = FreeConstant("stribeck_velocity", 1e-4, 0.5)
 """Range of a Stribeck velocity."""
@@ -37,16 +37,10 @@ class Stribeck(Term):
     not_negative: ClassVar[tuple[str, ...]] = ("fcs",)
     differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
-
-    def __post_init__(self) -> None:
-        """Check the velocities.
-
-        Raises:
-            UsageError: a Stribeck velocity that is not positive, a negative width.
-        """
-        check_width(self.name, self.smoothing_width)
-        if not 0.0 < self.stribeck_velocity < np.inf:
-            raise UsageError(f"{self.name}: stribeck_velocity must be positive, not {self.stribeck_velocity}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "stribeck_velocity": Range(0, includes_low=False),
+        "smoothing_width": Range(0),
+    }
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
@@ -61,14 +55,14 @@ class Stribeck(Term):
         return slopes
 
     @property
-    def free(self) -> tuple[FreeConstant, ...]:
+    def free_constants(self) -> tuple[FreeConstant, ...]:
         """The Stribeck velocity, and the width unless the sign is hard."""
         return (VELOCITY, WIDTH) if self.smoothing_width > 0.0 else (VELOCITY,)
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
         s, share = sign(dy, self.smoothing_width), self._share(dy)
-        slopes = np.zeros((len(self.free), 2, len(dy)))
+        slopes = np.zeros((len(self.free_constants), 2, len(dy)))
         slopes[0, 1] = 2.0 * dy**2 / self.stribeck_velocity**3 * share * s
         if self.smoothing_width > 0.0:
             slopes[1] = np.array([np.ones_like(dy), share]) * width_slope(dy, self.smoothing_width)

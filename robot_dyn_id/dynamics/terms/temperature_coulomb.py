@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.sign import SignTerm
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.options import OptionRanges, Range
 
 ABSOLUTE_ZERO = -273.15
 
@@ -30,18 +30,10 @@ class TemperatureCoulomb(SignTerm):
     name: ClassVar[str] = "temperature_coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("ft",)
     signal: ClassVar[str] = "temperature"
-
-    def __post_init__(self) -> None:
-        """Check the constants.
-
-        Raises:
-            UsageError: a width or a temperature that is none.
-        """
-        super().__post_init__()
-        if not ABSOLUTE_ZERO <= self.reference_temperature < np.inf:
-            raise UsageError(
-                f"{self.name}: reference_temperature must be in degrees Celsius, not {self.reference_temperature}"
-            )
+    option_ranges: ClassVar[OptionRanges] = {
+        "reference_temperature": Range(ABSOLUTE_ZERO),
+        **SignTerm.option_ranges,
+    }
 
     def factor(self, weights: Array, signal: Array) -> Array:
         """T - T0; the temperature of a coupling is the mean of its joints, weighted."""

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.terms import Term
 
 
 @dataclass(frozen=True)
-class Derived(Term):
+class DerivedTerm(Term):
     """Columns that are made of those of a term, and act where these do.
 
     Attributes:
@@ -34,17 +34,17 @@ class Derived(Term):
 
 
 @dataclass(frozen=True)
-class Slopes(Derived):
+class ConstantDerivatives(DerivedTerm):
     """The derivatives of a term's columns by the logarithms of its free constants."""
 
     def __post_init__(self) -> None:
         """Name the columns: those of the first free constant, then of the next."""
-        free = self.term.free
+        free = self.term.free_constants
         self.describe([f"{constant.name}_{symbol}_" for constant in free for symbol in self.term.symbols],
                       self.term.powers * len(free))  # fmt: skip
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
-        values = np.array([self.term.constants[free.name] for free in self.term.free])
+        values = np.array([self.term.constants[free.name] for free in self.term.free_constants])
         slopes = values[:, None, None] * self.term.constant_slopes(y, dy, ddy)
         return np.asarray(slopes.reshape(-1, len(dy)))

@@ -12,14 +12,13 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.constants.pso import check_population
-from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class Genetic:
+class Genetic(CheckedOptions):
     """Linear parameters and constants of terms together, by a genetic algorithm in a box: for comparison, as `pso`.
 
     Attributes:
@@ -38,16 +37,14 @@ class Genetic:
 
     name: ClassVar[str] = "ga"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: see `ParticleSwarm`.
-        """
-        check_options(self.name, self.autoregressive_order, generations=self.generations)
-        check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.seed, population=self.population)
+    option_ranges: ClassVar[OptionRanges] = {
+        "box": Range(0, includes_low=False),
+        "ratio": Range(1, 10, includes_low=False),
+        "population": Range(2),
+        "generations": Range(1),
+        "seed": Range(0),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -55,9 +52,9 @@ class Genetic:
         Raises:
             UsageError: no term has a free constant, or pymoo is not installed.
         """
-        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         best, course = self._best(space)
-        return space.concluded(best, self.autoregressive_order, course)
+        return space.make_estimate(best, self.autoregressive_order, course)
 
     def _best(self, space: SearchSpace) -> tuple[Array, Array]:
         """The best point, and the least cost after each generation."""

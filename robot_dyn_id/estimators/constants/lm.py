@@ -11,11 +11,13 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.constants.constants import END, STRIDE, Constants, Linearised, costs
-from robot_dyn_id.estimators.constants.linearised import concluded
+from robot_dyn_id.estimators.constants.constants import END, STRIDE, Constants, costs
+from robot_dyn_id.estimators.constants.estimates import estimate_constants
+from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Solution
-from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms, reweighted
+from robot_dyn_id.estimators.factors import Solution, compress_rows
+from robot_dyn_id.estimators.weighting import compute_weights, solve_reweighted
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 DAMPING = 1e-3
 """To begin with, as a share of each column's own information: halved after a step that pays, else doubled."""
@@ -31,7 +33,7 @@ QUIET = 3
 
 
 @dataclass(frozen=True)
-class LevenbergMarquardt:
+class LevenbergMarquardt(CheckedOptions):
     """From least squares at the constants as the terms have them, to the least cost nearby.
 
     `separable` finds the same minimum and does not depend on where the constants begin.
@@ -48,14 +50,10 @@ class LevenbergMarquardt:
 
     name: ClassVar[str] = "lm"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: no iteration at all, a negative order.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+    option_ranges: ClassVar[OptionRanges] = {
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -64,20 +62,24 @@ class LevenbergMarquardt:
             UsageError: no term has a free constant.
             ConvergenceError: the constants did not settle.
         """
-        plain = factors_of(problem)
-        constants = Constants.of(problem, self.name)
-        ordinary, solution, _ = reweighted(plain)
+        plain = compress_rows(problem)
+        constants = Constants.from_problem(problem, self.name)
+        ordinary, solution, _ = solve_reweighted(plain)
         values = (solution if self.weighted else ordinary).values
-        found, course = descended(constants, np.append(values, constants.logarithms), self.weighted, self.iterations)
+        found, course = minimize_damped(
+            constants, np.append(values, constants.logarithms), self.weighted, self.iterations
+        )
         if found is None:
             raise ConvergenceError(
                 f"lm: the constants {', '.join(constants.labels)} did not settle in {len(course) - 1} steps: give more "
                 f"iterations, or use separable"
             )
-        return concluded(found, self.autoregressive_order, course)
+        return estimate_constants(found, self.autoregressive_order, course)
 
 
-def descended(constants: Constants, point: Array, weighted: bool, iterations: int) -> tuple[Linearised | None, Array]:
+def minimize_damped(
+    constants: Constants, point: Array, weighted: bool, iterations: int
+) -> tuple[Linearized | None, Array]:
     """The problem at the constants of the least cost nearby; None if no step pays or all steps are used up.
 
     Beside it the cost at the beginning and after each step.
@@ -89,14 +91,14 @@ def descended(constants: Constants, point: Array, weighted: bool, iterations: in
         iterations: steps at most, one walk over the data each.
     """
     p, damping, quiet = len(constants.parameters), DAMPING, 0
-    values, at = point[:p], constants.linearised(point[p:], weighted)
+    values, at = point[:p], Linearized.from_constants(constants, point[p:], weighted)
     cost = _cost(at, values)
     course = [cost]
     for _ in range(iterations):
         step = _step(at, values, damping)
         step *= _share(at, step[p:])
         trial = np.clip(at.logarithms + step[p:], constants.lower, constants.upper)
-        then = constants.linearised(trial, weighted)
+        then = Linearized.from_constants(constants, trial, weighted)
         less = cost - _cost(then, values + step[:p])
         scale = 0.5 * float(at.factors.counts.sum()) if weighted else cost
         quiet = quiet + 1 if abs(less) <= SETTLED * scale else 0
@@ -112,16 +114,16 @@ def descended(constants: Constants, point: Array, weighted: bool, iterations: in
     return None, np.array(course)
 
 
-def _cost(at: Linearised, values: Array) -> float:
+def _cost(at: Linearized, values: Array) -> float:
     plain = at.factors.keep(np.arange(len(values)))
     return float(costs(plain.squared_residuals(values), plain.counts, at.weighted))
 
 
-def _step(at: Linearised, values: Array, damping: float) -> Array:
+def _step(at: Linearized, values: Array, damping: float) -> Array:
     """Of parameters and logarithms, those that would leave their range held, shape (p + k,)."""
     p = len(values)
     plain = at.factors.keep(np.arange(p))
-    weights = inverse_rms(plain, values) if at.weighted else np.ones(len(plain.counts))
+    weights = compute_weights(plain, values) if at.weighted else np.ones(len(plain.counts))
     stack = at.factors.stack(weights)
     rest = stack[:, -1] - stack[:, :p] @ values
     rows = np.column_stack([stack[:, :p], stack[:, p:-1] @ at.mixing(values), rest])
@@ -131,7 +133,7 @@ def _step(at: Linearised, values: Array, damping: float) -> Array:
     free, low, high = np.ones(rows.shape[1] - 1, dtype=bool), *_room(at)
     step = np.zeros(len(free))
     for _ in range(1 + len(low)):
-        step[free] = Solution.of(rows[:, np.append(free, True)]).values
+        step[free] = Solution.from_rows(rows[:, np.append(free, True)]).values
         step[~free] = 0.0
         blocked = ((low <= END) & (step[p:] < 0.0)) | ((high <= END) & (step[p:] > 0.0))
         if not blocked.any():
@@ -140,12 +142,12 @@ def _step(at: Linearised, values: Array, damping: float) -> Array:
     return step
 
 
-def _room(at: Linearised) -> tuple[Array, Array]:
+def _room(at: Linearized) -> tuple[Array, Array]:
     """Of each logarithm, down and up to the ends of its range, shape (k,) each."""
     return at.logarithms - at.constants.lower, at.constants.upper - at.logarithms
 
 
-def _share(at: Linearised, step: Array) -> float:
+def _share(at: Linearized, step: Array) -> float:
     """What of a step of the logarithms neither is too long nor leaves a range: parameters must go with them."""
     low, high = _room(at)
     room = np.minimum(np.where(step < 0.0, low, high), STRIDE)

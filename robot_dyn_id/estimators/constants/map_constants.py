@@ -12,11 +12,14 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.constants.constants import STRIDE, Constants, Linearised
-from robot_dyn_id.estimators.constants.linearised import divided
+from robot_dyn_id.estimators.constants.constants import STRIDE, Constants
+from robot_dyn_id.estimators.constants.estimates import split_constants
+from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import Whitened, check_options, conclude, factors_of
-from robot_dyn_id.estimators.map import MaximumAPosteriori, believed, check_spread, prior_of
+from robot_dyn_id.estimators.factors import compress_rows
+from robot_dyn_id.estimators.feasible_gls import WhitenedSolution
+from robot_dyn_id.estimators.map import MaximumAPosteriori, require_prior, solve_with_prior
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 SETTLED = 0.01
 """Standard deviations of the constants that a step may still move them by, root mean square."""
@@ -26,7 +29,7 @@ SHARES = (1.0, 0.5, 0.25, 0.125)
 
 
 @dataclass(frozen=True)
-class MaximumAPosterioriConstants:
+class MaximumAPosterioriConstants(CheckedOptions):
     """`map`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
 
     The prior of a constant is Gaussian in its logarithm, around its value in the term, with the spread of all others;
@@ -47,15 +50,12 @@ class MaximumAPosterioriConstants:
 
     name: ClassVar[str] = "map_constants"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a spread that is not positive, a negative order, no pass or iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes, iterations=self.iterations)
-        check_spread(self.name, self.spread)
+    option_ranges: ClassVar[OptionRanges] = {
+        "spread": Range(0, includes_low=False),
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -63,9 +63,9 @@ class MaximumAPosterioriConstants:
         Raises:
             UsageError: no term has a free constant, or the problem has no prior.
         """
-        prior = prior_of(problem, self.name)
-        factors_of(problem)  # refuses too few rows before anything is searched
-        constants = Constants.of(problem, self.name)
+        prior = require_prior(problem, self.name)
+        compress_rows(problem)  # refuses too few rows before anything is searched
+        constants = Constants.from_problem(problem, self.name)
         begin = MaximumAPosteriori(self.spread, self.autoregressive_order, self.passes).fit(problem)
         at = self._at(constants, prior, constants.logarithms, begin.values)
         for _ in range(self.iterations):
@@ -84,7 +84,7 @@ class MaximumAPosterioriConstants:
 
     def _at(self, constants: Constants, prior: Prior, logarithms: Array, values: Array) -> _Posterior:
         """The problem made linear there, solved with both priors."""
-        linear = constants.linearised(logarithms, True)
+        linear = Linearized.from_constants(constants, logarithms, True)
         known, k = prior.rows(self.spread), len(logarithms)
         away = constants.logarithms - logarithms
         rows = np.zeros((len(known) + k, known.shape[1] + k))
@@ -92,21 +92,14 @@ class MaximumAPosterioriConstants:
         rows[len(known) :, len(values) :] = np.column_stack([np.eye(k), away]) / self.spread
         extended = linear.problem(values, np.ones(k, dtype=bool))
         center = np.append(prior.center, away)
-        found = believed(extended, rows, center, self.autoregressive_order, self.passes)
+        found = solve_with_prior(extended, rows, center, self.autoregressive_order, self.passes)
         return _Posterior(linear, values, extended, found)
 
     def _concluded(self, at: _Posterior, prior: Prior) -> Estimate:
         found = at.found
-        estimate = conclude(
-            at.extended,
-            found.plain,
-            found.ordinary,
-            found.solution,
-            found.solution.inverse,
-            found.noise,
-            drawn_to=f"{prior.source} and the constants of the terms, give or take {self.spread:.0%} of their sizes",
-        )
-        return divided(estimate, at.linear, np.ones(len(at.step), dtype=bool))
+        target = f"{prior.source} and the constants of the terms, give or take {self.spread:.0%} of their sizes"
+        estimate = found.make_estimate(at.extended, regularized_towards=target)
+        return split_constants(estimate, at.linear, np.ones(len(at.step), dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -120,10 +113,10 @@ class _Posterior:
         found: its solution.
     """
 
-    linear: Linearised
+    linear: Linearized
     values: Array
     extended: LinearProblem
-    found: Whitened
+    found: WhitenedSolution
 
     @property
     def step(self) -> Array:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.estimators.constants.chebyshev import differentiation, interpolation
 from robot_dyn_id.estimators.constants.constants import END, STRIDE, Constants
-from robot_dyn_id.estimators.constants.sampled import SampledProblem, sampled_at_nodes
+from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
 from robot_dyn_id.estimators.factors import Grams
-from robot_dyn_id.estimators.fitting import weights_of
+from robot_dyn_id.estimators.weighting import compute_weights_from_squares
 
 NODES = 64
 """Of a constant alone in its term: exp(-(v / c)^2) is followed to 3e-6 of the column over a range of 1 to 5000."""
@@ -71,21 +71,23 @@ class Projected:
     grams: Grams
     weights: Array
 
-    @staticmethod
-    def of(constants: Constants) -> Projected:
+    @classmethod
+    def from_constants(cls, constants: Constants) -> Self:
         """Walk the data once; all rows alike."""
-        nodes, seen = sampled_at_nodes(constants, constants.lower, constants.upper, NODES, MOST)
-        grams = Grams.of(seen.problem)
-        return Projected(constants, nodes, seen, grams, np.ones(len(grams.counts)))
+        nodes, seen = sample_at_nodes(constants, constants.lower, constants.upper, NODES, MOST)
+        grams = Grams.from_problem(seen.problem)
+        return cls(constants, nodes, seen, grams, np.ones(len(grams.counts)))
 
-    def reweighted(self, logarithms: Array) -> Projected:
+    def reweight(self, logarithms: Array) -> Projected:
         """With weights 1 / RMS of the residuals at some constants."""
         mixing, _ = self.mixing(self._one(logarithms))
         _, values = self._solved(mixing)
         spread = mixing @ values
         fixed = self._left[1][:, -1] - self._left[1][:, :-1] @ spread
         squares = self.grams.squared_residuals(np.concatenate([fixed, spread]))
-        return replace(self, weights=weights_of(squares, len(self.constants.parameters), self.grams.counts))
+        return replace(
+            self, weights=compute_weights_from_squares(squares, len(self.constants.parameters), self.grams.counts)
+        )
 
     @cached_property
     def _total(self) -> Array:
@@ -194,7 +196,7 @@ class Projected:
         hessian = second + through @ ways.T - cross @ least(self.left_over(mixing)[0], cross.T)
         return Curvature(cost, -ways @ rest, 0.5 * (hessian + hessian.T))
 
-    def descended(self, start: Array) -> Array:
+    def descend(self, start: Array) -> Array:
         """The logarithms of the least cost nearby, within their ranges, shape (k,): Newton's method."""
         at: Array = start
         for _ in range(STEPS):

@@ -10,10 +10,9 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 INERTIA = (0.9, 0.4)
 """Of a particle's velocity, in the first iteration and in the last."""
@@ -26,7 +25,7 @@ CLAMP = 0.2
 
 
 @dataclass(frozen=True)
-class ParticleSwarm:
+class ParticleSwarm(CheckedOptions):
     """Linear parameters and constants of terms together, by a swarm in a box.
 
     For comparison: it stops somewhere near the least cost. How far its parameters are from the best for its constants
@@ -52,16 +51,14 @@ class ParticleSwarm:
 
     name: ClassVar[str] = "pso"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a box that is none, fewer than 2 particles, no iteration at all, a negative order or seed.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
-        check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.seed, particles=self.particles)
+    option_ranges: ClassVar[OptionRanges] = {
+        "box": Range(0, includes_low=False),
+        "ratio": Range(1, 10, includes_low=False),
+        "particles": Range(2),
+        "iterations": Range(1),
+        "seed": Range(0),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -69,22 +66,9 @@ class ParticleSwarm:
         Raises:
             UsageError: no term has a free constant.
         """
-        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         best, course = swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
-        return space.concluded(best, self.autoregressive_order, course)
-
-
-def check_population(estimator: str, seed: int, **sizes: int) -> None:
-    """Refuse populations that are none; `sizes` by the names of their options.
-
-    Raises:
-        UsageError: fewer than 2 members, a negative seed.
-    """
-    for option, size in sizes.items():
-        if size < 2:
-            raise UsageError(f"{estimator}: {option} must be 2 or more, not {size}")
-    if seed < 0:
-        raise UsageError(f"{estimator}: seed must be 0 or more, not {seed}")
+        return space.make_estimate(best, self.autoregressive_order, course)
 
 
 def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:

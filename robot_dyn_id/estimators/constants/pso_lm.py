@@ -11,19 +11,19 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.constants.linearised import concluded
-from robot_dyn_id.estimators.constants.lm import descended
-from robot_dyn_id.estimators.constants.pso import check_population, swarm
-from robot_dyn_id.estimators.constants.search_space import SearchSpace, check_box
+from robot_dyn_id.estimators.constants.estimates import estimate_constants
+from robot_dyn_id.estimators.constants.lm import minimize_damped
+from robot_dyn_id.estimators.constants.pso import swarm
+from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 SWARMS = 3
 """As many begin anew where Levenberg-Marquardt gets stuck."""
 
 
 @dataclass(frozen=True)
-class SwarmThenMarquardt:
+class SwarmThenMarquardt(CheckedOptions):
     """`pso`, then `lm`: for comparison with `separable`, which finds the same minimum sooner.
 
     Attributes:
@@ -42,16 +42,15 @@ class SwarmThenMarquardt:
 
     name: ClassVar[str] = "pso_lm"
     uses_prior: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: see `ParticleSwarm`; no step at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations, steps=self.steps)
-        check_box(self.name, self.box, self.ratio)
-        check_population(self.name, self.seed, particles=self.particles)
+    option_ranges: ClassVar[OptionRanges] = {
+        "box": Range(0, includes_low=False),
+        "ratio": Range(1, 10, includes_low=False),
+        "particles": Range(2),
+        "iterations": Range(1),
+        "steps": Range(1),
+        "seed": Range(0),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -60,15 +59,15 @@ class SwarmThenMarquardt:
             UsageError: no term has a free constant.
             ConvergenceError: the constants did not settle from any swarm.
         """
-        space = SearchSpace.of(problem, self.name, self.box, self.ratio, self.weighted)
+        space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         rng = np.random.default_rng(self.seed)
         course: list[Array] = []
         for _ in range(SWARMS):
             point, costs = swarm(space, rng, self.particles, self.iterations)
-            found, then = descended(space.constants, point, self.weighted, self.steps)
+            found, then = minimize_damped(space.constants, point, self.weighted, self.steps)
             course += [costs, then]
             if found is not None:
-                return concluded(found, self.autoregressive_order, np.concatenate(course))
+                return estimate_constants(found, self.autoregressive_order, np.concatenate(course))
         raise ConvergenceError(
             f"pso_lm: the constants {', '.join(space.constants.labels)} did not settle from {SWARMS} swarms: give more "
             f"steps, or use separable"

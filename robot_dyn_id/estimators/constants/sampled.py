@@ -14,11 +14,11 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.derived import Derived
+from robot_dyn_id.estimators.constants.derived import DerivedTerm
 
 
 @dataclass(frozen=True)
-class Sampled(Derived):
+class SampledTerm(DerivedTerm):
     """The columns of a term that depend on its free constants, at several values of these.
 
     Attributes:
@@ -60,7 +60,7 @@ class SampledProblem:
     parents: dict[int, Integers]
 
 
-def sampled(constants: Constants, candidates: dict[int, Array]) -> SampledProblem:
+def sample_constants(constants: Constants, candidates: dict[int, Array]) -> SampledProblem:
     """The problem of all candidates.
 
     Args:
@@ -81,7 +81,7 @@ def sampled(constants: Constants, candidates: dict[int, Array]) -> SampledProble
         for value in values:
             logarithms[constants.numbers[number]] = value
             terms.append(constants.term(number, logarithms))
-        added.append((coordinate, Sampled(own, tuple(terms), tuple(wanted))))
+        added.append((coordinate, SampledTerm(own, tuple(terms), tuple(wanted))))
         parents[number] = np.array([independent.index(first + symbol) for symbol in wanted], dtype=np.int64)
         count = len(values) * len(wanted)
         places[number] = (len(columns) + np.arange(count)).reshape(len(values), len(wanted))
@@ -92,7 +92,7 @@ def sampled(constants: Constants, candidates: dict[int, Array]) -> SampledProble
     return SampledProblem(problem, np.arange(len(fixed)), fixed, places, parents)
 
 
-def sampled_at_nodes(
+def sample_at_nodes(
     constants: Constants, lower: Array, upper: Array, one: int, several: int
 ) -> tuple[tuple[Array, ...], SampledProblem]:
     """Chebyshev nodes of each constant, and the problem of all their values.
@@ -107,7 +107,7 @@ def sampled_at_nodes(
     numbers = constants.numbers
     counts = {i: one if len(own) == 1 else int(several ** (1 / len(own))) for own in numbers.values() for i in own}
     nodes = tuple(chebyshev_nodes(lower[i], upper[i], counts[i]) for i in range(len(lower)))
-    return nodes, sampled(
+    return nodes, sample_constants(
         constants, {n: np.array(list(product(*(nodes[i] for i in own)))) for n, own in numbers.items()}
     )
 

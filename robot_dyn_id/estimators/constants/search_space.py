@@ -9,19 +9,20 @@ takes a product with small triangular matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.constants.chebyshev import interpolation
 from robot_dyn_id.estimators.constants.constants import Constants, costs
-from robot_dyn_id.estimators.constants.linearised import concluded
-from robot_dyn_id.estimators.constants.sampled import SampledProblem, sampled_at_nodes
+from robot_dyn_id.estimators.constants.estimates import estimate_constants
+from robot_dyn_id.estimators.constants.linearized import Linearized
+from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.estimators.fitting import factors_of, reweighted
+from robot_dyn_id.estimators.factors import Factors, compress_rows
+from robot_dyn_id.estimators.weighting import solve_reweighted
 
 NODES = 24
 """For a constant on a box of a decade: exp(-(v / c)^2) is followed to 1e-6 of the column."""
@@ -55,8 +56,8 @@ class SearchSpace:
     seen: SampledProblem
     factors: Factors
 
-    @staticmethod
-    def of(problem: LinearProblem, estimator: str, box: float, ratio: float, weighted: bool) -> SearchSpace:
+    @classmethod
+    def from_problem(cls, problem: LinearProblem, estimator: str, box: float, ratio: float, weighted: bool) -> Self:
         """The box around what is known before the search.
 
         Args:
@@ -71,15 +72,15 @@ class SearchSpace:
             UsageError: no term has a free constant.
             InputError: fewer rows than parameters.
         """
-        plain = factors_of(problem)
-        constants = Constants.of(problem, estimator)
+        plain = compress_rows(problem)
+        constants = Constants.from_problem(problem, estimator)
         center, half = _linear_box(problem, plain, box)
         middle, reach = constants.logarithms, np.log(ratio)
         low, high = np.maximum(middle - reach, constants.lower), np.minimum(middle + reach, constants.upper)
-        nodes, seen = sampled_at_nodes(constants, low, high, NODES, MOST)
-        return SearchSpace(
+        nodes, seen = sample_at_nodes(constants, low, high, NODES, MOST)
+        return cls(
             constants, weighted, np.append(center, middle), np.append(center - half, low),
-            np.append(center + half, high), nodes, seen, Factors.of(seen.problem),
+            np.append(center + half, high), nodes, seen, Factors.from_problem(seen.problem),
         )  # fmt: skip
 
     def costs(self, points: Array) -> Array:
@@ -101,7 +102,7 @@ class SearchSpace:
             squares[:, joint] = np.einsum("im,im->m", rest, rest)
         return costs(squares, factors.counts, self.weighted)
 
-    def concluded(self, point: Array, order: int, course: Array) -> Estimate:
+    def make_estimate(self, point: Array, order: int, course: Array) -> Estimate:
         """The estimate of a point, shape (p + k,); how far it is from the best parameters counts as an error.
 
         Args:
@@ -110,24 +111,13 @@ class SearchSpace:
             course: least cost after each step of the search.
         """
         p = len(self.constants.parameters)
-        return concluded(self.constants.linearised(point[p:], self.weighted), order, course, point[:p])
-
-
-def check_box(estimator: str, box: float, ratio: float) -> None:
-    """Refuse boxes that are none.
-
-    Raises:
-        UsageError: a box without width, or a ratio of 1 or less.
-    """
-    if not 0.0 < box < np.inf:
-        raise UsageError(f"{estimator}: box must be positive, not {box}")
-    if not 1.0 < ratio <= 10.0:
-        raise UsageError(f"{estimator}: ratio must be more than 1 and at most 10, not {ratio}")
+        found = Linearized.from_constants(self.constants, point[p:], self.weighted)
+        return estimate_constants(found, order, course, point[:p])
 
 
 def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Array, Array]:
     """Center and half of the width for the p parameters."""
-    _, solution, _ = reweighted(plain)
+    _, solution, _ = solve_reweighted(plain)
     sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
     center, half = solution.values.copy(), np.maximum(box * np.abs(solution.values), SURE * sigma)
     if problem.prior is not None:

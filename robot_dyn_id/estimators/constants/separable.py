@@ -15,13 +15,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.errors import ConvergenceError, UsageError
-from robot_dyn_id.estimators.constants.constants import WEIGHINGS, Constants, Linearised
+from robot_dyn_id.errors import ConvergenceError
+from robot_dyn_id.estimators.constants.constants import Constants
+from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.grid import best_of_grid
-from robot_dyn_id.estimators.constants.linearised import concluded
+from robot_dyn_id.estimators.constants.linearized import WEIGHINGS, Linearized
 from robot_dyn_id.estimators.constants.projected import Projected
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import check_options, check_rows
+from robot_dyn_id.estimators.factors import check_rows
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 SETTLED = 1e-10
 """Relative decrease of the cost that is none."""
@@ -34,7 +36,7 @@ DAMPING = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
 
 
 @dataclass(frozen=True)
-class Separable:
+class Separable(CheckedOptions):
     """`weighted`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
 
     The covariance, of parameters and of the logarithms of the constants, is that of `weighted` with a column for each
@@ -54,16 +56,11 @@ class Separable:
 
     name: ClassVar[str] = "separable"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a grid that is none, a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
-        if self.grid < 2:
-            raise UsageError(f"separable: grid must be 2 or more, not {self.grid}")
+    option_ranges: ClassVar[OptionRanges] = {
+        "grid": Range(2),
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -73,30 +70,30 @@ class Separable:
             InputError: fewer rows than parameters.
         """
         check_rows(problem)
-        constants = Constants.of(problem, self.name)
+        constants = Constants.from_problem(problem, self.name)
         found, course = self._descend(constants, self._start(constants))
-        return concluded(found, self.autoregressive_order, course)
+        return estimate_constants(found, self.autoregressive_order, course)
 
     def _start(self, constants: Constants) -> Array:
         """The best logarithms by polynomials through nodes, weights and constants in turn; shape (k,)."""
-        at = Projected.of(constants)
+        at = Projected.from_constants(constants)
         if self.weighted:
-            at = at.reweighted(0.5 * (constants.lower + constants.upper))
-        found = at.descended(best_of_grid(at, self.grid))
+            at = at.reweight(0.5 * (constants.lower + constants.upper))
+        found = at.descend(best_of_grid(at, self.grid))
         for _ in range(WEIGHINGS if self.weighted else 0):
-            before, at = at.weights, at.reweighted(found)
-            found = at.descended(found)
+            before, at = at.weights, at.reweight(found)
+            found = at.descend(found)
             if np.abs(at.weights / before - 1.0).max() < STEADY:
                 break
         return found
 
-    def _descend(self, constants: Constants, start: Array) -> tuple[Linearised, Array]:
+    def _descend(self, constants: Constants, start: Array) -> tuple[Linearized, Array]:
         """Gauss-Newton with damping on the logarithms, kept within their ranges; the costs on the way.
 
         Raises:
             ConvergenceError: the cost still falls after all steps.
         """
-        at = constants.linearised(start, self.weighted)
+        at = Linearized.from_constants(constants, start, self.weighted)
         course = [at.cost]
         for _ in range(self.iterations):
             for damping in DAMPING:
@@ -104,7 +101,7 @@ class Separable:
                 if promised <= SETTLED * at.scale:
                     return at, np.array(course)
                 trial = np.clip(at.logarithms + step, constants.lower, constants.upper)
-                then = constants.linearised(trial, self.weighted)
+                then = Linearized.from_constants(constants, trial, self.weighted)
                 if then.cost < at.cost:
                     break
             else:

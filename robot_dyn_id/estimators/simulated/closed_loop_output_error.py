@@ -21,11 +21,11 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Smooth, Tile
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import kept
-from robot_dyn_id.estimators.fitting import conclude, factors_of, inverse_rms
-from robot_dyn_id.estimators.newey_west import larger_sandwich
+from robot_dyn_id.estimators.factors import compress_rows, find_used_rows
+from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Robot, Simulating, least_squares, settled
 from robot_dyn_id.estimators.simulated.replayed import read
+from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
 
@@ -65,9 +65,11 @@ class ClosedLoopOutputError(Simulating):
                 "closed_loop_output_error: under computed torque, whose law has the robot's own model, all robots move "
                 "alike, and positions tell nothing: use output_error"
             )
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         seen = plain.solve(np.ones(len(plain.counts)))
-        stack = plain.stack(inverse_rms(plain, np.zeros(len(seen.values))))  # joints alike, however large their torques
+        stack = plain.stack(
+            compute_weights(plain, np.zeros(len(seen.values)))
+        )  # joints alike, however large their torques
         norms = np.linalg.norm(stack, axis=0)
         steps = STEP * norms[-1] / np.where(norms[:-1] > 0.0, norms[:-1], np.inf)
         last: Slopes | None = None
@@ -86,13 +88,15 @@ class ClosedLoopOutputError(Simulating):
             self.name, problem, seen, self.controller, self.iterations, make, lambda rows: rows, least_squares
         )
         order = self.autoregressive_order
-        _, covariance = larger_sandwich(
+        _, covariance = compute_larger_sandwich(
             found.simulated, found.simulated, found.values, found.bread, found.weights, order
         )
-        lagged = LaggedGrams.of(problem, order)
+        lagged = LaggedGrams.from_problem(problem, order)
         noise = fit_whitening(lagged.residual(found.values), lagged.counts).noise_rms
         solution = replace(seen, values=found.values)
-        return replace(conclude(problem, plain, seen, solution, covariance, noise), findings=found.findings)
+        return replace(
+            Estimate.from_solution(problem, plain, seen, solution, covariance, noise), findings=found.findings
+        )
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ def followed(problem: LinearProblem, robot: Robot, controller: ControllerModel, 
             more = aim.block[-1] - told.block[-1] + robot.values @ slope
             rows = passed.get((tile.segment, tile.joint), 0) + np.arange(len(more))
             passed[tile.segment, tile.joint] = int(rows[-1]) + 1
-            used = kept(tile.block) & (rows >= first)
+            used = find_used_rows(tile.block) & (rows >= first)
             yield replace(tile, block=np.where(used, np.vstack([slope, more]), 0.0))
 
     walk = remembered(tiles, lambda tile: tile.block.nbytes)  # simulated once; who walks may change what is handed out

@@ -15,10 +15,11 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Origin
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators.consistent import nearest_robot
-from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, factors_of, inverse_rms
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import Replayed, beside, rough, simulated_columns
+from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ MADE_CONSISTENT = make_finding(
 
 
 @dataclass(frozen=True)
-class Simulating:
+class Simulating(CheckedOptions):
     """Options of estimators that simulate the robot.
 
     Attributes:
@@ -52,14 +53,10 @@ class Simulating:
 
     name: ClassVar[str]
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no iteration at all.
-        """
-        check_options(self.name, self.autoregressive_order, iterations=self.iterations)
+    option_ranges: ClassVar[OptionRanges] = {
+        "iterations": Range(1),
+        "autoregressive_order": Range(0),
+    }
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ def require(name: str, problem: LinearProblem, controller: ControllerModel) -> O
 def within(factors: Factors, weights: Array, seen: Solution) -> Solution:
     """Weighted least squares in the directions that other rows show: a simulated joint is never quite still."""
     stack = factors.stack(weights)
-    found = Solution.of(np.column_stack([stack[:, :-1] @ seen.root, stack[:, -1]]))
+    found = Solution.from_rows(np.column_stack([stack[:, :-1] @ seen.root, stack[:, -1]]))
     root = seen.root @ found.root
     return replace(seen, values=seen.root @ found.values, inverse=root @ root.T, root=root)
 
@@ -119,8 +116,8 @@ def within(factors: Factors, weights: Array, seen: Solution) -> Solution:
 def started(problem: LinearProblem, origin: Origin, seen: Solution) -> tuple[Factors, Array, Array]:
     """Rows along the reference, which has no noise and which the robot nearly follows; their solution and weights."""
     along = origin.along(lambda pieces: (replace(p, motion=p.reference or p.motion) for p in pieces))
-    rows = factors_of(replace(problem, tiles=lambda: beside(problem, along, simulated_columns)))
-    weights = inverse_rms(rows, within(rows, np.ones(len(rows.counts)), seen).values)
+    rows = compress_rows(replace(problem, tiles=lambda: beside(problem, along, simulated_columns)))
+    weights = compute_weights(rows, within(rows, np.ones(len(rows.counts)), seen).values)
     return rows, within(rows, weights, seen).values, weights
 
 
@@ -218,8 +215,8 @@ def settled(
     averaged = 1
     for _ in range(iterations):
         simulated, findings = simulate(problem, origin, values, rows, weights, make)
-        rows = Factors.of(rows_of(simulated))
-        weights = inverse_rms(rows, values)
+        rows = Factors.from_problem(rows_of(simulated))
+        weights = compute_weights(rows, values)
         found, bread = solve(simulated, rows, weights, seen)
         change = (found - values) / averaged
         values = values + change

@@ -21,9 +21,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import conclude, factors_of
-from robot_dyn_id.estimators.newey_west import larger_sandwich
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
+from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Simulating, replaying, settled, within
 from robot_dyn_id.estimators.simulated.replayed import Replayed
 
@@ -36,7 +35,7 @@ class Instrumental(Simulating):
     """`weighted` with the columns of a simulated robot as instruments.
 
     Standard deviations are the larger ones of two sandwiches with the instruments in them: that of `weighted`, for
-    stationary residuals of any memory, and one that assumes nothing of them but a memory of a second, see `long_run`.
+    stationary residuals of any memory, and one that assumes nothing of them but a memory of a second, see `newey_west`.
     Correlations are those of the first.
     """
 
@@ -51,18 +50,20 @@ class Instrumental(Simulating):
             ConvergenceError: it does not follow, the simulated motion tells nothing of the recorded one, or nothing
                 settles.
         """
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         seen = plain.solve(np.ones(len(plain.counts)))
         found = settled(
             self.name, problem, seen, self.controller, self.iterations, replaying(problem, self.controller),
             lambda replayed: replayed.measured, self._solve,
         )  # fmt: skip
-        noise, covariance = larger_sandwich(
+        noise, covariance = compute_larger_sandwich(
             found.simulated.measured, found.simulated.simulated, found.values, found.bread, found.weights,
             self.autoregressive_order,
         )  # fmt: skip
         solution = replace(seen, values=found.values)
-        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), findings=found.findings)
+        return replace(
+            Estimate.from_solution(problem, found.rows, seen, solution, covariance, noise), findings=found.findings
+        )
 
     @staticmethod
     def _solve(replayed: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:

@@ -17,7 +17,8 @@ import numpy as np
 
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.fitting import conclude, factors_of, sandwich
+from robot_dyn_id.estimators.factors import compress_rows
+from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Simulating, least_squares, replaying, settled
 
 
@@ -38,14 +39,16 @@ class OutputError(Simulating):
             InputError: the robot cannot be simulated.
             ConvergenceError: it does not follow, or nothing settles.
         """
-        plain = factors_of(problem)
+        plain = compress_rows(problem)
         seen = plain.solve(np.ones(len(plain.counts)))
         found = settled(
             self.name, problem, seen, self.controller, self.iterations, replaying(problem, self.controller),
             lambda replayed: replayed.linearised, least_squares,
         )  # fmt: skip
-        noise, covariance = sandwich(
+        noise, covariance = compute_sandwich(
             found.simulated.linearised, found.values, found.bread, found.weights, self.autoregressive_order
         )
         solution = replace(seen, values=found.values)
-        return replace(conclude(problem, found.rows, seen, solution, covariance, noise), findings=found.findings)
+        return replace(
+            Estimate.from_solution(problem, found.rows, seen, solution, covariance, noise), findings=found.findings
+        )

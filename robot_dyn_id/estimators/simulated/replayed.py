@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Origin, Smooth, Tile
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.estimators.factors import kept
+from robot_dyn_id.estimators.factors import find_used_rows
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay, quantize
 
@@ -57,13 +57,13 @@ class Replayed:
                 rows = frictions[problem.supports[tile.joint]][:, None]
                 columns = np.where(rows, tile.block[:-1], told.block[:-1])
                 more = told.block[-1] - values[problem.supports[tile.joint]] @ columns
-                tile.block[-1] = np.where(kept(tile.block), tile.block[-1] - more, 0.0)
+                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] - more, 0.0)
                 yield tile
 
         def linearised() -> Iterator[Tile]:
             for tile, told in zip(beside(problem, ideal, simulated_columns), loop.tiles(), strict=True):
                 more = values[problem.supports[tile.joint]] @ tile.block[:-1] - told.block[-1]
-                tile.block[-1] = np.where(kept(tile.block), tile.block[-1] + more, 0.0)
+                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] + more, 0.0)
                 yield tile
 
         return Replayed(
@@ -98,7 +98,7 @@ def beside(problem: LinearProblem, along: LinearProblem, mix: Callable[[Tile, Ti
     for tile, other in zip(problem.tiles(), along.tiles(), strict=True):
         block = mix(tile, other)
         block[-1] = tile.block[-1]
-        yield replace(tile, block=np.where(kept(tile.block), block, 0.0))
+        yield replace(tile, block=np.where(find_used_rows(tile.block), block, 0.0))
 
 
 def directed(regressor: Regressor) -> Mask:

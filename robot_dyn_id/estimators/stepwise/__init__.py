@@ -2,7 +2,7 @@
 """Stepwise identification: the plan by rank and condition, and the steps with their covariance."""
 
 from robot_dyn_id.estimators.stepwise.equations import SCALINGS, Equations, Group, Observability
-from robot_dyn_id.estimators.stepwise.plan import LIMIT, SAMPLES, Plan, Step, plan_steps, prescribed_plan
+from robot_dyn_id.estimators.stepwise.plan import LIMIT, SAMPLES, Step, StepwisePlan, plan_steps, prescribed_plan
 from robot_dyn_id.estimators.stepwise.solution import StepwiseSolution, determine, solve_steps
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "Equations",
     "Group",
     "Observability",
-    "Plan",
     "Step",
+    "StepwisePlan",
     "StepwiseSolution",
     "determine",
     "plan_steps",

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.base_parameters import echelon
+from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.errors import InputError
 
 EXACT = 1e-12
@@ -51,8 +52,8 @@ class Equations:
     triangle: Array = field(repr=False)
     count: int
 
-    @staticmethod
-    def of(name: str, family: str, rows: Array, target: Array) -> Equations:
+    @classmethod
+    def from_rows(cls, name: str, family: str, rows: Array, target: Array) -> Self:
         """Compress rows of all p parameters, shape (N, p), with their left side, shape (N,).
 
         Raises:
@@ -60,14 +61,14 @@ class Equations:
         """
         if not (np.isfinite(rows).all() and np.isfinite(target).all()):
             raise InputError(f"{name}: a row is not finite; leave such samples out")
-        columns = np.flatnonzero(echelon(rows).norms)
+        columns = np.flatnonzero(compute_echelon(rows).norms)
         triangle = np.asarray(np.linalg.qr(np.column_stack([rows[:, columns], target]), mode="r"))
-        return Equations(name, family, columns, triangle, len(target))
+        return cls(name, family, columns, triangle, len(target))
 
-    def joined(self, more: Equations, parameters: int) -> Equations:
+    def join_rows(self, more: Equations, parameters: int) -> Equations:
         """With further rows of the same equation; both are of so many parameters."""
-        rows = np.concatenate([one.spread(parameters) for one in (self, more)])
-        both = Equations.of(self.name, self.family, rows[:, :-1], rows[:, -1])
+        rows = np.concatenate([one.expand(parameters) for one in (self, more)])
+        both = Equations.from_rows(self.name, self.family, rows[:, :-1], rows[:, -1])
         return replace(both, count=self.count + more.count)
 
     @property
@@ -79,7 +80,7 @@ class Equations:
         left, whole = abs(float(self.triangle[-1, -1])), float(np.linalg.norm(self.triangle[:, -1]))
         return max(left, EXACT * whole) / math.sqrt(self.count - size) or 1.0
 
-    def spread(self, parameters: int) -> Array:
+    def expand(self, parameters: int) -> Array:
         """The compressed rows [W z] with a column for each of the parameters, shape (any, p + 1)."""
         rows = np.zeros((len(self.triangle), parameters + 1))
         rows[:, self.columns], rows[:, -1] = self.triangle[:, :-1], self.triangle[:, -1]
@@ -92,7 +93,7 @@ class Observability:
 
     Attributes:
         columns: number of parameters.
-        rank: of the unit-norm columns; see `base_parameters.echelon`.
+        rank: of the unit-norm columns; see `base_parameters.compute_echelon`.
         condition_numbers: by scaling; infinite where the rank is deficient.
     """
 
@@ -100,24 +101,24 @@ class Observability:
     rank: int
     condition_numbers: dict[str, float]
 
-    @staticmethod
-    def of(rows: Array) -> Observability:
+    @classmethod
+    def from_rows(cls, rows: Array) -> Self:
         """Of rows of shape (N, k)."""
-        form, plain = echelon(rows), np.linalg.svd(rows, compute_uv=False)
+        form, plain = compute_echelon(rows), np.linalg.svd(rows, compute_uv=False)
         numbers = dict.fromkeys(SCALINGS, math.inf)
         if form.rank == rows.shape[1] > 0:
             scaled = form.singular_values
             numbers = {"columns": float(scaled[0] / scaled[-1]), "none": float(plain[0] / plain[-1])}
-        return Observability(rows.shape[1], form.rank, numbers)
+        return cls(rows.shape[1], form.rank, numbers)
 
-    @staticmethod
-    def best(draws: Iterable[Array]) -> Observability:
+    @classmethod
+    def from_draws(cls, draws: Iterable[Array]) -> Self:
         """Of several draws of pseudo-observations: the greatest rank, and the median conditions among those with it."""
-        found = [Observability.of(rows) for rows in draws]
+        found = [cls.from_rows(rows) for rows in draws]
         rank = max(one.rank for one in found)
         kept = [one.condition_numbers for one in found if one.rank == rank]
         medians = {scaling: float(np.median([numbers[scaling] for numbers in kept])) for scaling in SCALINGS}
-        return Observability(found[0].columns, rank, medians)
+        return cls(found[0].columns, rank, medians)
 
     def __str__(self) -> str:
         """Rank and both condition numbers, named."""

@@ -12,12 +12,13 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.estimators.fitting import check_options, conclude, whitened
+from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.estimators.stepwise import Observability, determine
+from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
 @dataclass(frozen=True)
-class Stepwise:
+class Stepwise(CheckedOptions):
     """`generalized`, joint by joint, those with the fewest unknown parameters first: the last joint of an arm.
 
     Its parameters are taken as known, with their covariance, in the rows of the others. Rows of a joint that do not
@@ -34,19 +35,15 @@ class Stepwise:
 
     name: ClassVar[str] = "stepwise"
     uses_prior: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            UsageError: a negative order, no pass at all.
-        """
-        check_options(self.name, self.autoregressive_order, passes=self.passes)
+    option_ranges: ClassVar[OptionRanges] = {
+        "autoregressive_order": Range(0),
+        "passes": Range(1),
+    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        found = whitened(problem, self.autoregressive_order, self.passes, "qr", solve_joint_by_joint)
-        return conclude(problem, found.plain, found.ordinary, found.solution, found.solution.inverse, found.noise)
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, "qr", solve_joint_by_joint)
+        return found.make_estimate(problem)
 
 
 def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
@@ -63,7 +60,7 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
         waiting = np.concatenate([waiting, rows])
         wanted[factors.supports[joint]] = True
         unknown = np.flatnonzero(wanted & ~known)
-        seen = Observability.of(waiting[:, unknown])
+        seen = Observability.from_rows(waiting[:, unknown])
         if not left or seen.rank == seen.columns:
             values, covariance = determine(waiting, unknown, values, covariance)
             known[unknown] = True
@@ -71,4 +68,4 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
     ordinary = factors.solve(weights)
     sizes, directions = np.linalg.eigh(covariance)
     root = directions * np.sqrt(np.maximum(sizes, 0.0))
-    return Solution(values, covariance, ordinary.condition_number, ordinary.unseen, root)
+    return Solution(values, covariance, ordinary.condition_number, ordinary.unexcited, root)

@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StepwisePlan:
     """The order in which groups are identified.
 
     Attributes:
@@ -107,7 +107,7 @@ def plan_steps(
     parameters: int,
     limit: float = LIMIT,
     scaling: str = "columns",
-) -> Plan:
+) -> StepwisePlan:
     """Decide by rank and condition what is identified together, and in which order.
 
     At each step the choices are the unknown groups of every single equation, of every family, and of all; the data of
@@ -142,7 +142,7 @@ def plan_steps(
             taken = min(full, key=lambda c: c.observability.condition_numbers[scaling])
         steps.append(_step(groups, draws[0], shown, choices, taken, bool(good)))
         left -= taken.groups
-    return Plan(tuple(steps), tuple(groups[g].name for g in sorted(left)), limit, scaling)
+    return StepwisePlan(tuple(steps), tuple(groups[g].name for g in sorted(left)), limit, scaling)
 
 
 def prescribed_plan(
@@ -152,7 +152,7 @@ def prescribed_plan(
     order: Sequence[tuple[Sequence[str], Sequence[str]]],
     limit: float = LIMIT,
     scaling: str = "columns",
-) -> Plan:
+) -> StepwisePlan:
     """An order that somebody has decided upon, with what each of its steps shows.
 
     Args:
@@ -189,7 +189,7 @@ def prescribed_plan(
         steps.append(_step(groups, equations, shown, [taken], taken, within))
         known |= taken.groups
     left = sorted(frozenset(range(len(groups))) - known)
-    return Plan(tuple(steps), tuple(groups[g].name for g in left), limit, scaling, prescribed=True)
+    return StepwisePlan(tuple(steps), tuple(groups[g].name for g in left), limit, scaling, prescribed=True)
 
 
 def _shown(groups: Sequence[Group], draws: Sequence[Sequence[Equations]]) -> list[frozenset[int]]:
@@ -241,8 +241,8 @@ def _choice(
 ) -> _Choice:
     """What some equations show of some groups."""
     columns = np.sort(np.concatenate([groups[g].columns for g in wanted]))
-    stacks = [[draw[i].spread(parameters)[:, columns] for i in used] for draw in draws]
-    seen = Observability.best(np.concatenate(stack) for stack in stacks)
+    stacks = [[draw[i].expand(parameters)[:, columns] for i in used] for draw in draws]
+    seen = Observability.from_draws(np.concatenate(stack) for stack in stacks)
     noise = [draws[0][i].noise for i in used]
     white = np.concatenate([rows / s for stack in stacks for rows, s in zip(stack, noise, strict=True)])
     return _Choice(wanted, used, seen, columns, _sigma(white))

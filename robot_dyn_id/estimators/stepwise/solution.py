@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise.equations import EXACT, Equations, Group
-from robot_dyn_id.estimators.stepwise.plan import Plan
+from robot_dyn_id.estimators.stepwise.plan import StepwisePlan
 
 HIDDEN = 1e-7
 """Singular values of unit-norm columns below this share of the largest: nothing is told along that direction."""
@@ -36,7 +36,7 @@ class StepwiseSolution:
     covariance: Array = field(repr=False)
     standard_deviations: Array
     residual_rms: dict[str, float]
-    plan: Plan
+    plan: StepwisePlan
 
 
 def determine(rows: Array, unknown: Integers, values: Array, covariance: Array) -> tuple[Array, Array]:
@@ -69,7 +69,7 @@ def determine(rows: Array, unknown: Integers, values: Array, covariance: Array) 
 
 
 def solve_steps(
-    plan: Plan, groups: Sequence[Group], equations: Sequence[Equations], parameters: int
+    plan: StepwisePlan, groups: Sequence[Group], equations: Sequence[Equations], parameters: int
 ) -> StepwiseSolution:
     """Solve the steps of a plan.
 
@@ -107,7 +107,7 @@ def _solve_step(
     used: Sequence[Equations], names: Sequence[str], unknown: Integers, values: Array, covariance: Array
 ) -> tuple[Array, Array, list[float]]:
     """Values and covariance of all parameters, and residual RMS of each equation."""
-    stacks = [one.spread(len(values)) for one in used]
+    stacks = [one.expand(len(values)) for one in used]
     counts = np.array([one.count for one in used], dtype=np.float64)
     if counts.sum() <= len(unknown):
         raise InputError(f"{', '.join(names)}: {counts.sum():.0f} rows for {len(unknown)} parameters; record more")

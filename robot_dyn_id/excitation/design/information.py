@@ -97,7 +97,7 @@ class Information:
 
     @cached_property
     def _layout(self) -> Layout:
-        return Layout.of(self.regressor, self.base.independent)
+        return Layout.from_columns(self.regressor, self.base.independent)
 
     @cached_property
     def _entries(self) -> Integers:

@@ -22,7 +22,7 @@ class JointLimits(Requirement):
 
     def __init__(self, limits: MotionLimits) -> None:
         """Take what is limited at all."""
-        self._limits, (_, reach) = limits, limits.around()
+        self._limits, (_, reach) = limits, limits.center_and_reach()
         lower_and_upper = [(limits.lower, limits.upper, reach, "position", "")]
         for bound, word, per in (
             (limits.velocity, "velocity", "/s"),

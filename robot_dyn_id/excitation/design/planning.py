@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
@@ -27,7 +27,7 @@ from robot_dyn_id.excitation.design.requirement import Requirement
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import InWorkspace, Separation
 from robot_dyn_id.excitation.forms.registry import make_parametrization
-from robot_dyn_id.excitation.limits import ACCELERATION, MotionLimits
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits
 from robot_dyn_id.excitation.parametrization import moving_joints
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -39,7 +39,7 @@ NOISE = 0.01
 
 RISE = 0.5
 """Where the acceleration of a joint is not limited, it may reach its velocity limit in this time [s], within
-`ACCELERATION`, which is all that the node allows by default."""
+`DEFAULT_ACCELERATION`, which is all that the node allows by default."""
 
 WEAKEST = 10
 """After an earlier recording, the motion is to tell so many parameters: those known worst as a share of their value."""
@@ -53,7 +53,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     """
     acceleration = per_joint(settings.acceleration, model, "acceleration", math.nan)
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
-    fallback = np.minimum(velocity / RISE, ACCELERATION)
+    fallback = np.minimum(velocity / RISE, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
     notes = tuple(
         f"joint {model.joint_names[j]}: no acceleration limit is given, and a URDF has none; {fallback[j]:.3g} "
@@ -231,7 +231,7 @@ def _torques(settings: DesignSettings, model: RobotModel, prior: ParameterSet | 
     if prior is None:
         regressor, parameters = Regressor(model), model.inertial_parameters.copy()
     else:
-        regressor = regressor_of(prior)
+        regressor = Regressor.from_parameters(prior)
         parameters = np.concatenate([prior.standard_parameters, prior.term_values])
     if settings.payload:
         parameters[: 10 * len(model.body_names)] += payload_parameters(model, settings.payload)

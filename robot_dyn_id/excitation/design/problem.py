@@ -17,7 +17,7 @@ from robot_dyn_id.excitation.design.objectives import Objective, Score, softened
 from robot_dyn_id.excitation.design.requirement import SHARPNESS, Margin, Requirement
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Parametrization
-from robot_dyn_id.excitation.trajectory import FINE, Sample
+from robot_dyn_id.excitation.trajectory import CHECK_STEP_S, Sample
 
 COARSE, FINER, JUDGED = 100, 300, 1000
 """Instants at which the first and the last part of a search look, and at which motions are compared."""
@@ -162,7 +162,7 @@ class DesignProblem:
     def finely(self, x: Array) -> tuple[Array, Sample]:
         """Times of a fine grid, both ends included, and the motion there."""
         trajectory = self.parametrization.trajectory(x)
-        t = np.linspace(0.0, trajectory.duration, 2 + int(trajectory.duration / FINE))
+        t = np.linspace(0.0, trajectory.duration, 2 + int(trajectory.duration / CHECK_STEP_S))
         return t, trajectory.evaluate(t)
 
     def margins(self, x: Array) -> tuple[Margin, ...]:

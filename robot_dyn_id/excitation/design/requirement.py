@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.limits import ROUNDING
+from robot_dyn_id.excitation.limits import LIMIT_TOLERANCE
 from robot_dyn_id.excitation.trajectory import Sample
 
 SHARPNESS = 300.0
@@ -46,7 +46,7 @@ class Margin:
     @property
     def kept(self) -> bool:
         """Whether the limit is kept, to rounding."""
-        return self.margin >= -ROUNDING * max(1.0, abs(self.limit))
+        return self.margin >= -LIMIT_TOLERANCE * max(1.0, abs(self.limit))
 
     def __str__(self) -> str:
         """One line for people."""

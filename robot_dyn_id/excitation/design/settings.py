@@ -11,7 +11,7 @@ from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.collision.obstacles import CLEARANCE
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.limits import POSITION_MARGIN, VELOCITY_SHARE
+from robot_dyn_id.excitation.limits import DEFAULT_POSITION_MARGIN, DEFAULT_VELOCITY_SCALE
 from robot_dyn_id.excitation.parametrization import Demand
 
 STAND_INS = ("capsules", "none")
@@ -69,8 +69,8 @@ class DesignSettings:
     jerk: Mapping[str, float] = field(default_factory=dict)
     velocity_limit: Mapping[str, float] = field(default_factory=dict)
     effort_limit: Mapping[str, float] = field(default_factory=dict)
-    velocity_scale: float = VELOCITY_SHARE
-    margin: float = POSITION_MARGIN
+    velocity_scale: float = DEFAULT_VELOCITY_SCALE
+    margin: float = DEFAULT_POSITION_MARGIN
     effort_scale: float = 1.0
     payload: Mapping[str, Any] = field(default_factory=dict)
     clearance: float = CLEARANCE

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Sample, Trajectory, check_limits, composed, smooth_ramp, smooth_step
+from robot_dyn_id.excitation.trajectory import Sample, Trajectory, check_limits, compose, smooth_ramp, smooth_step
 
 SHORTEST_APPROACH = 0.5
 """Even no way at all takes this long [s]: a controller that lags catches up before the excitation begins."""
@@ -160,7 +160,7 @@ class Entered:
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
         clock = self.own_time(t)
-        along = composed(self.excitation.evaluate(clock[0]), clock)
+        along = compose(self.excitation.evaluate(clock[0]), clock)
         early = t < self.lead.duration
         before = self.lead.evaluate(t)
         q, dq, ddq, dddq = (np.where(early, a, b) for a, b in zip(before, along, strict=True))

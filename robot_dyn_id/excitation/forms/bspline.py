@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""B-splines: local in time, so that a design shapes one part of a motion without touching the others."""
+"""Clamped B-splines, whose control points each affect only a limited time interval of the motion."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from scipy.interpolate import BSpline
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
+from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization, rest_conditions
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
 
-DEGREE = 5
-"""Unless told otherwise: the jerk is smooth."""
+DEFAULT_DEGREE = 5
+"""Default degree, with a continuously differentiable jerk."""
 
 LOWEST_DEGREE = 3
-"""Below it the acceleration has steps."""
+"""Lowest degree with a continuous acceleration."""
 
 
 @lru_cache(maxsize=8)
 def _splines(duration: float, degree: int, count: int) -> list[Any]:
-    knots = knots_of(duration, degree, count)
+    knots = knot_times(duration, degree, count)
     knots = np.concatenate([np.zeros(degree), knots, np.full(degree, duration)])
     functions = BSpline(knots, np.eye(count), degree)
     return [functions.derivative(d) if d else functions for d in range(4)]
 
 
-def knots_of(duration: float, degree: int, count: int) -> Array:
-    """Equally spaced knots of a clamped spline with `count` control points, the multiple ends once [s]."""
+def knot_times(duration: float, degree: int, count: int) -> Array:
+    """Equally spaced knots of a clamped spline with `count` control points, end knots listed once [s]."""
     return np.linspace(0.0, duration, count - degree + 1)
 
 
 def clamped_splines(duration: float, degree: int, count: int, t: Array) -> Array:
-    """Clamped B-spline functions and three derivatives, shape (4, count, N).
+    """Clamped B-spline functions and three derivatives at times `t` [s], shape (4, count, N).
 
     With degree + 1 control points they are the Bernstein polynomials.
     """
@@ -45,13 +45,13 @@ def clamped_splines(duration: float, degree: int, count: int, t: Array) -> Array
 
 
 @dataclass(frozen=True)
-class Spline(Combination):
+class Spline(LinearMotion):
     """q_j(t) = center_j + sum_m coefficients_jm B_m(t), clamped B-spline functions on equally spaced knots.
 
     Attributes:
-        coefficients: control points, from the center, shape (n, M) [rad or m].
-        length: how long it takes [s].
-        degree: at least 3.
+        coefficients: control points relative to the center, shape (n, M) [rad or m].
+        length: duration [s].
+        degree: degree of the spline, at least 3.
     """
 
     name: ClassVar[str] = "bspline"
@@ -64,16 +64,19 @@ class Spline(Combination):
     degree: int
 
     def __post_init__(self) -> None:
-        """See `Combination`.
+        """See `LinearMotion`.
 
         Raises:
-            UsageError: also a degree below 3, or fewer control points than such a spline has.
+            UsageError: also if the degree is below 3, or there are not more control points than the degree.
         """
         if self.degree < LOWEST_DEGREE:
-            raise UsageError(f"a spline of degree {self.degree} has steps in its acceleration: make it at least 3")
+            raise UsageError(
+                f"a spline of degree {self.degree} has a discontinuous acceleration: use degree 3 or higher"
+            )
         if self.functions <= self.degree:
             raise UsageError(
-                f"a spline of degree {self.degree} has at least {self.degree + 1} control points, not {self.functions}"
+                f"a spline of degree {self.degree} needs at least {self.degree + 1} control points, "
+                f"not {self.functions}"
             )
         super().__post_init__()
 
@@ -84,31 +87,33 @@ class Spline(Combination):
 
     @property
     def fastest(self) -> float:
-        """Twice the time between two knots [s]."""
+        """Twice the knot spacing [s]."""
         return 2.0 * self.length / (self.functions - self.degree)
 
     @property
     def functions(self) -> int:
-        """One for each control point."""
+        """Number of control points."""
         return len(self.coefficients.T)
 
     def basis(self, t: Array) -> Array:
-        """See `Combination`."""
+        """See `LinearMotion`."""
         return clamped_splines(self.length, self.degree, self.functions, t)
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
-        """Splines at rest without acceleration at both ends, whose control points have the mean 0.
+        """Make the parametrization of splines at rest at both ends, whose control points have the mean 0.
 
         Raises:
-            UsageError: a degree below 3, too few control points, an open spline that is to be repeated.
-            MotionError: a posture outside the limits.
+            UsageError: a degree below 3, too few control points, or repetitions of a spline that is not closed.
+            MotionError: the center configuration is outside the limits.
         """
         if demand.periods > 1 and not demand.closed:
-            raise UsageError("a spline that does not end where it begins cannot be repeated: ask for one period")
-        family = cls(np.zeros(1), np.zeros((1, demand.control_points)), demand.period, demand.degree or DEGREE)
+            raise UsageError("a spline that is not closed cannot be repeated: set periods to 1")
+        family = cls(np.zeros(1), np.zeros((1, demand.control_points)), demand.period, demand.degree or DEFAULT_DEGREE)
         ends = family.basis(np.array([0.0, family.duration]))[0]
-        # a constant would be a second center
-        conditions = [at_ends(family), np.ones((1, family.functions)), *([np.diff(ends).T] if demand.closed else [])]
-        knots = knots_of(family.length, family.degree, family.functions)
-        return LinearParametrization(limits, demand, family, np.concatenate(conditions), demand.closed, tuple(knots))
+        zero_mean = np.ones((1, family.functions))  # a constant would duplicate the center
+        conditions = [rest_conditions(family), zero_mean, *([np.diff(ends).T] if demand.closed else [])]
+        knots = knot_times(family.length, family.degree, family.functions)
+        return LinearParametrization(
+            limits, demand, family, np.concatenate(conditions), periodic=demand.closed, jerk_steps=tuple(knots)
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Swept sines: all frequencies of a band one after the other, up and down at once."""
+"""Chirps: swept sines through a band of frequencies, upward and downward at the same time."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization
+from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
-from robot_dyn_id.excitation.trajectory import composed, product, window
+from robot_dyn_id.excitation.trajectory import compose, multiply, window
 
 
 @dataclass(frozen=True)
-class Chirp(Combination):
+class Chirp(LinearMotion):
     """q_j(t) = center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)).
 
-    p(t) = 2 pi (first t + (last - first) t^2 / (2 length)): the frequency goes from the first to the last, and at the
-    same time from the last to the first, so that joints differ in more than their phase. v(t) grows from 0 to 1 over
-    the time `blend` and falls back at the end.
+    p(t) = 2 pi (first t + (last - first) t^2 / (2 length)): one part sweeps from the first to the last frequency, the
+    other from the last to the first, so that joints differ in more than their phase. The window v(t) rises from 0 to 1
+    over the time `blend` and falls back at the end.
 
     Attributes:
         coefficients: a_j b_j c_j d_j, shape (n, 4) [rad or m].
-        length: how long it takes [s].
-        first, last: frequencies [Hz].
-        blend: [s].
+        length: duration [s].
+        first, last: frequencies at the ends of the sweep [Hz].
+        blend: duration of each blend [s].
     """
 
     name: ClassVar[str] = "chirp"
@@ -52,47 +52,45 @@ class Chirp(Combination):
 
     @property
     def fastest(self) -> float:
-        """Period of the higher frequency, or twice the time of blending [s]."""
+        """Period of the higher frequency, or twice the blend time if that is shorter [s]."""
         return min(1.0 / max(self.first, self.last), 2.0 * self.blend)
 
     @property
     def functions(self) -> int:
-        """Sine and cosine of either sweep."""
+        """Number of functions: sine and cosine of both sweeps."""
         return 4
 
     def basis(self, t: Array) -> Array:
-        """See `Combination`."""
+        """See `LinearMotion`."""
         factors = window(t, self.length, self.blend)
         functions = [function for back in (False, True) for function in self._sweep(t, back)]
-        return np.array([product(factors, function) for function in functions]).transpose(1, 0, 2)  # type: ignore[arg-type]
+        return np.array([multiply(factors, function) for function in functions]).transpose(1, 0, 2)  # type: ignore[arg-type]
 
     def _sweep(self, t: Array, back: bool) -> list[Array]:
-        """Sine and cosine of the phase, shape (4, N) each."""
+        """Sine and cosine of one sweep with three derivatives, shape (4, N) each."""
         own, direction = (self.length - t, -1.0) if back else (t, 1.0)
         rate = (self.last - self.first) / self.length
         turn = 2.0 * np.pi
         phase = turn * (self.first * own + rate * own**2 / 2.0)
         clock = (phase, direction * turn * (self.first + rate * own), np.full_like(t, turn * rate), np.zeros_like(t))
         return [
-            np.array(composed(tuple(np.sin(phase + (d + quarter) * np.pi / 2) for d in range(4)), clock))  # type: ignore[arg-type]
+            np.array(compose(tuple(np.sin(phase + (d + quarter) * np.pi / 2) for d in range(4)), clock))  # type: ignore[arg-type]
             for quarter in (0, 1)
         ]
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
-        """Sweeps between two frequencies.
+        """Make the parametrization of sweeps between two frequencies.
 
         Raises:
-            UsageError: not two frequencies, blends that are longer than the motion.
-            MotionError: a posture outside the limits.
+            UsageError: not exactly two frequencies, or the blends are longer than the motion.
+            MotionError: the center configuration is outside the limits.
         """
         given = demand.frequencies or (1.0 / demand.period, demand.harmonics / demand.period)
         if len(given) != 2:
-            raise UsageError(f"a chirp needs its first and its last frequency, not {list(given)}")
+            raise UsageError(f"a chirp needs exactly two frequencies, the first and the last, not {list(given)}")
         if 2.0 * demand.blend > demand.period:
-            raise UsageError(
-                f"a chirp of {demand.period:g} s has no time to be blended in and out over {demand.blend:g} s each"
-            )
+            raise UsageError(f"a chirp of {demand.period:g} s is too short for two blends of {demand.blend:g} s each")
         family = cls(np.zeros(1), np.zeros((1, 4)), demand.period, given[0], given[1], demand.blend)
         steps = (0.0, demand.blend, demand.period - demand.blend, demand.period)
-        return LinearParametrization(limits, demand, family, np.zeros((0, 4)), True, steps)
+        return LinearParametrization(limits, demand, family, np.zeros((0, 4)), periodic=True, jerk_steps=steps)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that are linear in their coefficients: one class for all families of functions."""
+"""Motions that are linear in their coefficients, and their parametrization for any family of functions."""
 
 from __future__ import annotations
 
@@ -13,39 +13,42 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrization import Centered, Demand, Memory
+from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand
 from robot_dyn_id.excitation.trajectory import Sample
 
-DEPENDENT = 1e-9
-"""Conditions whose singular values are below this share of the largest follow from the others."""
+DEPENDENT_RATIO = 1e-9
+"""Relative singular value below which a condition depends linearly on the others [-]."""
+
+MAX_CACHED_GRIDS = 4
+"""Number of time grids for which the functions are cached."""
 
 
 @dataclass(frozen=True)
-class Combination(ABC):
-    """q_j(t) = center_j + sum_m coefficients_jm f_m(t), with M functions f that the family and its fields define.
+class LinearMotion(ABC):
+    """q_j(t) = center_j + sum_m coefficients_jm f_m(t), with M functions f defined by the subclass and its fields.
 
     Attributes:
-        center: shape (n,) [rad or m].
-        coefficients: shape (n, M) [rad or m].
+        center: center configuration [rad or m], shape (n,).
+        coefficients: coefficients of the functions [rad or m], shape (n, M).
     """
 
     name: ClassVar[str]
-    """What YAML calls the form."""
+    """Name of the form in configuration files."""
     FORMULA: ClassVar[str]
-    """The motion in one line, for the file."""
+    """Formula of the motion, written to trajectory files."""
     TIMES: ClassVar[tuple[str, ...]] = ("length",)
-    """See `Timed`."""
+    """See `Stretchable`."""
     RATES: ClassVar[tuple[str, ...]] = ()
-    """See `Timed`."""
+    """See `Stretchable`."""
 
     center: Array
     coefficients: Array
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together.
+        """Check shapes and duration.
 
         Raises:
-            UsageError: wrong shapes, a duration that is not positive.
+            UsageError: wrong shapes, or the duration is not positive.
         """
         n, functions = len(self.center), self.functions
         if not 0.0 < self.duration < np.inf or functions < 1:
@@ -59,7 +62,7 @@ class Combination(ABC):
     @property
     @abstractmethod
     def duration(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
 
     @property
     @abstractmethod
@@ -69,14 +72,14 @@ class Combination(ABC):
     @property
     @abstractmethod
     def functions(self) -> int:
-        """M."""
+        """Number of functions M."""
 
     @abstractmethod
     def basis(self, t: Array) -> Array:
-        """The functions and three derivatives at times `t`, shape (4, M, N)."""
+        """Functions and their three derivatives at times `t` [s], shape (4, M, N)."""
 
     def draw(self, rng: np.random.Generator, joints: int) -> Array:
-        """Random coefficients, shape (joints, M)."""
+        """Draw random coefficients, shape (joints, M)."""
         return rng.normal(size=(joints, self.functions))
 
     def evaluate(self, t: Array) -> Sample:
@@ -85,49 +88,68 @@ class Combination(ABC):
         return q + self.center[:, None], dq, ddq, dddq
 
 
-def at_ends(family: Combination) -> Array:
-    """Conditions of rest: velocity and acceleration of every function at both ends, shape (4, M)."""
+def rest_conditions(family: LinearMotion) -> Array:
+    """Conditions for rest at both ends: velocity and acceleration of every function, shape (4, M)."""
     _, velocity, acceleration, _ = family.basis(np.array([0.0, family.duration]))
     return np.concatenate([velocity.T, acceleration.T])
 
 
-class LinearParametrization(Centered):
-    """Coefficients for which conditions hold: those of an orthonormal basis of their null space are free."""
+class _BasisCache:
+    """Functions evaluated on the latest time grids."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[Array, Array]] = []
+
+    def find(self, t: Array) -> Array | None:
+        """Cached functions at the times `t`; None if not cached."""
+        return next((values for times, values in self._entries if np.array_equal(times, t)), None)
+
+    def keep(self, t: Array, values: Array) -> Array:
+        """Cache functions at the times `t`."""
+        self._entries = [(t.copy(), values), *self._entries[: MAX_CACHED_GRIDS - 1]]
+        return values
+
+
+class LinearParametrization(CenteredParametrization):
+    """Linear motions under linear conditions, parametrized by an orthonormal basis of the conditions' null space."""
 
     def __init__(
         self,
         limits: MotionLimits,
         demand: Demand,
-        family: Combination,
+        family: LinearMotion,
         conditions: Array,
+        *,
         periodic: bool,
-        steps: Sequence[float] = (),
+        jerk_steps: Sequence[float] = (),
     ) -> None:
         """Eliminate the conditions.
 
         Args:
-            limits: of the joints.
-            demand: what is asked.
-            family: a motion of any coefficients; its other fields are the family.
-            conditions: rows that are orthogonal to every joint's coefficients, shape (any, M).
-            periodic: whether the motions close.
-            steps: times at which the jerk may have steps [s].
+            limits: motion limits of the joints.
+            demand: user requirements.
+            family: a motion with any coefficients, whose other fields define the functions.
+            conditions: rows orthogonal to the coefficients of every joint, shape (any, M).
+            periodic: whether the motion ends where it begins.
+            jerk_steps: times at which the jerk may have steps [s].
 
         Raises:
-            UsageError: the conditions leave nothing free.
-            MotionError: a posture outside the limits.
+            UsageError: the conditions determine all coefficients.
+            MotionError: the center configuration is outside the limits.
         """
         self.name = family.name
         self._space = _null_space(conditions, family.functions)
         if self._space.shape[1] == 0:
             raise UsageError(
-                f"rest at both ends leaves a {family.name} motion with {family.functions} functions nothing free: "
-                "ask for more harmonics, frequencies, control points or a higher degree"
+                f"a {family.name} motion with {family.functions} functions is fully determined by rest at both ends: "
+                "use more harmonics, frequencies or control points, or a higher degree"
             )
-        super().__init__(limits, demand, self._space.shape[1], family, periodic, steps)
-        self._family, self._memory = family, Memory()
+        super().__init__(limits, demand, family, coefficients=self._space.shape[1], jerk_steps=jerk_steps)
+        self.periodic = periodic
+        self._family = family
+        self._cache = _BasisCache()
 
-    def trajectory(self, x: Array) -> Combination:
+    def trajectory(self, x: Array) -> LinearMotion:
         """See `Parametrization`."""
         numbers, center = self._parts(x)
         coefficients = self.reach[:, None] * (numbers @ self._space.T)
@@ -147,19 +169,19 @@ class LinearParametrization(Centered):
 
     def _basis(self, t: Array) -> Array:
         """Functions of the free coefficients, shape (4, K, N)."""
-        kept = self._memory.find(t)
-        return self._memory.keep(t, self._space.T @ self._family.basis(t)) if kept is None else kept
+        cached = self._cache.find(t)
+        return self._cache.keep(t, self._space.T @ self._family.basis(t)) if cached is None else cached
 
     def _draw(self, rng: np.random.Generator) -> Array:
         return np.asarray(self._family.draw(rng, len(self.reach)) @ self._space)
 
 
 def _null_space(conditions: Array, functions: int) -> Array:
-    """Orthonormal basis of the coefficients that meet the conditions, shape (functions, K)."""
+    """Orthonormal basis of the coefficients that satisfy the conditions, shape (functions, K)."""
     size = np.linalg.norm(conditions, axis=1, keepdims=True)
-    # rows of different units count alike; a row of rounding errors is no condition
-    rows = conditions[(size > DEPENDENT * size.max(initial=0.0)).ravel()]
+    # rows are normalized, as their units differ; rows that consist of rounding errors are ignored
+    rows = conditions[(size > DEPENDENT_RATIO * size.max(initial=0.0)).ravel()]
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     _, values, directions = np.linalg.svd(np.vstack([rows, np.zeros((1, functions))]))
-    rank = int(np.count_nonzero(values > DEPENDENT * values.max(initial=0.0)))
+    rank = int(np.count_nonzero(values > DEPENDENT_RATIO * values.max(initial=0.0)))
     return np.asarray(directions[rank:].T)

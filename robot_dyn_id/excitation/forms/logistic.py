@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logistic strokes, one joint after the other (Qian et al.): velocity and acceleration are functions of the angle."""
+"""Sequential logistic strokes (Qian et al.): velocity and acceleration are functions of the angle."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.forms.sequential import SequentialParametrization, Turns
+from robot_dyn_id.excitation.forms.sequential import SequentialMotion, SequentialParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand, moving_joints
-from robot_dyn_id.excitation.trajectory import Sample, composed, smooth_ramp, window
+from robot_dyn_id.excitation.trajectory import Sample, compose, smooth_ramp, window
 
-EASE = 0.05
-"""Share of a stroke, at either end, in which the logistic's slow beginning is brought to rest exactly."""
+EASE_RATIO = 0.05
+"""Fraction of a stroke at each end over which the motion is brought to rest exactly [-]."""
 
-TAIL = 10.0
-"""Exponent at the ends of a stroke: a logistic is then 4.5e-5 of its span away from its limit."""
+END_EXPONENT = 10.0
+"""Exponent at the ends of a stroke, where the logistic is 4.5e-5 of its span away from its limit [-]."""
 
-STEEPEST = 2.0
-"""Random strokes are up to this much steeper than with that exponent."""
+RANDOM_STEEPNESS_MAX = 2.0
+"""Largest steepness of random strokes relative to the one with that exponent [-]."""
 
 
 def rates_at_angle(q: Array, low: Array, span: Array, steepness: Array, direction: Array) -> tuple[Array, Array]:
-    """Velocity and acceleration of a logistic stroke as functions of the angle, in which time does not occur.
+    """Velocity and acceleration of a logistic stroke as functions of the angle alone.
 
     With u = q - low: dq = direction steepness / span u (span - u), ddq = (steepness / span)^2 u (span - u)
-    (span - 2 u). A measured angle gives both without differentiation; near the ends of a stroke, where u (span - u) is
-    small, its error counts most.
+    (span - 2 u). A measured angle yields both without differentiation; its error has the largest effect near the ends
+    of a stroke, where u (span - u) is small.
 
     Args:
-        q: [rad or m], any shape.
-        low: the lower end of the stroke, of a shape that q's is compatible with, like all others.
-        span: its length.
-        steepness: [1/s].
-        direction: 1 while rising, -1 while falling, as commanded: a measured angle does not tell.
+        q: angles or positions [rad or m], any shape.
+        low: lower end of the stroke [rad or m], of a shape that broadcasts with q, like all other arguments.
+        span: length of the stroke [rad or m].
+        steepness: steepness of the stroke [1/s].
+        direction: commanded direction, 1 rising or -1 falling.
     """
     u, rate = q - low, steepness / span
     return direction * rate * u * (span - u), rate**2 * u * (span - u) * (span - 2.0 * u)
 
 
 def logistic(u: Array) -> Array:
-    """1 / (1 + exp(-u)) and four derivatives, shape (5, N)."""
+    """Logistic function 1 / (1 + exp(-u)) and four derivatives, shape (5, N)."""
     s = 0.5 * (1.0 + np.tanh(u / 2.0))  # does not overflow
     d1 = s * (1.0 - s)
     odd = 1.0 - 2.0 * s
@@ -52,15 +52,16 @@ def logistic(u: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Logistic(Turns):
+class Logistic(SequentialMotion):
     """q_j = center_j + span_j (1 / (1 + exp(-steepness_j s)) - 1/2) rising, then the same falling, in joint j's turn.
 
-    s is the time from the middle of the stroke. In the first and the last 5 % of a stroke s runs slower and halts, so
-    that joints rest at its ends, where the logistic alone only becomes slow; between them `rates_at_angle` is exact.
+    s is the time from the middle of the stroke. In the first and the last 5 % of a stroke, s is slowed down to a stop,
+    so that joints are exactly at rest at the ends, where the logistic alone only becomes slow; in between
+    `rates_at_angle` is exact.
 
     Attributes:
-        span: from one end of the stroke to the other, shape (n,) [rad or m].
-        steepness: [1/s], shape (n,).
+        span: length of the stroke [rad or m], shape (n,).
+        steepness: steepness of the stroke [1/s], shape (n,).
     """
 
     name: ClassVar[str] = "logistic"
@@ -75,86 +76,90 @@ class Logistic(Turns):
 
     @property
     def turn(self) -> float:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return self.periods * self.period
 
     @property
     def middles(self) -> tuple[float, ...]:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return tuple((stroke + 0.5) * self.period / 2.0 for stroke in range(2 * self.periods))
 
     @property
     def fastest(self) -> float:
-        """Of the steepest stroke [s]."""
+        """Shortest period, that of the steepest stroke [s]."""
         return float(2.0 * np.pi / self.steepness.max())
 
     def numbers(self) -> tuple[Array, ...]:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return self.span, self.steepness
 
     def clock(self, t: Array) -> tuple[Sample, Array]:
-        """Time from the middle of a stroke and its derivatives, shape (N,) each, and the direction, 1 or -1."""
+        """Eased time from the middle of a stroke with its derivatives, and the direction (1 or -1), shape (N,) each."""
         half = self.period / 2.0
         local = t % self.period
         falling = local >= half
         local = np.where(falling, local - half, local)
-        ease = EASE * half
-        s = ease * (smooth_ramp(local / ease) - smooth_ramp((local - (half - ease)) / ease)) - own_time(self.period) / 2
+        ease = EASE_RATIO * half
+        s = (
+            ease * (smooth_ramp(local / ease) - smooth_ramp((local - (half - ease)) / ease))
+            - eased_time(self.period) / 2
+        )
         speed, rise, curve, _ = window(local, half, ease)
         return (s, speed, rise, curve), np.where(falling, -1.0, 1.0)
 
     def rest(self, joint: int) -> float:
-        """See `Turns`."""
-        end = logistic(np.array([-self.steepness[joint] * own_time(self.period) / 2.0]))[0, 0]
+        """See `SequentialMotion`."""
+        end = logistic(np.array([-self.steepness[joint] * eased_time(self.period) / 2.0]))[0, 0]
         return float(self.span[joint] * (end - 0.5))
 
     def move(self, joint: int, t: Array) -> Array:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         clock, direction = self.clock(t)
         w = self.steepness[joint]
         f, f1, f2, f3, _ = logistic(w * clock[0])
-        shape = np.array(composed((f - 0.5, w * f1, w**2 * f2, w**3 * f3), clock))
+        shape = np.array(compose((f - 0.5, w * f1, w**2 * f2, w**3 * f3), clock))
         return np.asarray(self.span[joint] * direction * shape)
 
-    def steeper(self, joint: int, t: Array) -> Array:
+    def steepness_derivative(self, joint: int, t: Array) -> Array:
         """Derivative of `move` with respect to the steepness, shape (4, N)."""
         clock, direction = self.clock(t)
         w, s = self.steepness[joint], clock[0]
         _, f1, f2, f3, f4 = logistic(w * s)
         outer = (s * f1, f1 + w * s * f2, 2.0 * w * f2 + w**2 * s * f3, 3.0 * w**2 * f3 + w**3 * s * f4)
-        return np.asarray(self.span[joint] * direction * np.array(composed(outer, clock)))
+        return np.asarray(self.span[joint] * direction * np.array(compose(outer, clock)))
 
     @staticmethod
     def make(limits: MotionLimits, demand: Demand) -> SequentialParametrization:
-        """Spans and steepnesses of strokes of one period.
+        """Make the parametrization by spans and steepnesses.
 
         Raises:
-            MotionError: a posture outside the limits.
+            MotionError: the center configuration is outside the limits.
         """
         return _Strokes(limits, demand)
 
 
-def own_time(period: float) -> float:
-    """Own time of one of the two strokes of a period [s]: easing at both ends takes the rest."""
-    return period / 2.0 * (1.0 - EASE)
+def eased_time(period: float) -> float:
+    """Range of the eased time s in one of the two strokes of a period [s]."""
+    return period / 2.0 * (1.0 - EASE_RATIO)
 
 
 class _Strokes(SequentialParametrization):
-    """Two numbers for each joint: its span in units of twice the reach, and the logarithm of its steepness.
+    """Two coefficients for each joint: its span in units of twice the reach, and the logarithm of its steepness.
 
-    The latter is 0 where the exponent at the ends of a stroke is `TAIL`.
+    The latter is 0 if the exponent at the ends of a stroke is `END_EXPONENT`.
     """
 
     AMPLITUDES: ClassVar[slice] = slice(0, 1)
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:
-        self._demand, self._order = demand, tuple(reversed(moving_joints(limits, demand).tolist()))
-        self._slowest = 2.0 * TAIL / own_time(demand.period)
+        self._demand = demand
+        self._order = tuple(reversed(moving_joints(limits, demand).tolist()))
+        self._slowest = 2.0 * END_EXPONENT / eased_time(demand.period)
         n = len(limits.joint_names)
-        prototype = self._motion(np.zeros(n), np.ones(n), np.full(n, STEEPEST * self._slowest))
-        half, ease = demand.period / 2.0, EASE * demand.period / 2.0
+        prototype = self._motion(np.zeros(n), np.ones(n), np.full(n, RANDOM_STEEPNESS_MAX * self._slowest))
+        half, ease = demand.period / 2.0, EASE_RATIO * demand.period / 2.0
         steps = [k * half + side for k in range(2) for side in (0.0, ease, half - ease)]
-        super().__init__(limits, demand, 2, prototype, (*steps, demand.period))
+        super().__init__(limits, demand, prototype, coefficients=2, jerk_steps=(*steps, demand.period))
 
     def _motion(self, center: Array, span: Array, steepness: Array) -> Logistic:
         return Logistic(center, self._demand.period, self._demand.periods, self._order, span, steepness)
@@ -163,11 +168,11 @@ class _Strokes(SequentialParametrization):
         numbers, center = self._parts(x)
         return self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
 
-    def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
+    def _derivatives(self, motion: SequentialMotion, joint: int, t: Array) -> Array:
         assert isinstance(motion, Logistic)
         wider = motion.move(joint, t) / motion.span[joint] * 2.0 * self.reach[joint]
-        return np.array([wider, motion.steeper(joint, t) * motion.steepness[joint]])
+        return np.array([wider, motion.steepness_derivative(joint, t) * motion.steepness[joint]])
 
     def _draw(self, rng: np.random.Generator) -> Array:
         n = len(self.reach)
-        return np.column_stack([np.ones(n), rng.uniform(0.0, np.log(STEEPEST), n)])
+        return np.column_stack([np.ones(n), rng.uniform(0.0, np.log(RANDOM_STEEPNESS_MAX), n)])

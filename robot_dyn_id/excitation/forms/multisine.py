@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of sines of given frequencies, with phases that keep their peaks low at the start of a search."""
+"""Sums of sines of given frequencies; random ones have Schroeder phases, which give low peaks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.fourier import waves
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization, at_ends
+from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization, rest_conditions
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
 
-WHOLE = 1e-9
-"""A frequency is a harmonic of the duration if their product is this close to a whole number."""
+HARMONIC_TOLERANCE = 1e-9
+"""Relative deviation of frequency x duration from an integer below which a frequency counts as a harmonic [-]."""
 
 
 @dataclass(frozen=True)
-class Multisine(Combination):
+class Multisine(LinearMotion):
     """q_j(t) = center_j + sum_k a_jk sin(2 pi f_k t) + b_jk cos(2 pi f_k t).
 
     Attributes:
         coefficients: a_j1 ... a_jK, b_j1 ... b_jK, shape (n, 2 K) [rad or m].
-        length: how long it takes [s].
-        frequencies: f_1 ... f_K [Hz], shape (K,).
+        length: duration [s].
+        frequencies: frequencies f_1 ... f_K [Hz], shape (K,).
     """
 
     name: ClassVar[str] = "multisine"
@@ -51,40 +51,40 @@ class Multisine(Combination):
 
     @property
     def functions(self) -> int:
-        """A sine and a cosine of each frequency."""
+        """Number of functions: a sine and a cosine of each frequency."""
         return 2 * len(self.frequencies)
 
     def basis(self, t: Array) -> Array:
-        """See `Combination`."""
+        """See `LinearMotion`."""
         return waves(self.frequencies, t)
 
     def draw(self, rng: np.random.Generator, joints: int) -> Array:
-        """Amplitudes that fall with the frequency, phases by Schroeder (1970), every joint shifted in time."""
+        """Draw coefficients: amplitudes that decrease with frequency, Schroeder phases (1970), random time shifts."""
         size = 1.0 / self.frequencies
         power = size**2 / np.sum(size**2)
-        # phase_k = -2 pi sum over l < k of (k - l) power_l: cumulated twice
+        # phase_k = -2 pi sum over l < k of (k - l) power_l, computed as a double cumulative sum
         phase = -2.0 * np.pi * np.concatenate([[0.0], np.cumsum(np.cumsum(power))[:-1]])
         shifted = phase + 2.0 * np.pi * self.frequencies * rng.uniform(0.0, self.length, (joints, 1))
         return np.asarray(np.concatenate([size * np.sin(shifted), size * np.cos(shifted)], axis=1))
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
-        """Sums that are at rest without acceleration at both ends; harmonics of the period can be repeated.
+        """Make the parametrization of sums of sines at rest at both ends; they are periodic if all are harmonics.
 
         Raises:
-            UsageError: a frequency twice, or such that an end is not a beginning, though it is to be repeated.
-            MotionError: a posture outside the limits.
+            UsageError: a frequency is given twice, or repetitions of a motion that is not periodic.
+            MotionError: the center configuration is outside the limits.
         """
         given = demand.frequencies or tuple(k / demand.period for k in range(1, demand.harmonics + 1))
         frequencies = np.unique(given)
         if len(frequencies) < len(given):
-            raise UsageError(f"a frequency is given twice in {list(given)}: every one counts once")
+            raise UsageError(f"a frequency is given twice in {list(given)}: remove the duplicate")
         turns = frequencies * demand.period
-        periodic = bool(np.all(np.abs(turns - np.round(turns)) < WHOLE * turns))
+        periodic = bool(np.all(np.abs(turns - np.round(turns)) < HARMONIC_TOLERANCE * turns))
         if demand.periods > 1 and not periodic:
             raise UsageError(
                 f"a multisine of {demand.period:g} s can be repeated only if all frequencies are multiples of "
                 f"{1.0 / demand.period:g} Hz"
             )
         family = cls(np.zeros(1), np.zeros((1, 2 * len(frequencies))), demand.period, frequencies)
-        return LinearParametrization(limits, demand, family, at_ends(family), periodic)
+        return LinearParametrization(limits, demand, family, rest_conditions(family), periodic=periodic)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic polynomials with boundary conditions (Chen et al. 2021): no velocity, acceleration or jerk at both ends."""
+"""Periodic polynomials with zero velocity, acceleration and jerk at both ends (Chen et al. 2021)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.bspline import clamped_splines
-from robot_dyn_id.excitation.forms.linear import Combination, LinearParametrization
+from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
 
-ENDS = 4
-"""Position, velocity, acceleration and jerk at one end: as many Bernstein coefficients are 0 there."""
+CONDITIONS_PER_END = 4
+"""Position, velocity, acceleration and jerk: the same number of Bernstein coefficients is 0 at each end."""
 
 
 @dataclass(frozen=True)
-class Polynomial(Combination):
+class Polynomial(LinearMotion):
     """q_j(t) = center_j + sum_m coefficients_jm b_m(t / length), Bernstein polynomials of one degree.
 
-    Powers of t would lose digits at high degrees. Of degree 8, only c t^4 (T - t)^4 fulfils the conditions.
+    Powers of t would be ill-conditioned at high degrees. For degree 8, only c t^4 (T - t)^4 satisfies the conditions.
 
     Attributes:
-        coefficients: Bernstein coefficients, from the center, shape (n, degree + 1) [rad or m].
-        length: how long it takes [s].
+        coefficients: Bernstein coefficients relative to the center, shape (n, degree + 1) [rad or m].
+        length: duration [s].
     """
 
     name: ClassVar[str] = "polynomial"
@@ -45,32 +45,32 @@ class Polynomial(Combination):
 
     @property
     def fastest(self) -> float:
-        """A polynomial of degree d has at most d / 2 waves [s]."""
+        """Shortest period [s]: a polynomial of degree d has at most d / 2 oscillations."""
         return 2.0 * self.length / (self.functions - 1)
 
     @property
     def functions(self) -> int:
-        """One more than the degree."""
+        """Number of functions: the degree plus one."""
         return len(self.coefficients.T)
 
     def basis(self, t: Array) -> Array:
-        """See `Combination`."""
+        """See `LinearMotion`."""
         return clamped_splines(self.length, self.functions - 1, self.functions, t)
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
-        """Polynomials that begin and end at the center without velocity, acceleration or jerk.
+        """Make the parametrization of polynomials that begin and end at rest at the center.
 
         Raises:
-            UsageError: a degree below 8, which leaves nothing free.
-            MotionError: a posture outside the limits.
+            UsageError: a degree below 8, which leaves no free coefficient.
+            MotionError: the center configuration is outside the limits.
         """
         degree = demand.degree or 10
-        if degree < 2 * ENDS:
+        if degree < 2 * CONDITIONS_PER_END:
             raise UsageError(
-                f"a polynomial of degree {degree} is fixed by its {2 * ENDS} conditions at the ends: make it at least "
-                f"{2 * ENDS}"
+                f"a polynomial of degree {degree} is fully determined by its {2 * CONDITIONS_PER_END} boundary "
+                f"conditions: use a degree of at least {2 * CONDITIONS_PER_END}"
             )
         family = cls(np.zeros(1), np.zeros((1, degree + 1)), demand.period)
-        bound = np.r_[:ENDS, degree + 1 - ENDS : degree + 1]
-        return LinearParametrization(limits, demand, family, np.eye(degree + 1)[bound], True)
+        fixed = np.r_[:CONDITIONS_PER_END, degree + 1 - CONDITIONS_PER_END : degree + 1]
+        return LinearParametrization(limits, demand, family, np.eye(degree + 1)[fixed], periodic=True)

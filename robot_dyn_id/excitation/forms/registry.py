@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of excitation by name. A new one is one file and one line here."""
+"""Forms of excitation by name. A new form is one file and one line here."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.forms.multisine import Multisine
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
-from robot_dyn_id.excitation.forms.stretch import Stretched
+from robot_dyn_id.excitation.forms.stretch import FreePeriodParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand, Parametrization
-from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Timed, check_limits
+from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Stretchable, check_limits
 
 
-class Form(Timed, Protocol):
-    """A kind of excitation: a frozen dataclass of numbers and arrays, which is what a file holds of it."""
+class Form(Stretchable, Protocol):
+    """A form of excitation: a frozen dataclass of numbers and arrays, which are its fields in a file."""
 
     name: ClassVar[str]
     FORMULA: ClassVar[str]
 
     @staticmethod
     def make(limits: MotionLimits, demand: Demand) -> Parametrization:
-        """The family that a design chooses among.
+        """Make the parametrization of the form.
+
+        Args:
+            limits: motion limits of the joints.
+            demand: user requirements.
 
         Raises:
-            UsageError: a demand that leaves no motion.
-            MotionError: a posture outside the limits.
+            UsageError: no motion meets the requirements.
+            MotionError: the center configuration is outside the limits.
         """
 
 
@@ -42,36 +46,41 @@ FORMS: dict[str, type[Form]] = {
     form.name: form
     for form in (FourierSeries, FourierBlend, Spline, Polynomial, Multisine, Chirp, Logistic, SequentialSine)
 }
-"""Kinds of excitation by the name that YAML calls them."""
+"""Forms of excitation by their name in configuration files."""
 
 
 def make_parametrization(form: str, limits: MotionLimits, demand: Demand) -> Parametrization:
-    """The family of excitations of a form.
+    """Make the parametrization of a form of excitation.
+
+    Args:
+        form: key of `FORMS`.
+        limits: motion limits of the joints.
+        demand: user requirements.
 
     Raises:
-        UsageError: an unknown form (the nearest known one is named), or a demand that leaves no motion.
-        MotionError: a posture outside the limits.
+        UsageError: the form is unknown, or no motion meets the requirements.
+        MotionError: the center configuration is outside the limits.
     """
     if form not in FORMS:
-        raise UsageError(f"there is no form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
+        raise UsageError(f"unknown form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
     if not demand.free_period:
         return FORMS[form].make(limits, demand)
-    return Stretched(lambda within: FORMS[form].make(within, demand), limits)
+    return FreePeriodParametrization(lambda within: FORMS[form].make(within, demand), limits)
 
 
 def make_excitation(form: str, limits: MotionLimits, demand: Demand) -> Excitation:
-    """A random excitation by the name of its form, compared with the limits.
+    """Make a random excitation of a form and check it against the limits.
 
     Raises:
         UsageError: see `make_parametrization`.
-        MotionError: it does not fit into the limits.
+        MotionError: the motion exceeds the limits.
     """
     family = make_parametrization(form, limits, demand)
     cycle = family.trajectory(family.random(np.random.default_rng(demand.seed), demand.share))
     check_limits(cycle, limits)
-    return repeated(cycle, family, demand.periods)
+    return repeat_cycle(cycle, family, demand.periods)
 
 
-def repeated(cycle: Excitation, family: Parametrization, periods: int) -> Excitation:
-    """Several periods of a cycle of a family where it can be repeated, the cycle itself where it cannot."""
+def repeat_cycle(cycle: Excitation, family: Parametrization, periods: int) -> Excitation:
+    """Repeat a cycle if its family is periodic; otherwise return the cycle itself."""
     return Repeated(cycle, periods) if family.periodic else cycle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One joint after the other, the others standing: the family of such motions, and sines in it.
+"""Sequential motions, in which one joint moves at a time, and sequential sines.
 
 Sequential sines: Wang et al., Sensors 2025, 25(18), 5749.
 """
@@ -16,30 +16,32 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrization import Centered, Demand, moving_joints
-from robot_dyn_id.excitation.trajectory import Sample, product, window
+from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand, moving_joints
+from robot_dyn_id.excitation.trajectory import Sample, multiply, window
 
 
 @dataclass(frozen=True)
-class Turns(ABC):
-    """Joints that move one after the other.
+class SequentialMotion(ABC):
+    """Base class of motions in which one joint moves at a time.
+
+    The time in which a joint moves is called its turn.
 
     Attributes:
-        center: shape (n,) [rad or m].
-        period: of what a joint does in its turn [s].
-        periods: how many of them in a turn; at least 1.
-        order: the joints in the order of their turns: distal to proximal, so that a joint's parameters are told apart
-            from those of the bodies that it carries. Others stand.
+        center: center configuration [rad or m], shape (n,).
+        period: period of the motion within a turn [s].
+        periods: number of periods in a turn, at least 1.
+        order: indices of the moving joints in the order of their turns: distal to proximal, so that the parameters of
+            a joint are separated from those of the bodies that it carries. The other joints do not move.
     """
 
     name: ClassVar[str]
-    """What YAML calls the form."""
+    """Name of the form in configuration files."""
     FORMULA: ClassVar[str]
-    """The motion in one line, for the file."""
+    """Formula of the motion, written to trajectory files."""
     TIMES: ClassVar[tuple[str, ...]] = ("period",)
-    """See `Timed`."""
+    """See `Stretchable`."""
     RATES: ClassVar[tuple[str, ...]] = ()
-    """See `Timed`."""
+    """See `Stretchable`."""
 
     center: Array
     period: float
@@ -47,24 +49,26 @@ class Turns(ABC):
     order: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together.
+        """Check shapes, order and period.
 
         Raises:
-            UsageError: a joint that does not exist or has two turns, wrong shapes, no duration.
+            UsageError: a joint does not exist or has two turns, wrong shapes, or the period is not positive.
         """
         n = len(self.center)
         if not 0.0 < self.period < np.inf or self.periods < 1:
             raise UsageError(f"a {self.name} motion needs a positive period, and at least one")
         turns = sorted(self.order)
         if not turns or turns != sorted(set(turns) & set(range(n))):
-            raise UsageError(f"a {self.name} motion needs one turn for each of its {n} joints, or for some of them")
+            raise UsageError(
+                f"a {self.name} motion needs at most one turn for each of its {n} joints, and at least one turn"
+            )
         if any(numbers.shape != (n,) for numbers in self.numbers()):
             raise UsageError(f"a {self.name} motion needs one number for each of its {n} joints")
 
     @property
     @abstractmethod
     def turn(self) -> float:
-        """How long one joint moves [s]."""
+        """Duration of the turn of one joint [s]."""
 
     @property
     @abstractmethod
@@ -73,35 +77,43 @@ class Turns(ABC):
 
     @abstractmethod
     def numbers(self) -> tuple[Array, ...]:
-        """What a joint has beside its center, shape (n,) each."""
+        """Parameters of each joint in addition to its center, shape (n,) each."""
 
     @property
     @abstractmethod
     def middles(self) -> tuple[float, ...]:
-        """Middle of every stroke or burst of a turn, since its beginning [s]."""
+        """Middle of every stroke or burst of a turn, from the beginning of the turn [s]."""
 
     @abstractmethod
     def rest(self, joint: int) -> float:
-        """A joint's distance from its center before and after its turn [rad or m]."""
+        """Position of a joint relative to its center before and after its turn [rad or m]."""
 
     @abstractmethod
     def move(self, joint: int, t: Array) -> Array:
-        """A joint's distance from its center in its turn and three derivatives, shape (4, N); at both ends it rests.
+        """Position of a joint relative to its center during its turn, which begins and ends at rest.
 
         Args:
-            joint: its number.
-            t: since the beginning of its turn [s], shape (N,).
+            joint: index of the joint.
+            t: times from the beginning of the turn [s], shape (N,).
+
+        Returns:
+            Position and three derivatives, shape (4, N).
         """
 
     @property
     def duration(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
         return self.turn * len(self.order)
 
     def turns(self, t: Array) -> Iterator[tuple[int, Mask, Array]]:
-        """Every joint, which of the times are in its turn, shape (N,), and the times since its beginning, (N,).
+        """Iterate over the joints that move.
 
-        Before and after it, the times are those of its ends.
+        Args:
+            t: times of the motion [s], shape (N,).
+
+        Yields:
+            Index of the joint, mask of the times within its turn, shape (N,), and times from the beginning of the
+            turn, limited to the turn [s], shape (N,).
         """
         now = np.clip(np.floor(t / self.turn), 0, len(self.order) - 1)
         for place, joint in enumerate(self.order):
@@ -117,30 +129,38 @@ class Turns(ABC):
         return values[0] + self.center[:, None], values[1], values[2], values[3]
 
 
-class SequentialParametrization(Centered):
-    """What motions in turns share; `trajectory` and `_slopes` are the family's own."""
+class SequentialParametrization(CenteredParametrization):
+    """Base class of parametrizations of sequential motions."""
 
     def __init__(
-        self, limits: MotionLimits, demand: Demand, numbers: int, prototype: Turns, steps: Sequence[float]
+        self,
+        limits: MotionLimits,
+        demand: Demand,
+        prototype: SequentialMotion,
+        *,
+        coefficients: int,
+        jerk_steps: Sequence[float],
     ) -> None:
-        """See `Centered`: all peaks are in one turn, and `steps` are times in it.
+        """See `CenteredParametrization`: one turn contains all peaks; `jerk_steps` are times within it.
 
         Raises:
-            UsageError: a window that is longer than what it is around, or a moving joint that does not exist.
-            MotionError: a posture outside the limits.
+            UsageError: a window is longer than its stroke or burst, or a moving joint does not exist.
+            MotionError: the center configuration is outside the limits.
         """
         self.name = prototype.name
-        super().__init__(limits, demand, numbers, prototype, False, steps, prototype.turn)
+        super().__init__(
+            limits, demand, prototype, coefficients=coefficients, jerk_steps=jerk_steps, span=prototype.turn
+        )
         if demand.window:
             self.windows = _windows(prototype, demand.window)
 
     @abstractmethod
-    def trajectory(self, x: Array) -> Turns:
+    def trajectory(self, x: Array) -> SequentialMotion:
         """See `Parametrization`."""
 
     @abstractmethod
-    def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
-        """Derivatives of `motion.move(joint, t)` with respect to the joint's numbers, shape (numbers, 4, N)."""
+    def _derivatives(self, motion: SequentialMotion, joint: int, t: Array) -> Array:
+        """Derivatives of `motion.move(joint, t)` with respect to the joint's coefficients, shape (K, 4, N)."""
 
     def sample(self, x: Array, t: Array) -> Sample:
         """See `Parametrization`."""
@@ -151,8 +171,8 @@ class SequentialParametrization(Centered):
         motion, stacked = self.trajectory(x), np.array(gradient)
         numbers = np.zeros((len(self.reach), self._numbers))
         for joint, own, local in motion.turns(t):
-            moving = self._slopes(motion, joint, local[own])
-            standing = self._slopes(motion, joint, np.zeros(1))[:, 0, 0]
+            moving = self._derivatives(motion, joint, local[own])
+            standing = self._derivatives(motion, joint, np.zeros(1))[:, 0, 0]
             numbers[joint] = np.einsum("kdn,dn->k", moving, stacked[:, joint, own])
             numbers[joint] += standing * gradient[0][joint, ~own].sum()
         return self._joined(numbers, self.reach * gradient[0].sum(axis=1))
@@ -163,24 +183,24 @@ class SequentialParametrization(Centered):
         return q, dq, ddq, dddq
 
 
-def _windows(motion: Turns, width: float) -> tuple[tuple[float, float], ...]:
+def _windows(motion: SequentialMotion, width: float) -> tuple[tuple[float, float], ...]:
     turns = motion.turn * np.arange(len(motion.order))[:, None]
     middles = (turns + np.array(motion.middles)).ravel()
     longest = float(np.diff([-middles[0], *middles, 2.0 * motion.duration - middles[-1]]).min())
     if width > longest * (1.0 + 1e-9):
-        raise UsageError(f"a window of {width:g} s is longer than the {longest:g} s of a {motion.name} that it is in")
+        raise UsageError(f"a window of {width:g} s does not fit into the {longest:g} s of a {motion.name} motion")
     return tuple((float(middle - width / 2.0), float(middle + width / 2.0)) for middle in middles)
 
 
 @dataclass(frozen=True)
-class SequentialSine(Turns):
-    """q_j = center_j + amplitude_j v(t) sin(2 pi t / period) while it is joint j's turn, center_j otherwise.
+class SequentialSine(SequentialMotion):
+    """q_j = center_j + amplitude_j v(t) sin(2 pi t / period) in the turn of joint j, center_j otherwise.
 
-    Over one period at the beginning and one at the end of a turn, v(t) grows from 0 to 1 and falls back: both ends are
-    at rest, without acceleration. `periods` are those of full amplitude.
+    The window v(t) rises from 0 to 1 over the first period of a turn and falls back over the last, so that both ends
+    are at rest with zero acceleration. `periods` counts the periods with full amplitude.
 
     Attributes:
-        amplitude: shape (n,) [rad or m].
+        amplitude: amplitudes [rad or m], shape (n,).
     """
 
     name: ClassVar[str] = "sequential_sine"
@@ -193,12 +213,12 @@ class SequentialSine(Turns):
 
     @property
     def turn(self) -> float:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return (self.periods + 2) * self.period
 
     @property
     def middles(self) -> tuple[float, ...]:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return (self.turn / 2.0,)
 
     @property
@@ -207,47 +227,48 @@ class SequentialSine(Turns):
         return self.period
 
     def numbers(self) -> tuple[Array, ...]:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return (self.amplitude,)
 
     def rest(self, joint: int) -> float:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return 0.0
 
     def move(self, joint: int, t: Array) -> Array:
-        """See `Turns`."""
+        """See `SequentialMotion`."""
         return np.asarray(self.amplitude[joint] * self.burst(t))
 
     def burst(self, t: Array) -> Array:
-        """A turn of amplitude 1, shape (4, N)."""
+        """Motion of a turn with amplitude 1 and its three derivatives, shape (4, N)."""
         omega = 2.0 * np.pi / self.period
         s0, s1, s2, s3 = (omega**d * np.sin(omega * t + d * np.pi / 2) for d in range(4))
-        return np.array(product(window(t, self.turn, self.period), (s0, s1, s2, s3)))
+        return np.array(multiply(window(t, self.turn, self.period), (s0, s1, s2, s3)))
 
     @staticmethod
     def make(limits: MotionLimits, demand: Demand) -> SequentialParametrization:
-        """Amplitudes, in units of the reach, of sines of one period; none where they are fixed.
+        """Make the parametrization by amplitudes in units of the reach; without coefficients if they are fixed.
 
         Raises:
-            UsageError: fixed amplitudes of other joints, or not of all that move.
-            MotionError: a posture outside the limits.
+            UsageError: fixed amplitudes are not positive or not given for all moving joints.
+            MotionError: the center configuration is outside the limits.
         """
         return _Sines(limits, demand)
 
 
 class _Sines(SequentialParametrization):
-    """One number for each joint, its amplitude, or none where that is fixed."""
+    """One coefficient for each joint, its amplitude, or no coefficient if the amplitudes are fixed."""
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:
         n, rise = len(limits.joint_names), demand.period
         self._order = tuple(reversed(moving_joints(limits, demand).tolist()))
         self._fixed = np.array(demand.amplitude, dtype=np.float64)
         if len(self._fixed) and (self._fixed.shape != (n,) or not np.all(self._fixed[list(self._order)] > 0.0)):
-            raise UsageError("amplitude: give a positive number for every joint that moves, or none at all")
+            raise UsageError("amplitude: give a positive number for every joint that moves, or leave it out")
         self._demand = demand
         prototype = self._motion(np.zeros(n), np.zeros(n))
         steps = (0.0, rise, prototype.turn - rise, prototype.turn)
-        super().__init__(limits, demand, 0 if len(self._fixed) else 1, prototype, steps)
+        coefficients = 0 if len(self._fixed) else 1
+        super().__init__(limits, demand, prototype, coefficients=coefficients, jerk_steps=steps)
 
     def _motion(self, center: Array, amplitude: Array) -> SequentialSine:
         return SequentialSine(center, self._demand.period, self._demand.periods, self._order, amplitude)
@@ -258,7 +279,7 @@ class _Sines(SequentialParametrization):
             return self._motion(center, self.reach * numbers[:, 0])
         return self._motion(center, np.where(np.isin(np.arange(len(center)), self.moving), self._fixed, 0.0))
 
-    def _slopes(self, motion: Turns, joint: int, t: Array) -> Array:
+    def _derivatives(self, motion: SequentialMotion, joint: int, t: Array) -> Array:
         assert isinstance(motion, SequentialSine)
         return np.asarray(self.reach[joint] * motion.burst(t)[None])[: self._numbers]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of motions whose period is chosen too: a motion of a family of a given period, made slower or faster."""
+"""Parametrizations with a free period: motions of another family with scaled time."""
 
 from __future__ import annotations
 
@@ -11,53 +11,55 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Parametrization
-from robot_dyn_id.excitation.trajectory import Sample, Timed
+from robot_dyn_id.excitation.trajectory import Sample, Stretchable
 
-RANGE = 2.0
-"""Random motions take this many times their period at most, and this part of it at least."""
+RANDOM_FACTOR_MAX = 2.0
+"""Largest factor of the period of random motions; the smallest is its inverse [-]."""
 
 
-def slower(motion: Timed, factor: float) -> Timed:
-    """The motion of the same form that takes `factor` times as long, at the same positions."""
+def slow_down(motion: Stretchable, factor: float) -> Stretchable:
+    """Scale the duration of a motion by `factor`; its path does not change."""
     times = {name: getattr(motion, name) * factor for name in motion.TIMES}
     rates = {name: getattr(motion, name) / factor for name in motion.RATES}
     return replace(motion, **times, **rates)  # type: ignore[type-var]
 
 
-class Stretched:
-    """A family, and the logarithm of the factor that its motions are slower by as the last coefficient.
+class FreePeriodParametrization:
+    """A parametrization extended by one coefficient: the logarithm of a factor of the period.
 
-    Times are the family's own: at time t of it the motion is at time factor t. So the instants at which a search looks
-    stay at the same phases of the motion.
+    Times are those of the original family: its time t corresponds to the time factor t of the motion, so that the
+    samples used in a search stay at the same phases of the motion.
 
     Attributes:
-        duration, periodic, windows: the family's own, see `Parametrization`.
+        duration, periodic, windows: those of the original family, see `Parametrization`.
     """
 
     def __init__(self, make: Callable[[MotionLimits], Parametrization], limits: MotionLimits) -> None:
-        """Take a family.
+        """Wrap a family.
 
         Args:
-            make: it, for limits.
-            limits: of the joints.
+            make: function that makes the family for given limits.
+            limits: motion limits of the joints.
 
         Raises:
-            RobotDynIdError: the family's own.
+            RobotDynIdError: raised by `make`.
         """
-        self._make, self._limits, self._family = make, limits, make(limits)
+        self._make = make
+        self._limits = limits
+        self._family = make(limits)
         self.name = self._family.name
-        self.duration, self.periodic, self.windows = (
-            self._family.duration, self._family.periodic, self._family.windows
-        )  # fmt: skip
+        self.duration = self._family.duration
+        self.periodic = self._family.periodic
+        self.windows = self._family.windows
 
     @property
     def size(self) -> int:
         """See `Parametrization`."""
         return self._family.size + 1
 
-    def trajectory(self, x: Array) -> Timed:
+    def trajectory(self, x: Array) -> Stretchable:
         """See `Parametrization`."""
-        return slower(self._family.trajectory(x[:-1]), float(np.exp(x[-1])))
+        return slow_down(self._family.trajectory(x[:-1]), float(np.exp(x[-1])))
 
     def sample(self, x: Array, t: Array) -> Sample:
         """See `Parametrization`."""
@@ -74,9 +76,9 @@ class Stretched:
         return np.append(self._family.pull_back(x[:-1], t, (g0, g1, g2, g3)), by_factor)
 
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
-        """See `Parametrization`; the factor is between 1 / `RANGE` and `RANGE`."""
-        factor = rng.uniform(-1.0, 1.0) * np.log(RANGE)
-        # a motion that is slower by f keeps limits that are reached by one that is not, at f, f^2, f^3 times the rates
+        """See `Parametrization`; the factor is between 1 / `RANDOM_FACTOR_MAX` and `RANDOM_FACTOR_MAX`."""
+        factor = rng.uniform(-1.0, 1.0) * np.log(RANDOM_FACTOR_MAX)
+        # slowed down by f, a motion within limits f, f^2 and f^3 times as large is within the limits
         velocity, acceleration, jerk = (
             getattr(self._limits, name) * np.exp(order * factor)
             for order, name in enumerate(("velocity", "acceleration", "jerk"), start=1)

@@ -19,8 +19,8 @@ from robot_dyn_id.excitation.execution.feedback import REST_SPEED
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.execution.supervision import unobstructed
-from robot_dyn_id.excitation.limits import ACCELERATION, POSITION_MARGIN
-from robot_dyn_id.excitation.parametrization import LARGEST
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN
+from robot_dyn_id.excitation.parametrization import MAX_COUNTS
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
 from robot_dyn_id.files.design import read_design_settings
@@ -61,16 +61,16 @@ class ExcitationSettings:
     period: float = ros_parameter(10.0, "Period of the motion, or of what each joint does in its turn", unit="s",
                                   minimum=0.1)  # fmt: skip
     periods: int = ros_parameter(
-        3, "Number of periods; with sequential forms of each joint", minimum=1, maximum=LARGEST["periods"]
+        3, "Number of periods; with sequential forms of each joint", minimum=1, maximum=MAX_COUNTS["periods"]
     )
-    harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=LARGEST["harmonics"])
+    harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=MAX_COUNTS["harmonics"])
     frequencies: tuple[float, ...] = ros_parameter(
         (), "Of a multisine, or the first and the last of a chirp; empty: the harmonics", unit="Hz", minimum=0.001
     )
     degree: int = ros_parameter(0, "Of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10", minimum=0,
-                                maximum=LARGEST["degree"])  # fmt: skip
+                                maximum=MAX_COUNTS["degree"])  # fmt: skip
     control_points: int = ros_parameter(
-        20, "Of a bspline, for each joint", minimum=4, maximum=LARGEST["control_points"]
+        20, "Of a bspline, for each joint", minimum=4, maximum=MAX_COUNTS["control_points"]
     )
     blend: float = ros_parameter(1.0, "Time in which fourier_blend and chirp swell and fade", unit="s", minimum=0.01)
     seed: int = ros_parameter(1, "Seed of random coefficients", minimum=0)
@@ -103,13 +103,13 @@ class ExcitationSettings:
     )
     velocity_scale: float = ros_parameter(1.0, "Share of the URDF's velocity limits", minimum=0.001, maximum=1.0)
     acceleration: tuple[float, ...] = ros_parameter(
-        (ACCELERATION,), "Largest acceleration, also of braking", unit="rad/s^2 or m/s^2", minimum=0.001
+        (DEFAULT_ACCELERATION,), "Largest acceleration, also of braking", unit="rad/s^2 or m/s^2", minimum=0.001
     )
     jerk: tuple[float, ...] = ros_parameter(
         (), "Largest jerk, except of braking; empty: not limited", unit="rad/s^3 or m/s^3", minimum=0.001
     )
     position_margin: float = ros_parameter(
-        POSITION_MARGIN, "Distance kept to the URDF's position limits", unit="rad or m", minimum=0.0
+        DEFAULT_POSITION_MARGIN, "Distance kept to the URDF's position limits", unit="rad or m", minimum=0.0
     )
     tracking_error: tuple[float, ...] = ros_parameter(
         (0.2,), "Distance between command and measurement that stops the robot", unit="rad or m", minimum=0.0

@@ -31,7 +31,7 @@ def check_parameter_file(path: str | Path) -> None:
         if not _sets_parameters(entry):
             raise InputError(
                 f"{path}: {name} is not the name of a node with ros__parameters; is this the configuration of an "
-                "identification, which `settings` takes?"
+                "identification, which `identification_config` takes?"
             )
 
 

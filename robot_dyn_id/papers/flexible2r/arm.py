@@ -145,10 +145,10 @@ def _ordered(
         for row in rows(model, one) if one.rate else ():
             if row.joint in one.moving:
                 name = f"{one.name}: {row.kind} of {row.joint}"
-                found.append(Equations.of(name, one.name, row.rows, row.target))
+                found.append(Equations.from_rows(name, one.name, row.rows, row.target))
                 if row.kind == "link" and len(one.moving) == 1:
                     odd = _odd(np.where(friction, row.rows, 0.0)), _odd(row.target)
-                    found.append(Equations.of(f"{one.name}: odd part", one.name, *odd))
+                    found.append(Equations.from_rows(f"{one.name}: odd part", one.name, *odd))
     plan = prescribed_plan(model.groups, found, len(model.names), ORDER)
     return solve_steps(plan, model.groups, found, len(model.names))
 
@@ -207,12 +207,12 @@ def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
     joints, found = model.model.joint_names, {}
 
     def seen(name: str, draws: Sequence[Array]) -> None:
-        best = Observability.best(draws)
+        best = Observability.from_draws(draws)
         found[name] = (best.rank, best.columns)
 
     def drawn(moving: Sequence[str] | None, kind: str, columns: Integers) -> list[Array]:
         every = [[e for e in pseudo_observations(model, moving, s) if kind in e.name] for s in range(seeds)]
-        return [np.concatenate([e.spread(len(model.names))[:, columns] for e in some]) for some in every]
+        return [np.concatenate([e.expand(len(model.names))[:, columns] for e in some]) for some in every]
 
     seen("link side without offsets, friction included", drawn(joints, "link", link[:10]))
     seen("link side with offsets", drawn(joints, "link", link))
@@ -247,7 +247,7 @@ def _columns(model: FlexibleModel, motion: Motion) -> Array:
 def link_side(model: FlexibleModel) -> Observability:
     """Of the link side without offsets, on the motion of both joints at the paper's rate."""
     motion = Motion(*motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
-    return Observability.of(_columns(model, motion)[:, :10])
+    return Observability.from_rows(_columns(model, motion)[:, :10])
 
 
 def stiffness_beside_the_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:
@@ -264,6 +264,6 @@ def stiffness_beside_the_motor(model: FlexibleModel, recorded: Experiment) -> di
         values = solve_steps(
             prescribed_plan(blind.groups, [one], len(blind.names), order), blind.groups, [one], len(blind.names)
         ).values
-        seen = Observability.of(one.spread(len(blind.names))[:, columns])
+        seen = Observability.from_rows(one.expand(len(blind.names))[:, columns])
         answer[joint] = seen, float(values[columns[-1]])
     return answer

@@ -101,7 +101,7 @@ def friction_of(dq: Array, unit: float = PER_DEGREE) -> Observability:
     for joint, speed in enumerate(dq):
         sign = np.where(TIMES == 0.0, 0.0, np.where(speed < 0.0, -1.0, 1.0))
         rows[joint, :, 2 * joint : 2 * joint + 2] = np.column_stack([unit * speed, sign])
-    return Observability.of(rows.reshape(-1, 2 * len(dq)))
+    return Observability.from_rows(rows.reshape(-1, 2 * len(dq)))
 
 
 def closed_form(zeros: int) -> float:

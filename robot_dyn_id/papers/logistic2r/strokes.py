@@ -19,7 +19,7 @@ from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameter
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.estimators.stepwise import Equations, Group, Plan, StepwiseSolution, plan_steps, solve_steps
+from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, StepwiseSolution, plan_steps, solve_steps
 from robot_dyn_id.excitation.forms.logistic import Logistic, rates_at_angle
 from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, start_along
 from robot_dyn_id.papers.inputs import model_of
@@ -139,7 +139,7 @@ class Strokes:
             raise InputError(f"{', '.join(plan.unidentifiable)}: the strokes do not tell it")
         return solve_steps(plan, GROUPS, equations, 6)
 
-    def plan(self) -> Plan:
+    def plan(self) -> StepwisePlan:
         """The order of the steps, from the designed motion itself."""
         return plan_steps(GROUPS, [self.equations(self._designed())], 6)
 
@@ -158,7 +158,7 @@ class Strokes:
             kept, direction = stroke.samples(t)
             angle = q[kept]
             rows = self.arm.rows(joint, angle, *stroke.rates(angle, direction))
-            found.append(Equations.of(f"{joint} moves", "strokes", rows, tau[kept]))
+            found.append(Equations.from_rows(f"{joint} moves", "strokes", rows, tau[kept]))
         return found
 
     def turn(self, joint: str) -> tuple[float, float]:

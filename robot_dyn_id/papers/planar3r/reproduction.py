@@ -12,7 +12,13 @@ from scipy.stats import binom, norm
 
 from robot_dyn_id import __version__
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.dynamics.base_parameters import base_parameters, echelon, independent_columns, random_motion, stacked
+from robot_dyn_id.dynamics.base_parameters import (
+    base_parameters,
+    compute_echelon,
+    independent_columns,
+    random_motion,
+    stack_regressor,
+)
 from robot_dyn_id.dynamics.crosscheck import TOLERANCE, acceleration_difference, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.kronecker import PAPER_ORDER
@@ -139,7 +145,7 @@ def equations(model: RobotModel) -> Iterator[Figure]:
     few = random_motion(model, SAMPLES)
     with_friction = Regressor(model, terms_on_joints(model, FRICTION))
     for name, regressor in (("rank", rigid), ("rank with friction", with_friction)):
-        rank = echelon(stacked(regressor, few)).rank
+        rank = compute_echelon(stack_regressor(regressor, few)).rank
         yield Figure(f"{name}, {SAMPLES} samples", rank, PUBLISHED[name])
     order = [10 * body + place for body in range(3) for place in PAPER_ORDER]
     base = base_parameters(rigid, order=order)
@@ -210,8 +216,8 @@ def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000)
     """
     begin = (motion.turn - motion.period) / 2.0
     states = Motion(*motion.evaluate(begin + motion.period * np.arange(samples) / samples)[:3])
-    rows = stacked(regressor, states)
-    return Observability.of(rows[:, independent_columns(rows)]).condition_numbers["none"]
+    rows = stack_regressor(regressor, states)
+    return Observability.from_rows(rows[:, independent_columns(rows)]).condition_numbers["none"]
 
 
 def simulation(experiment: Experiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.problem import raw_problem
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, TemperatureCoulomb, Term
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.estimators.constants.derived import Slopes
+from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Solution
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r.trials import NOISE, RATE, TABLE_1, VELOCITIES, Trial, parameters, regressor_of
@@ -43,7 +43,7 @@ def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
     whole = regressor_of(model, np.array(VELOCITIES))
     rotors, springs, friction = whole.terms[:6], whole.terms[6:12], whole.terms[12:]
     counts = [len(base_parameters(Regressor(model, terms)).names) for terms in ((), rotors, (*rotors, *springs))]
-    full = Regressor(model, (*whole.terms, *((coordinate, Slopes(term)) for coordinate, term in friction)))
+    full = Regressor(model, (*whole.terms, *((coordinate, ConstantDerivatives(term)) for coordinate, term in friction)))
     nonlinear = np.array([name.startswith(("dfi", "stribeck_velocity")) for name in full.names])
     chosen = base_parameters(full, order=np.argsort(nonlinear, kind="stable").tolist()).independent
     return (*counts, int(np.count_nonzero(~nonlinear[chosen])), len(chosen))
@@ -63,9 +63,9 @@ def velocity_deviations(velocity: float, motion: Motion) -> Array:
         still = np.zeros_like(dq)
         fc = TABLE_1["fc"][joint]
         rise = max(TABLE_1["fb"][joint], LEAST_BREAKAWAY * fc) - fc
-        slope = rise * Slopes(term).columns(still, dq, still)[1]
-        bound = Solution.of(np.column_stack([*term.columns(still, dq, still), slope, still]) / NOISE[joint])
-        found.append(np.inf if bound.unseen[-1] else float(np.sqrt(bound.inverse[-1, -1])))
+        slope = rise * ConstantDerivatives(term).columns(still, dq, still)[1]
+        bound = Solution.from_rows(np.column_stack([*term.columns(still, dq, still), slope, still]) / NOISE[joint])
+        found.append(np.inf if bound.unexcited[-1] else float(np.sqrt(bound.inverse[-1, -1])))
     return np.array(found)
 
 
@@ -114,7 +114,9 @@ def _fitted(speeds: Array, names: tuple[str, ...], terms: tuple[Term, ...], rng:
     regressor = Regressor(model, ((joint, heat), *((joint, term) for term in terms)))
     columns = np.array([regressor.names.index(name) for name in names])
     # noise is white here: told so, the standard deviations are those of the textbook
-    found = OrdinaryLeastSquares(0).fit(raw_problem(regressor, Layout.of(regressor, columns), motion, torque, RATE))
+    found = OrdinaryLeastSquares(0).fit(
+        raw_problem(regressor, Layout.from_columns(regressor, columns), motion, torque, RATE)
+    )
     return np.column_stack([found.values, found.standard_deviations])
 
 

@@ -159,7 +159,7 @@ class Trial:
         torque = regressor.torque(motion, truth)
         torque += noise[:, None] * rng.normal(size=torque.shape)
         problem = raw_problem(
-            start, Layout.of(start, base.independent), motion, torque, RATE, prior_of(model, base.mapping)
+            start, Layout.from_columns(start, base.independent), motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
         return Trial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)

@@ -8,7 +8,6 @@ from support.robots import MIMICS, OBLIQUE, panda_arm, ratio
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.regressor import Regressor, joint_coordinates, terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
-from robot_dyn_id.errors import UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import effort_unit_over
 
@@ -102,12 +101,6 @@ def test_a_smoothed_sign_is_a_sign_far_from_rest_and_zero_at_rest():
     speeds = np.array([-1.0, 0.0, 1.0])
     for width in (0.0, 1e-6, 0.02):
         assert np.array_equal(Coulomb(width).columns(speeds, speeds, speeds), [[-1, 0, 1]])
-
-
-@pytest.mark.parametrize("width", [-0.1, np.nan, np.inf])
-def test_a_width_that_is_none_is_refused(width):
-    with pytest.raises(UsageError, match="coulomb: smoothing_width must be 0 or positive"):
-        Coulomb(smoothing_width=width)
 
 
 # --- In the torque -----------------------------------------------------------------------------------------------

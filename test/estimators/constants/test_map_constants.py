@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_everyday_estimators import arm, arm_problem, noisy
+from support.linear_problems import arm, arm_problem, noisy
 
 from robot_dyn_id.dynamics.prior import FLOOR, earlier_prior
-from robot_dyn_id.dynamics.regressor import regressor_of
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, Stribeck
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import MaximumAPosterioriConstants, Separable
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.factors import Factors
@@ -22,12 +22,16 @@ def test_it_is_at_the_least_of_the_posterior():
     """The posterior with the noise that it reports, parameters solved for, around each constant."""
     task = arm_problem(noisy(1))
     found = MaximumAPosterioriConstants(autoregressive_order=0).fit(task)
-    constants, known, weights = Constants.of(task, "map_constants"), task.prior.rows(0.25), 1.0 / found.noise_rms
+    constants, known, weights = (
+        Constants.from_problem(task, "map_constants"),
+        task.prior.rows(0.25),
+        1.0 / found.noise_rms,
+    )
     values = np.array([constant.value for constant in found.constants])
     sigmas = np.array([constant.standard_deviation for constant in found.constants]) / values
 
     def best(logarithms):
-        at = Factors.of(task.origin.problem_of(constants.regressor(logarithms), task.origin.columns))
+        at = Factors.from_problem(task.origin.problem_of(constants.regressor(logarithms), task.origin.columns))
         rows = np.concatenate([at.stack(weights), known])
         x = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[0]
         away = (logarithms - constants.logarithms) / 0.25
@@ -49,18 +53,9 @@ def test_without_belief_it_is_separable_and_with_much_it_stays():
     for mine, other in zip(weak.constants, free.constants, strict=True):
         assert abs(mine.value - other.value) < 0.05 * other.standard_deviation
     sure = MaximumAPosterioriConstants(spread=1e-6).fit(task)
-    begin = Constants.of(task, "map_constants").logarithms
+    begin = Constants.from_problem(task, "map_constants").logarithms
     np.testing.assert_allclose(np.log([constant.value for constant in sure.constants]), begin, atol=1e-5)
-    assert "constants of the terms" in sure.drawn_to
-
-
-@pytest.mark.parametrize(("options", "words"), [
-    ({"spread": 0.0}, "map_constants: spread must be positive"),
-    ({"iterations": 0}, "map_constants: iterations must be 1 or more"),
-])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(UsageError, match=words):
-        MaximumAPosterioriConstants(**options)
+    assert "constants of the terms" in sure.regularized_towards
 
 
 def test_steps_that_are_too_few_are_told():
@@ -75,7 +70,7 @@ def test_breakaway_is_as_uncertain_as_the_friction_that_it_is_a_part_of(kind):
     earlier = identify([noisy(1)], [noisy(2)], robot.model, Settings(terms=(kind(0.1),)), "0").parameters
     sliding, rise = np.array([5.0, 3.0, 1.0]), np.array([0.01, -1.0, 0.0])
     friction = np.array([sliding, rise, *np.full((len(kind.symbols) - 2, 3), 0.2)])
-    regressor = regressor_of(earlier)
+    regressor = Regressor.from_parameters(earlier)
     full = np.concatenate([earlier.standard_parameters, friction.T.ravel()])
     given = replace(earlier, term_values=friction.T.ravel(), values=earlier.mapping @ full)
     prior = earlier_prior(given, regressor, np.eye(len(regressor.names)))

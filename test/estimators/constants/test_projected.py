@@ -3,8 +3,8 @@
 
 import numpy as np
 import pytest
+from support.linear_problems import arm_problem, noisy
 from support.simulated import Simulated
-from test_everyday_estimators import arm_problem, noisy
 
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, Offset, Stribeck, Viscous
 from robot_dyn_id.estimators import Separable
@@ -13,7 +13,7 @@ from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.constants.grid import best_of_grid
 from robot_dyn_id.estimators.constants.projected import NODES, Projected
 from robot_dyn_id.estimators.factors import Factors, Grams
-from robot_dyn_id.estimators.fitting import inverse_rms
+from robot_dyn_id.estimators.weighting import compute_weights
 
 ROBOTS = {
     "one constant": Simulated(terms=(Viscous(), Coulomb(0.02), Offset())),
@@ -25,7 +25,7 @@ ROBOTS = {
 
 @pytest.fixture(scope="module", params=ROBOTS)
 def projected(request):
-    return Projected.of(Constants.of(arm_problem(noisy(1), ROBOTS[request.param]), "separable"))
+    return Projected.from_constants(Constants.from_problem(arm_problem(noisy(1), ROBOTS[request.param]), "separable"))
 
 
 def test_polynomials_are_followed_exactly():
@@ -40,7 +40,7 @@ def test_polynomials_are_followed_exactly():
 
 def test_grams_are_the_squares_of_factors():
     task = arm_problem(noisy(1))
-    grams, factors = Grams.of(task), Factors.of(task)
+    grams, factors = Grams.from_problem(task), Factors.from_problem(task)
     weights = np.array([1.0, 2.0, 0.5])
     stack = factors.stack(weights)
     np.testing.assert_allclose(grams.total(weights), stack.T @ stack, rtol=1e-9, atol=1e-9 * (stack**2).sum())
@@ -62,11 +62,11 @@ def test_the_cost_is_that_of_the_data(projected):
     if len(projected.nodes[0]) == NODES:
         tried += list(spots(constants, 3, 0.0))
     for at in tried:
-        factors = Factors.of(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))
+        factors = Factors.from_problem(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))
         exact = factors.solve(np.ones(3)).values
         assert projected.cost(at) == pytest.approx(0.5 * factors.squared_residuals(exact).sum(), rel=1e-5)
-        weighted = projected.reweighted(at)
-        np.testing.assert_allclose(weighted.weights, inverse_rms(factors, exact), rtol=1e-5)
+        weighted = projected.reweight(at)
+        np.testing.assert_allclose(weighted.weights, compute_weights(factors, exact), rtol=1e-5)
         squares = factors.squared_residuals(factors.solve(weighted.weights).values) @ weighted.weights**2
         assert weighted.cost(at) == pytest.approx(0.5 * squares, rel=1e-5)
 
@@ -88,7 +88,7 @@ def test_a_grid_is_searched_as_by_trying_all(projected):
     """Of one term at a time nothing on the grid is better than the choice."""
     constants, grid = projected.constants, 6
     found = best_of_grid(projected, grid)
-    assert projected.cost(projected.descended(found)) <= projected.cost(found)
+    assert projected.cost(projected.descend(found)) <= projected.cost(found)
     if len(constants.numbers[next(iter(constants.numbers))]) > 1:
         return
     least = projected.cost(found)

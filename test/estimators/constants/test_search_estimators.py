@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.linear_problems import TRUTH, arm, arm_problem, cut, noisy, problem, rows, stacked
 from support.simulated import SMALL, Simulated, estimator_of
-from test_estimators import TRUTH, problem, rows, stacked
-from test_everyday_estimators import arm, arm_problem, cut, noisy
 
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
@@ -16,21 +15,6 @@ from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.factors import Factors
 
 SEARCHES = ("lm", "pso", "pso_lm", "ga")
-
-
-@pytest.mark.parametrize(("name", "options", "words"), [
-    ("total_least_squares", {"column_error": 0.0}, "column_error must be positive"),
-    ("lm", {"iterations": 0}, "lm: iterations must be 1 or more"),
-    ("pso", {"box": 0.0}, "pso: box must be positive"),
-    ("pso", {"particles": 1}, "pso: particles must be 2 or more"),
-    ("pso_lm", {"steps": 0}, "pso_lm: steps must be 1 or more"),
-    ("pso_lm", {"ratio": 1.0}, "pso_lm: ratio must be more than 1"),
-    ("ga", {"generations": 0}, "ga: generations must be 1 or more"),
-    ("ga", {"seed": -1}, "ga: seed must be 0 or more"),
-])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(name, options, words):
-    with pytest.raises(UsageError, match=words):
-        ESTIMATORS[name](**options)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -69,12 +53,12 @@ def test_a_search_repeats_itself_and_counts_how_far_it_stopped_from_the_best():
 def test_costs_of_the_box_are_those_of_the_data():
     """Polynomials through the nodes against columns at the constants themselves."""
     task = arm_problem(noisy(1))
-    space = SearchSpace.of(task, "pso", 0.5, 3.0, False)
+    space = SearchSpace.from_problem(task, "pso", 0.5, 3.0, False)
     points = space.lower + (space.upper - space.lower) * np.random.default_rng(0).random((5, len(space.lower)))
     p = len(task.names)
     for point, cost in zip(points, space.costs(points), strict=True):
         at = task.origin.problem_of(space.constants.regressor(point[p:]), task.origin.columns)
-        assert cost == pytest.approx(0.5 * Factors.of(at).squared_residuals(point[:p]).sum(), rel=1e-5)
+        assert cost == pytest.approx(0.5 * Factors.from_problem(at).squared_residuals(point[:p]).sum(), rel=1e-5)
 
 
 def test_total_least_squares_is_that_of_the_singular_vector():

@@ -2,13 +2,22 @@
 """The estimators that simulate the robot: what they share, and instrumental variables."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from support.encoder_loop import DERIVATIVE, IDEAL, LOOP, PROPORTIONAL, RATE, loop_problem, recorded, robot
+from support.encoder_loop import (
+    DERIVATIVE,
+    IDEAL,
+    LOOP,
+    PROPORTIONAL,
+    RATE,
+    loop_problem,
+    recorded,
+    relative_bias,
+    robot,
+)
+from support.linear_problems import problem, rows
 from support.simulated import COMPUTED_TORQUE, changed
-from test_estimators import problem, rows
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -126,7 +135,7 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
         kind(IDEAL).fit(loop_problem(still, 10.0, prior=False))
     estimate = kind(COMPUTED_TORQUE).fit(loop_problem(still, 10.0))
     assert MADE_CONSISTENT in estimate.findings
-    assert "fv2" in estimate.unseen
+    assert "fv2" in estimate.unexcited
 
 
 @pytest.mark.parametrize(("options", "words"), [
@@ -144,14 +153,6 @@ def test_controllers_that_make_no_sense_are_refused(options, words):
 
 
 # --- Estimates ---------------------------------------------------------------------------------------------------
-
-
-@cache
-def relative_bias(estimator, cutoff, seeds=(1, 2)):
-    """Root mean square over the parameters of the mean error, as a share of the truth."""
-    values = [estimator.fit(loop_problem(recorded(seed), cutoff)).values for seed in seeds]
-    known = robot().base_values
-    return float(np.sqrt(np.mean((np.mean(values, axis=0) / known - 1.0) ** 2)))
 
 
 def test_exact_angles_give_the_parameters():

@@ -3,8 +3,7 @@
 
 import numpy as np
 import pytest
-from support.encoder_loop import IDEAL, LOOP, loop_problem, recorded, robot
-from test_instrumental import relative_bias
+from support.encoder_loop import IDEAL, LOOP, loop_problem, recorded, relative_bias, robot
 
 from robot_dyn_id.estimators import OutputError, WeightedLeastSquares
 

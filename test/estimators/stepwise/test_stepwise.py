@@ -27,7 +27,7 @@ TRUTH = np.array([2.0, -1.0, 0.5, 3.0])
 def equations(name, columns, noise=0.0, count=200, rows=None):
     matrix = np.zeros((count, 4))
     matrix[:, columns] = RNG.normal(size=(count, len(columns))) if rows is None else rows
-    return Equations.of(name, name, matrix, matrix @ TRUTH + noise * RNG.normal(size=count))
+    return Equations.from_rows(name, name, matrix, matrix @ TRUTH + noise * RNG.normal(size=count))
 
 
 def test_well_conditioned_equations_are_solved_at_once():
@@ -116,7 +116,7 @@ def test_determine_is_the_schur_complement_of_the_joint_solution():
 
 def test_condition_numbers_are_named_and_units_change_only_the_raw_one():
     rows = RNG.normal(size=(100, 3))
-    plain, scaled = Observability.of(rows), Observability.of(rows * [1.0, 1e3, 1e-3])
+    plain, scaled = Observability.from_rows(rows), Observability.from_rows(rows * [1.0, 1e3, 1e-3])
     assert np.isclose(plain.condition_numbers["columns"], scaled.condition_numbers["columns"])
     assert scaled.condition_numbers["none"] > 1e5
     assert "raw" in str(plain)

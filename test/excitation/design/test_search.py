@@ -2,15 +2,14 @@
 """Designs of excitations: exact gradients of all that a search sees, requirements kept on a fine grid, refusals."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.designs import ARM7, LITTLE, PLANAR, plan, regressor_of_arm, slope_error
+from support.parameter_sets import identified_lift
 from support.robots import URDFS as PUBLISHED
-from test_parameters import identified
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, condition, condition_raw, softened
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
@@ -21,31 +20,12 @@ from robot_dyn_id.excitation.forms.registry import FORMS
 from robot_dyn_id.files.design import design_settings
 from robot_dyn_id.model.robot import RobotModel
 
-URDFS = Path(__file__).resolve().parents[3] / "urdf"
-ARM7, PLANAR = (RobotModel.from_file(URDFS / f"{name}.urdf") for name in ("arm7", "planar3r"))
-LITTLE = {"draws": 20, "starts": 2, "finished": 1, "steps": 60, "population": 10, "generations": 6}
 LEAST = {**LITTLE, "draws": 5, "starts": 1, "steps": 30}
 TABLE = {"name": "table", "box": [0.6, 0.6, 0.1], "position": [0.6, 0.0, 0.05]}
 
 
-def regressor_of_arm(model):
-    return Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
-
-
-def plan(model=ARM7, **demands):
-    given = {"acceleration": {"all": 6.0}, "clearance": 0.0, "search": LITTLE, **demands}
-    return design_task(design_settings(**given), model, regressor_of_arm(model))
-
-
 def found(model=PLANAR, seed=1, optimizer="gradient", effort=LITTLE, **demands):
     return design(plan(model, **demands).problem, OPTIMIZERS[optimizer], seed, SearchEffort(**effort))
-
-
-def slope_error(function, jacobian, x, seed=0, step=1e-6):
-    """Largest difference between a Jacobian and central differences along a random direction, as a share."""
-    along = np.random.default_rng(seed).normal(size=len(x))
-    numeric = (function(x + step * along) - function(x - step * along)) / (2.0 * step)
-    return np.abs(jacobian(x) @ along - numeric).max() / np.abs(numeric).max()
 
 
 # --- gradients ---------------------------------------------------------------------------------------------------
@@ -242,8 +222,8 @@ def test_little_noise_does_not_end_a_search_early():
         ({"acceleration": {"all": 0.0}}, UsageError, "acceleration limits"),
         ({"acceleration": {"elbow": 1.0}}, UsageError, "acceleration: elbow is not a joint"),
         ({"posture": {"joint1": 0.0}}, UsageError, "posture: give a position for joint2"),
-        ({"posture": dict.fromkeys(ARM7.joint_names, 9.0)}, MotionError, "joint joint1: the posture asked for is at 9"),
-        ({"form": "zigzag"}, UsageError, "no form of excitation 'zigzag'"),
+        ({"posture": dict.fromkeys(ARM7.joint_names, 9.0)}, MotionError, "joint joint1: .* is at 9"),
+        ({"form": "zigzag"}, UsageError, "form of excitation 'zigzag'"),
         ({"objective": "e_optimal"}, UsageError, "objective: unknown value"),
         ({"optimizer": "annealing"}, UsageError, "optimizer: unknown value"),
         ({"parameters": ("m1",), "objective": "condition"}, UsageError, "parameters are for the objective a_optimal"),
@@ -295,4 +275,4 @@ def test_limits_that_nobody_gave_are_told():
 
 def test_an_earlier_identification_of_something_else_is_refused():
     with pytest.raises(InputError, match="other base parameters"):
-        design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified(), after=True)
+        design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified_lift(), after=True)

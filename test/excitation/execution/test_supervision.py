@@ -31,7 +31,7 @@ class Cell:
     def __init__(self, returns=True):
         self.supervisor = Supervisor(EXCITATION, LIMITS, THRESHOLDS, returns)
         self.t = self.steady = 100.0
-        self.q = LIMITS.around()[0] + 0.1
+        self.q = LIMITS.center_and_reach()[0] + 0.1
         self.obstacle, self.speak, self.halted = "", True, False
         self.offset, self.names, self.velocity, self.effort = np.zeros(3), NAMES, None, np.zeros(3)
 

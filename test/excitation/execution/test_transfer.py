@@ -32,7 +32,7 @@ def grid(trajectory, step):
 def margins(trajectory, limits, step=2e-4):
     """Largest use of the limits of position, velocity and acceleration on a finer grid than the package's own."""
     q, dq, ddq, _ = trajectory.evaluate(grid(trajectory, step))
-    center, reach = limits.around()
+    center, reach = limits.center_and_reach()
     return [
         np.abs(q - center[:, None]).max(axis=1) / reach,
         np.abs(dq).max(axis=1) / limits.velocity,
@@ -86,7 +86,7 @@ def test_the_form_is_periodic_inside(form):
 
 
 def test_sequential_sines_move_one_joint_at_a_time_from_the_last_to_the_first():
-    posture = tuple(PANDA.around()[0] + 0.1)
+    posture = tuple(PANDA.center_and_reach()[0] + 0.1)
     motion = make_excitation("sequential_sine", PANDA, Demand(period=2.0, posture=posture))
     for place in range(7):
         t = np.linspace(place * 6.0 + 1e-3, place * 6.0 + 6.0 - 1e-3, 500)
@@ -101,12 +101,14 @@ def test_sequential_sines_move_one_joint_at_a_time_from_the_last_to_the_first():
 
 @every_form
 def test_a_posture_is_the_center_and_one_outside_the_limits_is_named(form):
-    posture = PANDA.around()[0].copy()
+    posture = PANDA.center_and_reach()[0].copy()
     posture[3] = PANDA.upper[3] - 0.2
     q = make_excitation(form, PANDA, Demand(posture=tuple(posture), periods=1)).evaluate(np.linspace(0, 10, 2000))[0]
     assert q[3].max() <= PANDA.upper[3]
     posture[3] = PANDA.upper[3] + 0.01
-    with pytest.raises(MotionError, match=f"joint panda_joint4: the posture asked for is at {posture[3]:.4g} rad"):
+    with pytest.raises(
+        MotionError, match=f"joint panda_joint4: the requested configuration is at {posture[3]:.4g} rad"
+    ):
         make_excitation(form, PANDA, Demand(posture=tuple(posture)))
     with pytest.raises(UsageError, match="posture has 2 positions, expected one for each of panda_joint1"):
         make_excitation(form, PANDA, Demand(posture=(0.0, 0.0)))
@@ -118,7 +120,7 @@ def test_a_posture_is_the_center_and_one_outside_the_limits_is_named(form):
         ({"acceleration": (0.0,)}, r"acceleration limits \[0.0\] must be positive"),
         ({"acceleration": (1.0, 2.0)}, "one for all joints or one for each of panda_joint1"),
         ({"acceleration": (1.0,), "velocity_scale": 0.0}, "velocity scale 0 must be within 0 and 1"),
-        ({"acceleration": (1.0,), "margin": 1.6}, "joint panda_joint4: its limits .* with a margin of 1.6 rad"),
+        ({"acceleration": (1.0,), "margin": 1.6}, "joint panda_joint4: .* with a margin of 1.6 rad"),
     ],
 )
 def test_limits_that_leave_no_motion_are_refused(arguments, words):
@@ -154,7 +156,7 @@ def test_the_approach_is_the_quickest_within_the_limits(limits, seed):
 
 
 def test_the_approach_may_begin_in_the_margin_but_not_outside_the_limits():
-    goal = PANDA.around()[0]
+    goal = PANDA.center_and_reach()[0]
     inside, outside = goal.copy(), goal.copy()
     inside[1], outside[1] = PANDA.hard_lower[1] + 0.01, PANDA.hard_lower[1] - 0.01
     approach(inside, goal, PANDA)
@@ -172,7 +174,7 @@ def test_the_approach_may_begin_in_the_margin_but_not_outside_the_limits():
 def test_an_excitation_is_entered_anywhere_without_steps_and_within_limits(form, share):
     excitation = make_excitation(form, PANDA, Demand(period=3.0, periods=2, share=0.9))
     since = share * excitation.duration
-    start = PANDA.around()[0] + 0.2
+    start = PANDA.center_and_reach()[0] + 0.2
     motion = enter(excitation, since, start, PANDA)
     check_limits(motion, PANDA)
     lead = motion.lead.duration
@@ -190,7 +192,7 @@ def test_an_excitation_is_entered_anywhere_without_steps_and_within_limits(form,
 
 def test_after_the_run_up_it_is_the_excitation_itself():
     excitation = make_excitation("fourier", PANDA, Demand(periods=2))
-    motion = enter(excitation, 4.0, PANDA.around()[0], PANDA)
+    motion = enter(excitation, 4.0, PANDA.center_and_reach()[0], PANDA)
     t = motion.lead.duration + motion.run_up + np.linspace(1e-9, 8.0, 50)
     own, speed, _, _ = motion.own_time(t)
     assert np.all(speed == 1.0)
@@ -201,7 +203,7 @@ def test_after_the_run_up_it_is_the_excitation_itself():
 def test_a_run_up_that_cannot_keep_the_acceleration_is_refused_in_the_end():
     excitation = make_excitation("fourier", PANDA, Demand())
     with pytest.raises(MotionError, match="acceleration of the motion"):
-        enter(excitation, 3.0, PANDA.around()[0], SLOW)
+        enter(excitation, 3.0, PANDA.center_and_reach()[0], SLOW)
 
 
 # --- to rest -----------------------------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def moment(t):
 @every_form
 def test_a_controller_makes_the_motion_of_its_points(form):
     excitation = make_excitation(form, PANDA, Demand(period=4.0, periods=1))
-    start = PANDA.around()[0] + 0.1
+    start = PANDA.center_and_reach()[0] + 0.1
     motion = enter(excitation, 0.0, start, PANDA)
     points = sample(Command(motion, moment(0.0)), 0.01)
     assert np.all(np.diff(points.times) > 1e-6)

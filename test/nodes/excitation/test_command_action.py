@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import SetBool
-from test_excitation_publisher import ACCELERATION, FAULTS, NAMES, START, Cell
+from support.excitation_cell import ACCELERATION, NAMES, START, Cell
+from support.joint_state_faults import FAULTS
 
 from robot_dyn_id.errors import UsageError
 

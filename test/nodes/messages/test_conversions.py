@@ -5,7 +5,7 @@ import time
 from dataclasses import fields
 
 import pytest
-from support.awkward_set import assert_same, awkward_set
+from support.parameter_sets import assert_same, awkward_set
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 import rclpy

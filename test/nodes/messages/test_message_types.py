@@ -75,6 +75,8 @@ def test_a_type_that_is_absent(absent):
     ["HelloWorld", "", "os.path/msg/Join", "../evil/msg/Foo", "Evil/msg/Foo", "a/msg/b", "a/msg/B\n", "a/msg/B/msg/C"],
 )
 def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatch):
-    monkeypatch.setattr("robot_dyn_id.nodes.message_types.import_module", lambda name: pytest.fail(f"imports {name}"))
+    monkeypatch.setattr(
+        "robot_dyn_id.nodes.messages.message_types.import_module", lambda name: pytest.fail(f"imports {name}")
+    )
     with pytest.raises(InputError, match="is no message type of ROS 2"):
         message_class(text)

@@ -11,9 +11,10 @@ import pytest
 from rclpy.node import Node
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import Trigger
+from support.excitation_cell import ARM, QUICK, Cell
 from support.model_nodes import message
-from test_controller import Scene
-from test_excitation_publisher import ARM, QUICK, Cell, ros_arguments
+from support.ros_world import ros_arguments
+from support.simulator_scene import Scene
 
 from robot_dyn_id.errors import GraphError
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
@@ -42,7 +43,7 @@ def start(node, *arguments):
 def test_a_dry_run_left_open_ends_the_node_that_is_to_move(world):
     cell = Cell(world, dry_run="true")
     world.until(lambda: cell.node.namesakes.settled)
-    with start("excitation_publisher", *ros_arguments({"urdf": ARM, **QUICK, "start": "true"})) as process:
+    with start("excitation_publisher", *ros_arguments(urdf=ARM, **QUICK, start="true")) as process:
         world.until(lambda: process.poll() is not None, 20.0, "the end of the second node")
         error = process.stderr.read()
     assert process.returncode == 3
@@ -58,7 +59,7 @@ def test_a_dry_run_left_open_ends_the_node_that_is_to_move(world):
 
 def test_a_second_node_while_it_moves_is_an_obstacle(world):
     cell = Cell(world, period="20.0").running()
-    second = world.add(ExcitationPublisher, *ros_arguments({"urdf": ARM, **QUICK, "dry_run": "true"}))
+    second = world.add(ExcitationPublisher, *ros_arguments(urdf=ARM, **QUICK, dry_run="true"))
     cell.until(Status.FAULT)
     assert "another node /excitation_publisher is running" in cell.reason
     world.until(cell.follower.at_rest)
@@ -145,7 +146,7 @@ def test_a_second_controller_commands_no_effort(world, tmp_path):
     second = world.add(ComputedTorqueController)
     scene.parameters.publish(message())
     world.until(lambda: second._model is not None, what="a model")
-    world.until(lambda: scene.told("no effort yet: looking for other nodes of the same name"))
+    world.until(lambda: scene.logged("no effort yet: looking for other nodes of the same name"))
     assert not second.namesakes.settled and scene.efforts_heard == []
     first.destroy_node()
     world.until(lambda: scene.efforts_heard, what="efforts")

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.estimators.constants.constants import Linearised
+from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.findings import make_finding
 
 
-def concluded(found: Linearised, order: int, costs: Array, values: Array | None = None) -> Estimate:
+def estimate_constants(found: Linearized, order: int, costs: Array, values: Array | None = None) -> Estimate:
     """The estimate of the p parameters, and of the constants.
 
     Covariances, of parameters and of the logarithms of the constants, are those of least squares with a column for each
@@ -29,7 +29,7 @@ def concluded(found: Linearised, order: int, costs: Array, values: Array | None 
     """
     p = len(found.constants.parameters)
     kind = WeightedLeastSquares if found.weighted else OrdinaryLeastSquares
-    estimate = replace(divided(kind(order).fit(found.problem(found.values, found.inside)), found, found.inside),
+    estimate = replace(split_constants(kind(order).fit(found.problem(found.values, found.inside)), found, found.inside),
                        costs=costs)  # fmt: skip
     if values is None:
         return estimate
@@ -44,7 +44,7 @@ def concluded(found: Linearised, order: int, costs: Array, values: Array | None 
     )
 
 
-def divided(extended: Estimate, found: Linearised, chosen: Mask) -> Estimate:
+def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Estimate:
     """Parameters and constants apart, from an estimate of `found.problem(..., chosen)`."""
     constants, p = found.constants, len(found.constants.parameters)
     sigmas = np.full(len(found.logarithms), np.inf)
@@ -61,7 +61,7 @@ def divided(extended: Estimate, found: Linearised, chosen: Mask) -> Estimate:
         values=extended.values[:p],
         covariance=extended.covariance[:p, :p],
         standard_deviations=extended.standard_deviations[:p],
-        unseen=tuple(name for name in extended.unseen if name in constants.parameters),
+        unexcited=tuple(name for name in extended.unexcited if name in constants.parameters),
         constants=estimated,
         regressor=constants.regressor(found.logarithms),
         findings=(*extended.findings, *findings),

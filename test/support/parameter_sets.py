@@ -2,10 +2,15 @@
 """A parameter set that every check admits, and that careless text formats and conversions change."""
 
 from dataclasses import fields
+from functools import cache
 
 import numpy as np
 
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from support.simulated import LIFT, Simulated
 
 
 def awkward_set() -> ParameterSet:
@@ -54,3 +59,10 @@ def assert_same(one, other):
             assert np.float64(ours).tobytes() == np.float64(theirs).tobytes(), item.name
         else:
             assert ours == theirs, item.name
+
+
+@cache
+def identified_lift():
+    robot = Simulated(LIFT)
+    training, held_out = split([robot.record(noise=0.1)], robot.joints)
+    return identify(training, held_out, robot.model, Settings(), "1.2.3").parameters

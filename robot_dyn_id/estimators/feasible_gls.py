@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feasible generalized least squares: whiten, weight and solve in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
+from robot_dyn_id.estimators.weighting import compute_weights, solve_reweighted
+from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
+
+
+@dataclass(frozen=True)
+class WhitenedSolution:
+    """A solution of rows whose residuals were made white.
+
+    Attributes:
+        plain: the rows as they were.
+        ordinary: their ordinary solution.
+        solution: of the white rows, weighted to unit variance: its `inverse` is a covariance.
+        noise: RMS of each joint's white residual, shape (n,).
+        white: the white rows; with the weights 1 / noise they have unit variance.
+    """
+
+    plain: Factors
+    ordinary: Solution
+    solution: Solution
+    noise: Array
+    white: Factors
+
+    def make_estimate(self, problem: LinearProblem, regularized_towards: str = "") -> Estimate:
+        """The estimate; its covariance is the inverse of the information of the white rows."""
+        estimate = Estimate.from_solution(
+            problem, self.plain, self.ordinary, self.solution, self.solution.inverse, self.noise
+        )
+        return replace(estimate, regularized_towards=regularized_towards)
+
+
+def solve_whitened(
+    problem: LinearProblem, order: int, passes: int, method: str, solve: Callable[[Factors, Array], Solution]
+) -> WhitenedSolution:
+    """Whiten, weight and solve in turn.
+
+    Args:
+        problem: the rows.
+        order: past rows that a residual is predicted from.
+        passes: of whitening.
+        method: `qr` or `gram`.
+        solve: of the white rows with one weight per joint.
+
+    Raises:
+        InputError: fewer rows than parameters.
+    """
+    plain = compress_rows(problem, method)
+    ordinary, solution, _ = solve_reweighted(plain)
+    white, weights = plain, np.ones(len(plain.counts))
+    lagged = LaggedGrams.from_problem(problem, order)
+    taken = np.zeros((len(plain.counts), order + 1))
+    for _ in range(passes):
+        whitening = fit_whitening(lagged.residual(solution.values) + taken, lagged.counts)
+        white = Factors.from_problem(problem, whitening.tiles(problem), method)
+        for _ in range(2):
+            weights = compute_weights(white, solution.values)
+            solution = solve(white, weights)
+        taken = lagged.fitted(solution.inverse)
+    return WhitenedSolution(plain, ordinary, solution, 1.0 / weights, white)

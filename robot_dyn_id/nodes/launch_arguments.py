@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of the launch files: default, meaning and check of each, in one table.
+
+This module does not import `launch`, so that documentation and tests can read the table without a ROS 2 distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.text.yaml import parse_yaml
+
+
+def read_yaml_value(text: str) -> Any:
+    """Read a launch argument that is written as YAML."""
+    return parse_yaml(text, "launch argument")
+
+
+def read_boolean(text: str) -> bool:
+    """Read a launch argument that is `true` or `false`.
+
+    Raises:
+        ValueError: the text is not one of them.
+        InputError: the text is not YAML.
+    """
+    value = read_yaml_value(text)
+    if not isinstance(value, bool):
+        raise ValueError("give true or false")
+    return value
+
+
+@dataclass(frozen=True)
+class LaunchArgument:
+    """An argument of launch files.
+
+    Attributes:
+        default: default value as text; a launch file may replace it.
+        description: text for `ros2 launch PACKAGE FILE --show-args`.
+        read: function that converts the text to the value of a ROS parameter.
+        choices: texts that are allowed; empty allows all.
+    """
+
+    default: str
+    description: str
+    read: Callable[[str], Any] = str
+    choices: tuple[str, ...] = ()
+
+
+COMMON = ("robot", "params_file", "namespace", "use_sim_time", "log_level")
+"""Arguments that every launch file has."""
+
+ARGUMENTS: dict[str, LaunchArgument] = {
+    "robot": LaunchArgument("", "Robot whose file in the config folder of this package holds the node parameters"),
+    "params_file": LaunchArgument("", "YAML file with the parameters of all nodes; replaces the file of `robot`"),
+    "namespace": LaunchArgument("", "Namespace of all nodes and topics; give each robot its own"),
+    "use_sim_time": LaunchArgument("", "true: use /clock; empty: as set in the parameter file", read_boolean),
+    "log_level": LaunchArgument("info", "Log level of all nodes", choices=("debug", "info", "warn", "error", "fatal")),
+    "urdf": LaunchArgument("", "URDF or xacro file; empty: received on the topic robot_description"),
+    "folder": LaunchArgument("", "Folder for the results; empty: runs/identifier-<date and time>"),
+    "bag": LaunchArgument("bags/%Y-%m-%d_%H-%M-%S", "Folder of the new bag; strftime codes are replaced"),
+    "topics": LaunchArgument("", "Topics to record, for example \"['joint_states', 'other']\"", read_yaml_value),
+    "controller": LaunchArgument("joint_trajectory_controller", "Name of the trajectory controller of the robot"),
+    "start": LaunchArgument(
+        "false", "true: move as soon as all nodes are ready; false: wait for excitation_publisher/start", read_boolean
+    ),
+    "require_effort": LaunchArgument("true", "false: also move if the joint states contain no effort", read_boolean),
+    "recording": LaunchArgument(
+        "",
+        "required: move only while the joint states are recorded; auto: only if a recorder runs; ignore: always",
+        choices=("", "required", "auto", "ignore"),
+    ),
+    "data": LaunchArgument("", "Recordings to identify from, for example \"['a', 'b']\"", read_yaml_value),
+    "validation": LaunchArgument(
+        "", "Recordings to validate on, for example \"['a']\"; empty: part of the data is held out", read_yaml_value
+    ),
+    "identification_config": LaunchArgument(
+        "", "Configuration of the identification (gains, terms, filter), as `robot-dyn-id --config`; empty: defaults"
+    ),
+    "trajectory": LaunchArgument(
+        "", "File trajectory.yaml of `robot-dyn-id design`; empty: trajectory described by the node parameters"
+    ),
+    "speed_scale": LaunchArgument("", "Time scaling; 0.5 takes twice as long; empty: as designed", read_yaml_value),
+    "amplitude_scale": LaunchArgument("", "Amplitude scaling about the center; empty: as designed", read_yaml_value),
+    "dry_run": LaunchArgument("", "true: check and publish the motion, never move the robot", read_boolean),
+    "parameters": LaunchArgument("", "File parameters.yaml of an earlier identification"),
+    "law": LaunchArgument(
+        "gravity_compensation",
+        "Control law; computed_torque follows the topic computed_torque_controller/joint_trajectory",
+        choices=("gravity_compensation", "computed_torque"),
+    ),
+}
+"""Arguments by name."""
+
+RENAMED = {"config": "params_file", "settings": "identification_config"}
+"""Arguments of version 0.1.0 and their present names."""
+
+
+def read_argument(name: str, text: str) -> Any:
+    """Value of a launch argument.
+
+    Raises:
+        UsageError: the text has the wrong type.
+    """
+    argument = ARGUMENTS[name]
+    try:
+        return argument.read(text)
+    except (ValueError, InputError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "not valid YAML"
+        raise UsageError(f"{name}:={text}: {reason} ({argument.description})") from None
+
+
+def check_names(command_line: Sequence[str]) -> None:
+    """Refuse arguments of a command line that have been renamed.
+
+    Raises:
+        UsageError: with the present name.
+    """
+    for word in command_line:
+        name, separator, text = word.partition(":=")
+        if separator and name in RENAMED:
+            raise UsageError(f"{name}:= is now {RENAMED[name]}:=; write {RENAMED[name]}:={text}")

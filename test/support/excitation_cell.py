@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The excitation publisher with a robot behind a trajectory controller, in one ROS world."""
+
+from pathlib import Path
+
+import numpy as np
+from robot_dyn_id.msg import ExcitationStatus as Status
+from std_srvs.srv import SetBool, Trigger
+
+from robot_dyn_id.errors import DeadlineError
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from support.follower import Follower
+from support.ros_world import ros_arguments
+
+ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
+NAMES = [f"joint{i}" for i in range(1, 8)]
+START = np.full(7, 0.1)
+ACCELERATION = 10.0
+QUICK = {
+    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
+    "return_to_start": "false",
+    "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
+}
+
+
+VELOCITY = RobotModel.from_file(ARM).limits.velocity
+
+
+class Cell:
+    """A follower and the node, and the statuses of the node."""
+
+    def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
+        self.world, self.prefix = world, f"{namespace}/" if namespace else ""
+        self.follower = None
+        if follower:
+            self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
+        arguments = ros_arguments(**{"urdf": urdf, **QUICK, **parameters})
+        self.node = world.add(ExcitationPublisher, *arguments, namespace=namespace)
+        self.statuses = world.heard(Status, f"{self.prefix}excitation_status", LATCHED)
+
+    @property
+    def state(self):
+        return self.statuses[-1].state if self.statuses else None
+
+    @property
+    def reason(self):
+        return self.statuses[-1].reason if self.statuses else ""
+
+    def until(self, state, timeout=20.0):
+        try:
+            self.world.until(lambda: self.state == state, timeout)
+        except DeadlineError as error:
+            raise AssertionError(f"{error}: state {self.state}, not {state}: {self.reason}") from None
+        return self
+
+    def call(self, name, request=None):
+        kind = Trigger if request is None else SetBool
+        return self.world.call(kind, f"{self.prefix}excitation_publisher/{name}", request)
+
+    def running(self, progress=0.3):
+        self.world.until(lambda: self.state in (Status.READY, Status.DONE))
+        answer = self.call("start")
+        assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
+        self.world.until(lambda: self.state == Status.RUNNING and self.statuses[-1].elapsed > progress)
+        return self
+
+
+MAIN = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
