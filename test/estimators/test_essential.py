@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bootstrap, essential parameters, identifiability, and the model's own uncertainty elsewhere."""
+"""Bootstrap, essential parameters, identifiability, and the model's own torque_deviation elsewhere."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.extrapolation import uncertainty
+from robot_dyn_id.identification.extrapolation import torque_deviation
 from robot_dyn_id.identification.identifiability import motions_that_help
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
@@ -155,12 +155,12 @@ def test_every_parameter_is_told():
         assert (found[name].status, found[name].base) == ("structural", "")
 
 
-def test_the_models_own_uncertainty_is_that_of_draws():
+def test_the_models_own_torque_deviation_is_that_of_draws():
     robot, _ = arm()
     estimate = WeightedLeastSquares().fit(arm_problem(noisy(1)))
     samples = noisy(1).samples.take(slice(0, 50))
     states = Motion(samples.q.T, samples.dq.T, np.zeros_like(samples.q.T))
-    ours = uncertainty(robot.regressor, robot.base.independent, estimate.covariance, states)
+    ours = torque_deviation(robot.regressor, robot.base.independent, estimate.covariance, states)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(np.zeros(len(estimate.values)), estimate.covariance, 2000, method="eigh")
     torques = [robot.regressor.torque(states, draw, robot.base.independent) for draw in draws]

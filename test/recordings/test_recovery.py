@@ -28,7 +28,7 @@ TRUTH = truth(200)
 MESSAGES = TRUTH.messages()
 DATA = [data for _, data in MESSAGES]
 
-KEYS = {"whole", "bag", "original", "messages", "topics", "seconds", "lost_bytes", "damage", "warnings"}
+KEYS = {"whole", "bag", "original", "messages", "topics", "seconds", "lost_bytes", "damage", "warnings", "findings"}
 
 
 @pytest.fixture
