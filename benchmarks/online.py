@@ -24,7 +24,6 @@ import arms
 import numpy as np
 from arms import NOISE
 
-from robot_dyn_id import __version__
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import parameters_of
 from robot_dyn_id.dynamics.regressor import Motion
@@ -35,6 +34,7 @@ from robot_dyn_id.online import RecursiveLeastSquares
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.sensors import Sensors, colored_noise, simulated_recording
+from robot_dyn_id.version import __version__
 
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
 SENSORS = Sensors(NOISE, correlation_time=CORRELATION)

@@ -39,7 +39,6 @@ from arms import NOISE
 from scipy.interpolate import CubicSpline
 from scipy.stats import chi2
 
-from robot_dyn_id import __version__
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
@@ -69,6 +68,7 @@ from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import plan_signals, walker
 from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.version import __version__
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
 NORMAL = 1.96

@@ -1,16 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of robot dynamics from joint motion and torque, for ROS 2."""
+"""Identification of robot dynamics from joint motion and torque, for ROS 2.
 
+    import robot_dyn_id as rdi
+
+    robot = rdi.load_robot("arm.urdf")
+    result = rdi.identify(robot, rdi.open_recording("recording.mcap"))
+    print(result)
+    result.save("run")
+
+Robot and model structure
+    load_robot           load a URDF or xacro file
+    RobotModel           kinematic tree, nominal inertias and limits of a robot
+    Regressor            linear model of the torque: tau = Y(q, dq, ddq) pi
+    base_parameters      minimal set of identifiable combinations of pi
+    TERMS                terms in addition to the rigid bodies, by name: friction, offset, rotor inertia, springs
+
+Excitation
+    design               motion that identifies a robot best within its limits
+    FORMS                forms of excitation by name
+
+Identification
+    open_recording       open a rosbag2, .mcap, .db3, .npz or .csv file
+    identify             identify a robot and validate the model on held-out data
+    Settings             choices of an identification: terms, estimator, filter, thresholds
+    ESTIMATORS           estimators by name
+    validate             evaluate an identified model on other recordings
+
+The identified model
+    ParameterSet         identified parameters with covariance, provenance and training range
+    load_parameters      load parameters.yaml
+    save_parameters      save parameters.yaml
+    Dynamics             inverse and forward dynamics, mass matrix, gravity, friction
+    predict              efforts along a recording
+    simulate             motion along a trajectory, or under recorded efforts
+    export_urdf          write a URDF with the identified inertias
+    export_mjcf          write a MuJoCo model
+    ResidualMonitor      residuals while the robot works, and changes in them
+
+RobotDynIdError          base class of all errors
+"""
+
+from __future__ import annotations
+
+import importlib
 import os
 import pkgutil
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from robot_dyn_id.dynamics.base_parameters import base_parameters
+    from robot_dyn_id.dynamics.dynamics import Dynamics
+    from robot_dyn_id.dynamics.regressor import Regressor
+    from robot_dyn_id.dynamics.terms import TERMS
+    from robot_dyn_id.errors import RobotDynIdError
+    from robot_dyn_id.estimators import ESTIMATORS
+    from robot_dyn_id.excitation.forms.registry import FORMS
+    from robot_dyn_id.identification.settings import Settings
+    from robot_dyn_id.model.robot import RobotModel
+    from robot_dyn_id.online.monitoring import ResidualMonitor
+    from robot_dyn_id.parameters import ParameterSet
+    from robot_dyn_id.recordings import open_recording
+    from robot_dyn_id.workflow.excitation import design
+    from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
+    from robot_dyn_id.workflow.identification import identify, validate
+    from robot_dyn_id.workflow.prediction import predict, simulate
+
+from robot_dyn_id.version import __version__
 
 # A source tree first on the path would hide the generated robot_dyn_id.msg of the installed package.
 if not os.path.isdir(os.path.join(__path__[0], "msg")):
     __path__ = pkgutil.extend_path(__path__, __name__)
 
-# The ROS 2 wheels tell their distribution by the major version of rclpy only.
+_EXPORTS = {
+    "ESTIMATORS": "robot_dyn_id.estimators",
+    "FORMS": "robot_dyn_id.excitation.forms.registry",
+    "TERMS": "robot_dyn_id.dynamics.terms",
+    "Dynamics": "robot_dyn_id.dynamics.dynamics",
+    "ParameterSet": "robot_dyn_id.parameters",
+    "Regressor": "robot_dyn_id.dynamics.regressor",
+    "ResidualMonitor": "robot_dyn_id.online.monitoring",
+    "RobotDynIdError": "robot_dyn_id.errors",
+    "RobotModel": "robot_dyn_id.model.robot",
+    "Settings": "robot_dyn_id.identification.settings",
+    "base_parameters": "robot_dyn_id.dynamics.base_parameters",
+    "design": "robot_dyn_id.workflow.excitation",
+    "export_mjcf": "robot_dyn_id.workflow.files",
+    "export_urdf": "robot_dyn_id.workflow.files",
+    "identify": "robot_dyn_id.workflow.identification",
+    "load_parameters": "robot_dyn_id.workflow.files",
+    "load_robot": "robot_dyn_id.workflow.files",
+    "open_recording": "robot_dyn_id.recordings",
+    "predict": "robot_dyn_id.workflow.prediction",
+    "save_parameters": "robot_dyn_id.workflow.files",
+    "simulate": "robot_dyn_id.workflow.prediction",
+    "validate": "robot_dyn_id.workflow.identification",
+}
+"""Public names and the modules that they are loaded from at first use (PEP 562)."""
+
+__all__ = [  # as literals, for tools that do not run the module
+    "ESTIMATORS",
+    "FORMS",
+    "TERMS",
+    "Dynamics",
+    "ParameterSet",
+    "Regressor",
+    "ResidualMonitor",
+    "RobotDynIdError",
+    "RobotModel",
+    "Settings",
+    "__version__",
+    "base_parameters",
+    "design",
+    "export_mjcf",
+    "export_urdf",
+    "identify",
+    "load_parameters",
+    "load_robot",
+    "open_recording",
+    "predict",
+    "save_parameters",
+    "simulate",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use.
+
+    Raises:
+        AttributeError: there is no such name.
+    """
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names and those of the module itself."""
+    return sorted({*globals(), *__all__})
+
+
+# The ROS 2 wheels identify their distribution by the major version of rclpy only.
 _RCLPY_MAJOR = {"7": "jazzy", "9": "kilted"}
 
 
@@ -28,9 +160,9 @@ def _running_distribution() -> str | None:
 
 
 def _warn_of_other_distribution() -> None:
-    """Say so in one line when the messages were built for another distribution than the running one.
+    """Warn if the messages were built for another distribution than the running one.
 
-    It is no error, since identification from files needs no ROS.
+    It is not an error, since identification from files does not need ROS.
     """
     try:
         from robot_dyn_id._built_for import DISTRIBUTION as built_for  # written by the build

@@ -21,6 +21,14 @@ LONGEST = 2000
 class RobotDynIdError(Exception):
     """Base of all errors of this package: a message of one line, and what is needed to report it to programs.
 
+    Example:
+        ```python
+        try:
+            rdi.open_recording("none.npz")
+        except rdi.RobotDynIdError as error:
+            print(error.code, error.exit_code, error.message, error.action)
+        ```
+
     Attributes:
         code: stable word for the kind of error, for programs that must not depend on the wording.
         exit_code: exit code of the command line.

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from tempfile import mkstemp
 
-from robot_dyn_id import __version__
 from robot_dyn_id.errors import InputError, InternalError
+from robot_dyn_id.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "pin", "numba", "mcap", "rosbags", "PyYAML", "zstandard", "rclpy")
 """Libraries whose versions are reported."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,14 @@ def effort_unit_over(effort_unit: str, coordinate: int, time: int) -> str:
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """An identified model: everything that inverse and forward dynamics need beside nothing else than itself.
+    """Identified model, self-contained: everything needed for inverse and forward dynamics.
+
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        for name, value, sigma in zip(parameters.names, parameters.values, parameters.standard_deviations):
+            print(f"{name}: {value:.4g} +- {sigma:.2g}")
+        ```
 
     Field by field the message `robot_dyn_id/ParameterSet` (without its header) and the file `parameters.yaml`. With p
     base parameters, c columns (10 per moving body, then the linear terms) and n joints:
@@ -94,6 +102,8 @@ class ParameterSet:
         q_max: greatest trained position, n.
         dq_max: greatest trained speed, n.
         ddq_max: greatest trained acceleration, n.
+        term_classes: classes of the user's own terms in this set. Neither files nor messages store them: they are given
+            again when a file is read.
     """
 
     robot_name: str
@@ -140,6 +150,7 @@ class ParameterSet:
     q_max: Array
     dq_max: Array
     ddq_max: Array
+    term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
@@ -161,6 +172,11 @@ class ParameterSet:
         _check_numbers(self)
         _check_mapping(self)
         _check_covariance(self)
+
+
+def stored_fields() -> tuple[Field[Any], ...]:
+    """Fields of a parameter set that files and messages hold."""
+    return tuple(item for item in fields(ParameterSet) if item.metadata.get("stored", True))
 
 
 LARGEST = 1e12
@@ -239,7 +255,7 @@ def _check_sizes(one: ParameterSet) -> None:
 
 def _check_words(one: ParameterSet) -> None:
     """Refuse texts and names that no identification writes."""
-    for item in fields(one):
+    for item in stored_fields():
         value = getattr(one, item.name)
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
         for text in texts if item.name != "urdf" else ():

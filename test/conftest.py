@@ -14,9 +14,9 @@ keep_to_this_host(listen=False)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """What a running node does in time is a truth only of a computer that gives it the time.
+    """Mark tests of running nodes; their deadlines hold on a computer that is not overloaded.
 
-    A test that fails on a computer held up by others is run again, twice at most, and pytest lists it as rerun.
+    Such a test is run again if it fails, twice at most, and pytest lists it as rerun.
     """
     for item in items:
         if "world" in getattr(item, "fixturenames", ()):

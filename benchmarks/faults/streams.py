@@ -99,7 +99,7 @@ FAULTS: dict[str, Fault] = {
     "stamps 1 h ahead": _changed(_stamped(lambda rng: 3600.0)),
     "stamps 1 h back": _changed(_stamped(lambda rng: -3600.0)),
     "stamps that jump by up to 1 s": _changed(_stamped(lambda rng: rng.uniform(-1.0, 1.0))),
-    "stamps that stand still": _changed(_frozen),
+    "frozen stamps": _changed(_frozen),
 }
 """Faults of the stream. The robot publishes 250 messages per second, so that 40 of each are 10 kHz."""
 

@@ -34,6 +34,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.text import design_text
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "seed", "clearance", "stand_ins")
 """Options that take the place of keys of the design file."""
@@ -200,14 +201,7 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
 
 
 def _print(found: Design, told: list[dict[str, Any]], path: Path, folder: Path) -> None:
-    width = max(len(margin.name) for margin in found.margins)
-    for margin in found.margins:
-        print(f"{margin.name:<{width}}  {margin.reached:>10.4g}  of {margin.limit:>10.4g} {margin.unit:<8} "
-              f"left {margin.margin:.3g}")  # fmt: skip
-    print(f"objective {found.figure:.5g}; random motions: best {found.random_figures[0]:.5g}, median "
-          f"{np.median(found.random_figures):.5g}")  # fmt: skip
-    print(f"condition number {found.condition_numbers['columns']:.4g} (unit-norm columns), "
-          f"{found.condition_numbers['none']:.4g} (raw, noise-weighted)")  # fmt: skip
+    print(design_text(found))
     for row in told:
         before = "unknown" if row["standard_deviation"] is None else f"{row['standard_deviation']:.3g}"
         print(f"  {row['name']}: value {row['value']:.4g}, standard deviation {before} -> {row['predicted']:.3g}")

@@ -11,11 +11,8 @@ from robot_dyn_id.findings import Finding, format_finding
 OPTIONS = {
     "nothing_held_out": "--validate DATA",
     "simulation_drifts": "--restart S",
-    "held_out_too_slow": "--validate DATA",
-    "not_excited": "design --after DIR",
-    "condition_number_high": "design --after DIR",
 }
-"""Option or command that helps, by code of the finding."""
+"""Option that helps, by code of the finding."""
 
 
 def advise(finding: Finding) -> str:
@@ -24,12 +21,7 @@ def advise(finding: Finding) -> str:
     return f"{text} ({OPTIONS[finding.code]})" if finding.code in OPTIONS else text
 
 
-def print_findings(findings: Iterable[Finding], answers_as_json: bool = True) -> None:
-    """Print findings, one line each.
-
-    Args:
-        findings: the findings.
-        answers_as_json: print them on standard error, since standard output holds the answer.
-    """
+def print_findings(findings: Iterable[Finding]) -> None:
+    """Print findings on standard error, one line each."""
     for finding in findings:
-        print(f"  ! {advise(finding)}", file=sys.stderr if answers_as_json else sys.stdout)
+        print(f"  ! {advise(finding)}", file=sys.stderr)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id import __version__
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
@@ -36,7 +35,8 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.workflow.identification import report_unknown_joints, report_unrecorded, robot_for
+from robot_dyn_id.version import __version__
+from robot_dyn_id.workflow.joints import report_unknown_joints, report_unrecorded, robot_for
 
 FILE = "flexible.yaml"
 
@@ -130,7 +130,7 @@ def _identified(
     held_out = _held_out(model, more, low_pass, found.solution.values)
     findings = (
         *_report_unused(configuration, settings, [*arguments.data, *arguments.validate]),
-        *report_unrecorded(robot, configuration),
+        *report_unrecorded(robot, configuration.held),
         *report_unknown_joints(links, robot, settings.motor_names),
         *data.findings,
         *more.findings,

@@ -18,7 +18,8 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import yaml_text
-from robot_dyn_id.workflow.identification import open_all, report_recordings, robot_for
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.cli.answers import count_of, print_essential, print_evaluation, print_price
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
-from robot_dyn_id.estimators.essential import LIMIT
+from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
-from robot_dyn_id.workflow.identification import identify_recordings, open_all
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prior", metavar="FILE", help=f"earlier parameters.yaml for {PRIOR_USERS} (default: the URDF)"
     )
     parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
-    parser.add_argument("--essential", nargs="?", type=float, const=LIMIT, metavar="SHARE",
-                        help=f"leave out parameters that are less certain than this (default: {LIMIT})")  # fmt: skip
+    parser.add_argument("--essential", nargs="?", type=float, const=MAX_RELATIVE_DEVIATION, metavar="SHARE",
+                        help="leave out parameters that are less certain than this "
+                             f"(default: {MAX_RELATIVE_DEVIATION})")  # fmt: skip
     parser.add_argument("--bootstrap", type=int, metavar="N", help="standard deviations from N draws of residuals")
     add_configuration(parser)
 
@@ -52,10 +52,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     robot = RobotDescription.from_file(arguments.robot)
-    result, summary = identify_recordings(recordings, held_out, robot, configuration, folder, train_range, progress)
+    result = identify_recordings(robot, configuration, DataSelection(recordings, held_out, train_range), progress)
+    progress(f"writing {folder}")
+    summary = result.save(folder)
     if not arguments.json:
-        print_evaluation(result.evaluation)
-        print_price(result)
-        print_essential(result)
-        print(f"\n{count_of(result.parameters)} in {folder / PARAMETERS}; report in {folder / PAGE}")
+        print(f"{result} in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary

@@ -24,7 +24,8 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings.wrenches import open_wrench
 from robot_dyn_id.report.folder import PARAMETERS, output_folder
-from robot_dyn_id.workflow.identification import open_all, report_recordings, robot_for
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 PAYLOAD = "payload.yaml"
 

@@ -14,11 +14,10 @@ from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.workflow.identification import open_all, report_recordings
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.prediction import predict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +41,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_robot(parameters, RobotModel.from_file(arguments.robot))
     recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
-    t, tau, findings = predict_recording(recording, parameters, configuration.velocity)
-    write_npz(file, parameters.joint_names, t + recording.epoch * 1e-9, tau=tau)
-    findings = (*report_recordings([recording], parameters.joint_names), *findings)
-    print_findings(findings)
+    prediction = predict(parameters, recording, configuration.velocity)
+    prediction.save(file, recording.epoch)
+    print_findings(prediction.findings)
     if not arguments.json:
-        print(f"{len(t)} predictions in {file}")
-    return 0, {"file": str(file), **summarize_findings(findings)}
+        print(f"{len(prediction.t)} predictions in {file}")
+    return 0, {"file": str(file), **summarize_findings(prediction.findings)}

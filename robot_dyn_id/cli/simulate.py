@@ -16,26 +16,18 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
-from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.identification.forward_simulation import (
-    SimulatedMotion,
-    check_training_ranges,
-    simulate_efforts,
-    simulate_trajectory,
-)
+from robot_dyn_id.identification.forward_simulation import SimulatedMotion
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow.identification import open_all, report_recordings
-
-RATE = 1000.0
-"""Samples per second along a trajectory unless told otherwise [Hz]."""
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.prediction import SIMULATION_RATE_HZ, simulate
 
 TOPIC = "/joint_states"
 
@@ -67,23 +59,25 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
     output_folder(out.parent)
     if arguments.trajectory:
-        simulated, epoch = _along(arguments.trajectory, dynamics, arguments.rate), 0
+        stored = read_trajectory(arguments.trajectory)
+        differs = stored.matched(dynamics.regressor.model, stored.limits)
+        motion, epoch = stored.excitation, 0
+        progress(f"simulating {motion.duration:.0f} s along {arguments.trajectory}")
+        rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate
+        simulated = simulate(parameters, motion, rate)
+        simulated = replace(simulated, findings=(*differs, *simulated.findings))
     else:
         recording = open_all([arguments.data], configuration)[0]
         progress(f"simulating under the efforts of {arguments.data}")
         restart = math.inf if arguments.restart is None else arguments.restart
-        simulated = simulate_efforts(
-            recording, parameters, dynamics, configuration.drives, configuration.velocity, restart
-        )
-        recorded = report_recordings([recording], parameters.joint_names)
-        simulated, epoch = replace(simulated, findings=(*recorded, *simulated.findings)), recording.epoch
-    findings = (*simulated.findings, *check_training_ranges(simulated, parameters))
+        simulated = simulate(parameters, recording, restart=restart, settings=configuration.settings)
+        epoch = recording.epoch
     _write(out, parameters.joint_names, simulated, epoch)
-    print_findings(findings)
+    print_findings(simulated.findings)
     if not arguments.json:
         print(f"{len(simulated.t)} samples in {out}")
     distance = dict(zip(parameters.joint_names, simulated.distance.tolist(), strict=True))
-    return 0, {"file": str(out), **summarize_findings(findings), "largest_distance": distance}
+    return 0, {"file": str(out), **summarize_findings(simulated.findings), "largest_distance": distance}
 
 
 def _check(arguments: argparse.Namespace, out: Path) -> None:
@@ -104,16 +98,6 @@ def _check(arguments: argparse.Namespace, out: Path) -> None:
         claim(arguments, out)
     else:
         claim_folder(out)
-
-
-def _along(file: str, dynamics: Dynamics, rate: float | None) -> SimulatedMotion:
-    """Along a stored trajectory."""
-    stored = read_trajectory(file)
-    differs = stored.matched(dynamics.regressor.model, stored.limits)
-    motion = stored.excitation
-    progress(f"simulating {motion.duration:.0f} s along {file}")
-    simulated = simulate_trajectory(dynamics, motion, RATE if rate is None else rate)
-    return replace(simulated, findings=(*differs, *simulated.findings))
 
 
 def _write(out: Path, joint_names: Sequence[str], simulated: SimulatedMotion, epoch: int) -> None:

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
-from robot_dyn_id.cli.answers import print_evaluation
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.identification.pipeline import validate
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.folder import PAGE, REPORT, output_folder, write_results
-from robot_dyn_id.report.summary import evaluation_summary
-from robot_dyn_id.workflow.identification import open_all, report_recordings
+from robot_dyn_id.report.folder import PAGE, REPORT, output_folder
+from robot_dyn_id.workflow.identification import open_all, validate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,12 +36,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_robot(parameters, RobotModel.from_file(arguments.robot))
     recordings = open_all(arguments.data, configuration)
     folder = output_folder(arguments.out) if arguments.out else None
-    evaluation = validate(recordings, parameters, configuration.settings, progress)
-    evaluation = evaluation.with_findings(report_recordings(recordings, parameters.joint_names))
-    summary = evaluation_summary(evaluation, arguments.parameters, parameters)
-    if folder:
-        write_results(folder, summary, evaluation, parameters)
+    result = validate(parameters, recordings, configuration.settings, progress)
+    summary = result.save(folder, arguments.parameters) if folder else result.summary(arguments.parameters)
     if not arguments.json:
-        print_evaluation(evaluation)
+        print(result)
         print(f"report in {folder / PAGE}" if folder else "no report was written; --out DIR writes one")
-    return int(evaluation.verdict.word == "bad"), summary
+    return int(result.verdict.word == "bad"), summary

@@ -19,16 +19,16 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import expression
 
-DROP = 1e-9
+MIN_COLUMN_NORM = 1e-9
 """Columns of the stacked regressor with a smaller norm are zero."""
 
-RANK = 1e-9
+RANK_TOLERANCE = 1e-9
 """Singular values of the unit-norm columns below this share of the largest are zero."""
 
-ROUNDING = 16 * float(np.finfo(np.float64).eps)
+COEFFICIENT_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 """Coefficients of a dependent column on unit-norm columns below this times their condition number are rounding."""
 
-RESIDUAL = 1e-13
+MAX_COMBINATION_RESIDUAL = 1e-13
 """Norm of what a combination may leave of a unit-norm column: rounding."""
 
 PIVOTS = ("rref", "qr")
@@ -120,10 +120,10 @@ class Echelon:
     """Rank and scaled triangular factor of a stacked regressor.
 
     Attributes:
-        norms: column norms, 0 where below `DROP`, shape (c,).
+        norms: column norms, 0 where below `MIN_COLUMN_NORM`, shape (c,).
         factor: R of the columns scaled to unit norm (zero columns left zero), shape (<= c, c).
         singular_values: of that R, descending.
-        rank: number of singular values above `RANK` times the largest.
+        rank: number of singular values above `RANK_TOLERANCE` times the largest.
     """
 
     norms: Array
@@ -132,8 +132,8 @@ class Echelon:
     rank: int
 
 
-def compute_echelon(stack: Array, drop: float = DROP, tolerance: float = RANK) -> Echelon:
-    """Rank decision on a stacked regressor of shape (rows, c), by the rule of `DROP` and `RANK`."""
+def compute_echelon(stack: Array, drop: float = MIN_COLUMN_NORM, tolerance: float = RANK_TOLERANCE) -> Echelon:
+    """Determine the rank of a stacked regressor of shape (rows, c) by `MIN_COLUMN_NORM` and `RANK_TOLERANCE`."""
     norms = np.linalg.norm(stack, axis=0)
     norms = np.where(norms < drop, 0.0, norms)
     scaled = np.divide(stack, norms, out=np.zeros_like(stack), where=norms > 0)
@@ -147,17 +147,24 @@ def base_parameters(
     regressor: Regressor,
     pivots: str = "rref",
     order: Sequence[int] | None = None,
-    tolerance: float = RANK,
+    tolerance: float = RANK_TOLERANCE,
     moving: Sequence[int] | None = None,
 ) -> BaseParameters:
     """Find the base parameters of a regressor.
+
+    Example:
+        ```python
+        base = rdi.base_parameters(rdi.Regressor(robot))
+        for name, expression in zip(base.names, base.expressions):
+            print(name, "=", expression)
+        ```
 
     Args:
         regressor: the robot with the terms that are to be identified with it.
         pivots: `rref`: the leftmost independent columns; `qr`: the largest remaining column first, ties (within
             1e-6) to the leftmost, so that every machine takes the same one.
         order: the order in which columns are looked at, a permutation of range(c); by default as they stand.
-        tolerance: see `RANK`.
+        tolerance: see `RANK_TOLERANCE`.
         moving: numbers of the joints that move, all by default: what the torques of motions tell in which the others
             stand, in any one posture but special ones.
 
@@ -251,12 +258,12 @@ def _mapping(form: Echelon, independent: Integers) -> Array:
     chosen = form.factor[:, independent]
     mapping, _, rank, values = np.linalg.lstsq(chosen, form.factor, rcond=None)
     if rank:
-        negligible = ROUNDING * values[0] / values[-1]
+        negligible = COEFFICIENT_ROUNDING * values[0] / values[-1]
         for column in np.setdiff1d(np.flatnonzero(form.norms), independent):
             support = np.flatnonzero(np.abs(mapping[:, column]) > negligible)
             target = form.factor[:, column]
             sparse = np.linalg.lstsq(chosen[:, support], target, rcond=None)[0]
-            if np.linalg.norm(chosen[:, support] @ sparse - target) < RESIDUAL:
+            if np.linalg.norm(chosen[:, support] @ sparse - target) < MAX_COMBINATION_RESIDUAL:
                 mapping[:, column] = 0.0
                 mapping[support, column] = sparse
     mapping[:, independent] = np.eye(len(independent))

@@ -26,16 +26,16 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
 
-TOLERANCE = 1e-10
+MAX_DIFFERENCE_RATIO = 1e-10
 """Largest difference that is rounding, as a share of the largest entry."""
 
-SAMPLES = 200
+PINOCCHIO_SAMPLES = 200
 """Samples that are compared with Pinocchio."""
 
 KRONECKER_SAMPLES = 5
 """Samples that are compared with the Kronecker form, which takes milliseconds for each."""
 
-BLOCK = 16
+SAMPLES_PER_BLOCK = 16
 """Samples held at a time: regressors of humanoids are large."""
 
 
@@ -70,7 +70,7 @@ class CrossCheck:
     def passed(self) -> bool:
         """Whether anything was compared, all differences are rounding and the ranks are the same."""
         same_rank = self.rank_ours == self.rank_pinocchio
-        return self.samples > 0 and same_rank and self.max_difference <= TOLERANCE
+        return self.samples > 0 and same_rank and self.max_difference <= MAX_DIFFERENCE_RATIO
 
 
 def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None = None) -> CrossCheck:
@@ -81,7 +81,7 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
 
     Args:
         regressor: the regressor; columns of terms are left aside.
-        motion: samples; `SAMPLES` of them, evenly spread, are compared.
+        motion: samples; `PINOCCHIO_SAMPLES` of them, evenly spread, are compared.
         parameters: standard parameters for torque and mass matrix, shape (10 b,); by default the model's own.
 
     Raises:
@@ -91,7 +91,7 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
     rigid, peer = Regressor(model), _Pinocchio.of(model, parameters)
     values = model.inertial_parameters if parameters is None else parameters
     dynamics = Dynamics(rigid, np.arange(len(rigid.names)), values)
-    many = list(_blocks(_spread(motion, SAMPLES)))
+    many = list(_blocks(_spread(motion, PINOCCHIO_SAMPLES)))
     few = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
     excited = random_motion(model, count_sufficient_samples(rigid))
     return CrossCheck(
@@ -134,8 +134,8 @@ def _spread(motion: Motion, count: int) -> Motion:
 
 
 def _blocks(motion: Motion) -> Iterator[Motion]:
-    for start in range(0, len(motion), BLOCK):
-        yield motion.take(slice(start, start + BLOCK))
+    for start in range(0, len(motion), SAMPLES_PER_BLOCK):
+        yield motion.take(slice(start, start + SAMPLES_PER_BLOCK))
 
 
 def _difference(pairs: Iterable[tuple[Array, Array]]) -> float:

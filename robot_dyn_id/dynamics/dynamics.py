@@ -25,7 +25,7 @@ from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
 
-FEW = 8
+MAX_SINGLE_STATES = 8
 """Up to so many states are worked on one by one: a tile costs as much however few there are in it."""
 
 
@@ -92,6 +92,14 @@ def _depends_on_acceleration(term: Term) -> bool:
 @dataclass(frozen=True)
 class Dynamics:
     """Dynamics of a robot with n joints. States are vectors (n,), or batches (N, n), one row per state.
+
+    Example:
+        ```python
+        dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+        tau = dynamics.inverse_dynamics(q, dq, ddq)
+        M, h = dynamics.mass_matrix(q), dynamics.bias(q, dq)
+        ddq = dynamics.forward_dynamics(q, dq, tau)
+        ```
 
     Attributes:
         regressor: robot and terms.
@@ -253,7 +261,7 @@ class Dynamics:
         entries, values = (np.concatenate(parts) for parts in zip(*added, strict=True))
         results = [none if array is None else array for array in (effort, torque, mass, acceleration)]
         excess = np.empty(states) if excess is None else excess
-        kernel = dynamics_single if states <= FEW else dynamics_tiles
+        kernel = dynamics_single if states <= MAX_SINGLE_STATES else dynamics_tiles
         with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` tells
             kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
 

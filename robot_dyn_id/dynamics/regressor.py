@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.stored_terms import list_stored_constants, restore_terms
+from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_constants, restore_terms
 from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, group_terms
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.angles import within_reach
@@ -20,10 +20,10 @@ from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
 
-STATES = 8
+COMPARED_STATES = 8
 """Random states at which base parameters and representative of a parameter set are compared."""
 
-EQUIVALENT = 1e-6
+MAX_TORQUE_DIFFERENCE_RATIO = 1e-6
 """Share of the torques of single columns by which the torques of base parameters and representative may differ."""
 
 
@@ -69,8 +69,9 @@ def terms_on_joints(
     """Every term on every moving joint, ordered by term, then by joint; then the terms of the couplings.
 
     Raises:
-        UsageError: a coupling of joints that the robot has not.
+        UsageError: a coupling of joints that the robot has not, or an own term with the name of a term of this package.
     """
+    find_own_classes([*terms, *(term for coupling in couplings for term in coupling.terms)])
     coordinates, units = joint_coordinates(model), dict(zip(model.joint_names, model.effort_units, strict=True))
     coupled = [(c.coordinate(units, model.body_names), term) for c in couplings for term in c.terms]
     return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)
@@ -88,6 +89,12 @@ class TermColumn:
 @dataclass(frozen=True)
 class Regressor:
     """Columns of the rigid body (10 per moving body) followed by those of the terms.
+
+    Example:
+        ```python
+        regressor = rdi.Regressor(robot)
+        print(len(regressor.names), "standard parameters")
+        ```
 
     Attributes:
         model: the robot.
@@ -271,14 +278,14 @@ def _check_representative(regressor: Regressor, parameters: ParameterSet) -> Non
         InputError: the joint with the greatest difference.
     """
     joints = len(parameters.joint_names)
-    q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, STATES))
-    motion = Motion(q, dq, ddq, temperature=np.full((joints, STATES), 20.0))
+    q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, COMPARED_STATES))
+    motion = Motion(q, dq, ddq, temperature=np.full((joints, COMPARED_STATES), 20.0))
     columns = regressor.dense(motion).transpose(1, 2, 0)  # (n, N, c)
     full = np.concatenate([parameters.standard_parameters, parameters.term_values])
     torque = columns[..., parameters.independent_columns.astype(np.int64)] @ parameters.values
     difference = np.abs(torque - columns @ full).max(axis=1)
     scale = np.abs(columns).max(axis=1) @ np.abs(full) + np.abs(torque).max(axis=1)
-    apart = np.flatnonzero(difference > EQUIVALENT * scale)
+    apart = np.flatnonzero(difference > MAX_TORQUE_DIFFERENCE_RATIO * scale)
     if len(apart):
         joint = parameters.joint_names[int(apart[np.argmax(difference[apart])])]
         raise InputError(

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Coupling, Term
-from robot_dyn_id.dynamics.terms.coupling import MEMBER
+from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -25,7 +26,20 @@ def list_stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[
     constants = [(f"{term.name}.{k}", at.name, value) for at, term in terms for k, value in term.constants.items()]
     coupled = dict.fromkeys(at for at, _ in terms if at.name not in simple)
     weights = [(at, joint, w) for at in coupled for joint, w in zip(joints, at.weights, strict=True) if w != 0.0]
-    return constants + [(f"{MEMBER}.{joint}", at.name, weight) for at, joint, weight in weights]
+    return constants + [(f"{COUPLING_PREFIX}.{joint}", at.name, weight) for at, joint, weight in weights]
+
+
+def find_own_classes(terms: Iterable[Term]) -> tuple[type[Term], ...]:
+    """Classes of terms that are not part of this package.
+
+    Raises:
+        UsageError: a class with the name of a term of this package: a stored set would be read as the latter.
+    """
+    own = tuple(dict.fromkeys(type(term) for term in terms if TERMS.get(term.name) is not type(term)))
+    for kind in own:
+        if kind.name in TERMS:
+            raise UsageError(f"term {kind.name}: this name belongs to a term of this package: choose another one")
+    return own
 
 
 def restore_terms(
@@ -52,15 +66,17 @@ def restore_terms(
         constants.setdefault((term, joint), {})[constant] = float(value)
     known = {coordinate.name: coordinate for coordinate in coordinates}
     units = dict(zip(model.joint_names, model.effort_units, strict=True))
+    own = cast("tuple[type[Term], ...]", parameters.term_classes)
+    classes = {**TERMS, **{kind.name: kind for kind in own}}
     terms = []
     try:
         for (term, name), weights in constants.items():
-            if term == MEMBER:
+            if term == COUPLING_PREFIX:
                 known[name] = Coupling(name, tuple(weights.items())).coordinate(units, model.body_names)
         for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
-            if name not in TERMS or joint not in known:
-                raise InputError(f"parameter set: term {name} on {joint} is not known to this version")
-            terms.append((known[joint], TERMS[name]().with_constants(constants.get((name, joint), {}))))
+            if name not in classes or joint not in known:
+                raise InputError(f"parameter set: term {name} on {joint} is not known, and no given class has its name")
+            terms.append((known[joint], classes[name]().with_constants(constants.get((name, joint), {}))))
     except UsageError as error:
         raise InputError(f"parameter set: {error}") from None
     return tuple(terms)

@@ -21,16 +21,16 @@ from robot_dyn_id.estimators.factors import find_used_rows
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
 
-BLOCK = 2.0
+BLOCK_LENGTH_S = 2.0
 """Length of a piece [s]: several times what residuals of filtered torques remember."""
 
-LEAST = 20
+MIN_DRAWS = 20
 """Draws that tell a standard deviation to a sixth."""
 
-INTERVAL = (2.5, 97.5)
+INTERVAL_PERCENTILES = (2.5, 97.5)
 """Percentiles at the ends of the intervals."""
 
-FAILED = 0.1
+MAX_FAILED_SHARE = 0.1
 """Share of the draws that may fail to converge."""
 
 
@@ -40,12 +40,17 @@ def check_bootstrap_draws(draws: int) -> None:
     Raises:
         UsageError: between 1 and 19, or negative.
     """
-    if draws != 0 and draws < LEAST:
-        raise UsageError(f"bootstrap: draws must be 0 (none) or {LEAST} or more, not {draws}")
+    if draws != 0 and draws < MIN_DRAWS:
+        raise UsageError(f"bootstrap: draws must be 0 (none) or {MIN_DRAWS} or more, not {draws}")
 
 
 def bootstrap_estimate(
-    estimator: Estimator, problem: LinearProblem, estimate: Estimate, draws: int, block: float = BLOCK, seed: int = 0
+    estimator: Estimator,
+    problem: LinearProblem,
+    estimate: Estimate,
+    draws: int,
+    block: float = BLOCK_LENGTH_S,
+    seed: int = 0,
 ) -> Estimate:
     """The estimate with standard deviations and intervals of the bootstrap; correlations stay as they are.
 
@@ -69,10 +74,11 @@ def bootstrap_estimate(
             found.append(estimator.fit(_with_torques(problem, rest.draw(rng, round(block * problem.rate)))).values)
         except ConvergenceError as error:
             failed, reason = failed + 1, error
-            if failed > FAILED * draws:
+            if failed > MAX_FAILED_SHARE * draws:
                 raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {reason}") from None
     spread = np.std(found, axis=0, ddof=1)
-    shift = 2.0 * estimate.values - np.percentile(found, INTERVAL[::-1], axis=0)  # reflected: bias is taken off
+    # reflected percentiles: the bias is removed
+    shift = 2.0 * estimate.values - np.percentile(found, INTERVAL_PERCENTILES[::-1], axis=0)
     message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {block:g} s"
     return replace(
         estimate,

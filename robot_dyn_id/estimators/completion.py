@@ -26,16 +26,16 @@ from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO
 
 METRICS = ("entropic", "euclidean")
 
-LAST_BARRIER = 1e-10
+FINAL_BARRIER_WEIGHT = 1e-10
 """Last weight of the barrier, as a share of the misfit: the objective is off by it times the number of bounds."""
 
-ROUNDING = 1e-12
+HESSIAN_REGULARIZATION = 1e-12
 """Added to the unit diagonal of a Hessian, so that rounding leaves it positive definite."""
 
-SHARPEST = 1e6
+MAX_INFORMATION_RATIO = 1e6
 """Information is cut where a combination would be known better than to this share of the prior: rounding is near."""
 
-STEPS = 300
+MAX_NEWTON_STEPS = 300
 """Newton steps for one barrier; five to ten are used, more where precise data contradict every real robot."""
 
 
@@ -107,7 +107,7 @@ class Completion:
         inertial, bounded = self.bodies.size, self.bounded
         rows = self.root @ self.mapping @ self.scale
         target = self.root @ self.base
-        sharpness = np.linalg.norm(rows[:, :inertial], 2) * self.spread / SHARPEST
+        sharpness = np.linalg.norm(rows[:, :inertial], 2) * self.spread / MAX_INFORMATION_RATIO
         if sharpness > 1.0:
             rows, target = rows / sharpness, target / sharpness
         point = np.concatenate([np.tile(_coordinates(np.eye(4)), len(self.bodies)), bounded * 1.0])
@@ -119,7 +119,7 @@ class Completion:
         # As strong as the misfit of the start at first: the way then leads through the middle, not along the bounds.
         first = max(1.0, float(np.sum((rows @ point - target) ** 2)) / len(point))
         barrier, fit = first, 0.0
-        while barrier > LAST_BARRIER * max(1.0, fit):
+        while barrier > FINAL_BARRIER_WEIGHT * max(1.0, fit):
             barrier *= 0.1
             objective = _Objective(rows, target, normal, bounded, barrier, self.spread**-2, self.floor, self.metric)
             point = _minimum(objective, point)
@@ -204,10 +204,10 @@ class _Objective:
 def _minimum(objective: _Objective, point: Array) -> Array:
     """Damped Newton steps from a feasible point."""
     value = objective.value(point)
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         gradient, hessian = objective.slopes(point)
         size = 1.0 / np.sqrt(np.diag(hessian))
-        unit = hessian * size * size[:, None] + ROUNDING * np.eye(len(size))
+        unit = hessian * size * size[:, None] + HESSIAN_REGULARIZATION * np.eye(len(size))
         step = -size * cho_solve(cho_factor(unit), size * gradient)
         decrease = float(-gradient @ step)
         if decrease < 1e-9 * max(1e-3, objective.barrier) + 1e-11 * abs(value):
@@ -220,4 +220,4 @@ def _minimum(objective: _Objective, point: Array) -> Array:
                     return point
                 raise ConvergenceError("consistent: no way down from where the steps came to")
         point, value = point + length * step, trial
-    raise ConvergenceError(f"consistent: {STEPS} steps did not reach the minimum; try another spread")
+    raise ConvergenceError(f"consistent: {MAX_NEWTON_STEPS} steps did not reach the minimum; try another spread")

@@ -24,16 +24,16 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.findings import make_finding
 
-LIMIT = 0.3
+MAX_RELATIVE_DEVIATION = 0.3
 """Relative standard deviation of a parameter that is not essential."""
 
-LEVEL = 0.05
+F_TEST_LEVEL = 0.05
 """Of the F-test."""
 
-ROUNDING = 1e-18
+MIN_VARIANCE_RATIO = 1e-18
 """Variances below this share of the median are those of parameters that the data do not show at all, up to rounding."""
 
-HIDDEN = 1e-12
+MIN_EIGENVALUE_RATIO = 1e-12
 """Eigenvalues of the correlations below this share of the largest: a direction that the data do not show."""
 
 
@@ -90,7 +90,9 @@ def check_limit(limit: float) -> None:
         raise UsageError(f"essential: must be 0 (keep all) or a relative standard deviation above it, not {limit}")
 
 
-def essential(estimate: Estimate, names: Sequence[str], limit: float = LIMIT, level: float = LEVEL) -> Essential:
+def essential(
+    estimate: Estimate, names: Sequence[str], limit: float = MAX_RELATIVE_DEVIATION, level: float = F_TEST_LEVEL
+) -> Essential:
     """Leave out parameters that the data do not tell.
 
     Args:
@@ -170,10 +172,10 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
 def _inverse(matrix: Array) -> tuple[Array, np.ndarray]:
     """Pseudo-inverse of a covariance or information, and which parameters have a share in what it does not hold."""
     size = np.diag(matrix)
-    scale = np.sqrt(np.where(size > ROUNDING * np.median(size), size, 0.0))
+    scale = np.sqrt(np.where(size > MIN_VARIANCE_RATIO * np.median(size), size, 0.0))
     matrix = np.where(np.outer(scale, scale) > 0.0, matrix, 0.0)
     unit = np.where(scale > 0.0, scale, 1.0)
     values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
-    shown = values > HIDDEN * values.max(initial=0.0)
+    shown = values > MIN_EIGENVALUE_RATIO * values.max(initial=0.0)
     inverse = (vectors[:, shown] / values[shown]) @ vectors[:, shown].T / np.outer(unit, unit)
     return inverse, np.abs(vectors[:, ~shown]).max(axis=1, initial=0.0) > 1e-3

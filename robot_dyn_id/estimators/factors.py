@@ -25,15 +25,15 @@ from robot_dyn_id.errors import InputError, UsageError
 MIN_SINGULAR_VALUE_RATIO = 1e-7
 """Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
 
-ROUNDING = 1e-12
+MIN_COLUMN_RATIO = 1e-12
 """Columns of a joint below this share of its largest are rounding: a joint that stands still makes such ones of the
 inertias that it carries, and scaled to unit norm they would look like data."""
 
-PANEL = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
+QR_BLOCK_COLUMNS = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
 
 METHODS = ("qr", "gram")
 
-SAFE_PIVOT = 1e-5
+MIN_CHOLESKY_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
 
 
@@ -197,7 +197,7 @@ class Factors:
 def zero_rounding_columns(rows: Array) -> Array:
     """Rows [W tau] of a joint, shape (any, columns + 1), with zeros for columns that are rounding; changed in place."""
     norms = np.linalg.norm(rows[:, :-1], axis=0)
-    rows[:, :-1] *= norms > ROUNDING * norms.max(initial=0.0)
+    rows[:, :-1] *= norms > MIN_COLUMN_RATIO * norms.max(initial=0.0)
     return rows
 
 
@@ -208,7 +208,7 @@ def _products_added(products: Array, rows: Array) -> Array:
 
 def _rows_added(triangle: Array, rows: Array) -> Array:
     """The triangular R with further rows."""
-    panel = min(PANEL, len(triangle))
+    panel = min(QR_BLOCK_COLUMNS, len(triangle))
     return np.asarray(lapack.dtpqrt(0, panel, triangle, rows, overwrite_a=1, overwrite_b=1)[0])
 
 
@@ -218,7 +218,7 @@ def _root(gram: Array) -> Array:
     scaled = gram / scale / scale[:, None]
     with suppress(np.linalg.LinAlgError):
         columns = np.linalg.cholesky(scaled[:-1, :-1]).T
-        if np.diag(columns).min() > SAFE_PIVOT:
+        if np.diag(columns).min() > MIN_CHOLESKY_PIVOT:
             torque = solve_triangular(columns, scaled[:-1, -1], trans="T")
             left = math.sqrt(max(0.0, 1.0 - float(torque @ torque)))
             root = np.block([[columns, torque[:, None]], [np.zeros((1, len(columns))), np.array([[left]])]])

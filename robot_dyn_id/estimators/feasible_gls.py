@@ -63,10 +63,10 @@ def solve_whitened(
     lagged = LaggedGrams.from_problem(problem, order)
     taken = np.zeros((len(plain.counts), order + 1))
     for _ in range(passes):
-        whitening = fit_whitening(lagged.residual(solution.values) + taken, lagged.counts)
-        white = Factors.from_problem(problem, whitening.tiles(problem), method)
+        whitening = fit_whitening(lagged.residual_autocovariance(solution.values) + taken, lagged.counts)
+        white = Factors.from_problem(problem, whitening.whiten_tiles(problem), method)
         for _ in range(2):
             weights = compute_weights(white, solution.values)
             solution = solve(white, weights)
-        taken = lagged.fitted(solution.inverse)
+        taken = lagged.absorbed_autocovariance(solution.inverse)
     return WhitenedSolution(plain, ordinary, solution, 1.0 / weights, white)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Covariance of sums of scores whose noise neither is stationary nor of one joint alone (Newey and West 1987).
+"""Heteroskedasticity- and autocorrelation-consistent (HAC) covariance of scores (Newey and West 1987).
 
-The noise of encoders comes and goes with the motion: it is large where a joint turns round, and there the columns are
-special as well. No model of a stationary residual knows that. Here nothing is assumed of the noise but that it has
-forgotten itself after some time.
+Encoder noise depends on the motion: it is largest where a joint reverses, and there the columns are special as well.
+No stationary model of the residual covers that. Here the noise is only assumed to be uncorrelated beyond a lag.
 """
 
 from __future__ import annotations
@@ -16,23 +15,27 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.sandwich import compute_sandwich, rescale_covariance
 
-MEMORY = 1.0
-"""Time after which noise is taken to have forgotten itself [s]: a period of 1 Hz, slower than the noise of encoders and
-faster than most motions; the weight of a product of scores falls to zero over it."""
+NOISE_MEMORY_S = 1.0
+"""Lag beyond which noise is assumed to be uncorrelated [s]: longer than the correlation time of encoder noise and
+shorter than most motions; the weight of a product of scores falls to zero over it."""
 
 
 def compute_larger_sandwich(
     problem: LinearProblem, columns: LinearProblem, values: Array, bread: Array, weights: Array, order: int
 ) -> tuple[Array, Array]:
-    """See `fitting.sandwich`, with the larger of its standard deviations and those of the long-run covariance.
+    """Covariance of G sum w^2 Z' tau with the larger standard deviations of `compute_sandwich` and of Newey and West.
 
     Args:
-        problem: rows that leave the residuals.
-        columns: rows that these are multiplied with.
-        values: of the parameters, shape (p,).
-        bread: G of the estimate G sum w^2 Z' tau, shape (p, p).
-        weights: of the joints.
-        order: of the autoregressive model.
+        problem: rows whose residuals are used.
+        columns: rows Z that the residuals are multiplied by.
+        values: parameters, shape (p,).
+        bread: G, shape (p, p).
+        weights: weights of the joints, shape (n,).
+        order: AR order of the noise model.
+
+    Returns:
+        RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p); correlations are those of
+        `compute_sandwich`.
     """
     noise, covariance = compute_sandwich(problem, values, bread, weights, order, columns)
     scores = compute_newey_west(problem, columns, values, weights)
@@ -43,10 +46,10 @@ def compute_larger_sandwich(
 def compute_newey_west(problem: LinearProblem, columns: LinearProblem, values: Array, weights: Array) -> Array:
     """Covariance of sum w^2 Z' r over all rows, r residuals of the problem and Z rows of `columns`, shape (p, p).
 
-    Products of scores l rows apart count 1 - l / L, L rows in `MEMORY`: the mean over all stretches of L rows of the
-    square of their sum, in which scores beyond the ends of a segment are zero.
+    Bartlett weights: products of scores l rows apart are weighted by 1 - l / L with L rows in `NOISE_MEMORY_S`. This is
+    the mean, over all windows of L rows, of the square of their sum; scores outside a segment are zero.
     """
-    length = max(1, round(MEMORY * problem.rate))
+    length = max(1, round(NOISE_MEMORY_S * problem.rate))
     total, rows = np.zeros((len(values), len(values))), 0
     segment, before = -1, np.zeros((len(values), length))
     for number, scores in _windows(problem, columns, values, weights):
@@ -61,7 +64,7 @@ def compute_newey_west(problem: LinearProblem, columns: LinearProblem, values: A
 
 
 def _squares(before: Array, scores: Array, length: int) -> Array:
-    """Sum of the squares of the sums of all stretches that end in these scores, over their length."""
+    """Sum of the squares of the sums of all windows that end in these scores, divided by their length."""
     summed = np.cumsum(np.concatenate([before, scores], axis=1), axis=1)
     sums = summed[:, length:] - summed[:, :-length]
     return np.asarray(sums @ sums.T / length)
@@ -70,7 +73,7 @@ def _squares(before: Array, scores: Array, length: int) -> Array:
 def _windows(
     problem: LinearProblem, columns: LinearProblem, values: Array, weights: Array
 ) -> Iterator[tuple[int, Array]]:
-    """Segment and scores of each window, the joints' tiles of the same instants added, shape (p, N)."""
+    """Yield segment and scores of each window, shape (p, N): the sum over the joints' tiles of the same samples."""
     scores, segment, last = np.zeros((len(values), 0)), -1, len(weights)
     for tile, other in zip(problem.tiles(), columns.tiles(), strict=True):
         support = problem.supports[tile.joint]

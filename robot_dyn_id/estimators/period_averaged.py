@@ -19,13 +19,13 @@ from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.options import CheckedOptions
 
-LEAST = 3
+MIN_PERIODS = 3
 """Periods that are needed."""
 
-LEVEL = 0.975
+INTERVAL_QUANTILE = 0.975
 """Quantile at the end of 95 % intervals."""
 
-FLOOR = 1e-9
+MIN_NOISE_RATIO = 1e-9
 """Least standard deviation of a joint's noise, as a share of the largest, and of its share that is its own."""
 
 
@@ -60,7 +60,7 @@ class PeriodAveraged(CheckedOptions):
         residuals = averages.residuals(problem, solution.values)
         middle, freedom = averages.spread(noise, residuals)
         spread = np.sqrt(np.maximum(np.diag(solution.inverse @ middle @ solution.inverse), 0.0))
-        spread *= t.ppf(LEVEL, freedom) / norm.ppf(LEVEL)
+        spread *= t.ppf(INTERVAL_QUANTILE, freedom) / norm.ppf(INTERVAL_QUANTILE)
         covariance = rescale_covariance(solution.inverse, spread)
         ordinary = plain.solve(np.ones(len(plain.counts)))
         estimate = Estimate.from_solution(problem, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
@@ -121,10 +121,10 @@ class Averages:
             key = tile.segment, tile.joint
             sizes[key] = sizes.get(key, 0) + tile.block.shape[1]
         counts = {segment: size // length for (segment, _), size in sizes.items() if size // length >= 2}
-        if sum(counts.values()) < LEAST:
+        if sum(counts.values()) < MIN_PERIODS:
             raise InputError(
                 f"period_averaged: {sum(counts.values())} whole periods of {problem.period:g} s without interruption: "
-                f"record {LEAST} at least, besides the ends that filters cut off"
+                f"record {MIN_PERIODS} at least, besides the ends that filters cut off"
             )
         p, n = len(problem.names), len(problem.supports)
         rows = {segment: np.zeros((n, length, p + 1)) for segment in counts}
@@ -213,7 +213,7 @@ def between_periods(residuals: dict[int, Array]) -> Array:
         pairs += (len(rest) - 1) * used @ used.T
     noise = products / np.maximum(pairs, 1.0)
     size = np.sqrt(np.diag(noise))
-    size = np.maximum(size, FLOOR * size.max(initial=0.0) or 1.0)
+    size = np.maximum(size, MIN_NOISE_RATIO * size.max(initial=0.0) or 1.0)
     values, vectors = np.linalg.eigh(noise / np.outer(size, size) + np.diag((np.diag(noise) == 0.0).astype(float)))
-    correlation = (vectors * np.maximum(values, FLOOR)) @ vectors.T  # rows left out may have spoilt a sign
+    correlation = (vectors * np.maximum(values, MIN_NOISE_RATIO)) @ vectors.T  # rows left out may have spoilt a sign
     return np.asarray(correlation * np.outer(size, size))

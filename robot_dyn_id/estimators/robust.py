@@ -18,26 +18,26 @@ from robot_dyn_id.estimators.weighting import degrees_of_freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
-TUNING = {"huber": 1.345, "bisquare": 4.685}
+TUNING_DEVIATIONS = {"huber": 1.345, "bisquare": 4.685}
 """Residuals in standard deviations beyond which rows count less, or not at all: 95 % efficient with normal noise."""
 
-OUTLYING = 8.0
+OUTLIER_DEVIATIONS = 8.0
 """Rows with residuals beyond this many standard deviations are left out before the colour of the others is looked at:
 filtered with the rows behind them they would spoil those."""
 
-NORMAL = 1.4826
+MAD_TO_SIGMA = 1.4826
 """Standard deviation of normal residuals over the median of their sizes."""
 
-ROUNDING = 1e-10
+MIN_NOISE_RATIO = 1e-10
 """Residuals below this share of the median torque are rounding."""
 
-SETTLED = 1e-3
+CONVERGED_DEVIATIONS = 1e-3
 """Change of a parameter in its standard deviations that is none."""
 
-PASSES = 2
+WHITENING_PASSES = 2
 """Of whitening."""
 
-Walk = Callable[[], Iterator[Tile]]
+TileSource = Callable[[], Iterator[Tile]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Robust(CheckedOptions):
     name: ClassVar[str] = "robust"
     uses_prior: ClassVar[bool] = False
     option_ranges: ClassVar[OptionRanges] = {
-        "loss": Choice(tuple(TUNING)),
+        "loss": Choice(tuple(TUNING_DEVIATIONS)),
         "autoregressive_order": Range(0),
         "iterations": Range(1),
     }
@@ -71,18 +71,18 @@ class Robust(CheckedOptions):
         ordinary = plain.solve(np.ones(len(plain.counts)))
         # Huber's loss is convex for given noise, so it finds the way; the other starts from there
         values, noise = self._iterate(problem, problem.tiles, ordinary.values, "huber")
-        clean = replace(problem, tiles=lambda: _without_outliers(problem, values, OUTLYING * noise))
+        clean = replace(problem, tiles=lambda: _without_outliers(problem, values, OUTLIER_DEVIATIONS * noise))
         lagged = LaggedGrams.from_problem(clean, self.autoregressive_order)
         taken = np.zeros((len(plain.counts), self.autoregressive_order + 1))
         now = values
-        for _ in range(PASSES):
-            whitening = fit_whitening(lagged.residual(now) + taken, lagged.counts)
-            now, noise = self._iterate(problem, lambda w=whitening: w.tiles(clean), now, self.loss)  # type: ignore[misc]
-            solution, covariance = self._covariance(problem, lambda w=whitening: w.tiles(clean), now, noise)  # type: ignore[misc]
-            taken = lagged.fitted(covariance)
+        for _ in range(WHITENING_PASSES):
+            whitening = fit_whitening(lagged.residual_autocovariance(now) + taken, lagged.counts)
+            now, noise = self._iterate(problem, lambda w=whitening: w.whiten_tiles(clean), now, self.loss)  # type: ignore[misc]
+            solution, covariance = self._covariance(problem, lambda w=whitening: w.whiten_tiles(clean), now, noise)  # type: ignore[misc]
+            taken = lagged.absorbed_autocovariance(covariance)
         return Estimate.from_solution(problem, plain, ordinary, replace(solution, values=now), covariance, noise)
 
-    def _iterate(self, problem: LinearProblem, walk: Walk, start: Array, loss: str) -> tuple[Array, Array]:
+    def _iterate(self, problem: LinearProblem, walk: TileSource, start: Array, loss: str) -> tuple[Array, Array]:
         """Parameters and each joint's noise, by reweighting until neither moves.
 
         Raises:
@@ -99,13 +99,15 @@ class Robust(CheckedOptions):
             values, before = solution.values, noise
             noise = _noise([np.concatenate(parts) for parts in seen], len(values), least)
             change = np.abs(noise / before - 1.0).max(initial=0.0)
-            if moved[~solution.unexcited].max(initial=0.0) < SETTLED and change < SETTLED:
+            if moved[~solution.unexcited].max(initial=0.0) < CONVERGED_DEVIATIONS and change < CONVERGED_DEVIATIONS:
                 return values, noise
         raise ConvergenceError(
             f"robust: the parameters still move after {self.iterations} iterations: give more, or use loss huber"
         )
 
-    def _covariance(self, problem: LinearProblem, walk: Walk, values: Array, noise: Array) -> tuple[Solution, Array]:
+    def _covariance(
+        self, problem: LinearProblem, walk: TileSource, values: Array, noise: Array
+    ) -> tuple[Solution, Array]:
         """H^-1 (sum q W' W / s^2) H^-1 with H = sum m W' W / s^2 (Huber 1973), and the solution that H is from.
 
         q is the mean square of a joint's bounded residuals in units of its noise s, m their mean slope.
@@ -128,7 +130,7 @@ class Robust(CheckedOptions):
 
 def _weight(u: Array, loss: str) -> Array:
     """What a row counts, by its residual in standard deviations."""
-    limit, size = TUNING[loss], np.abs(u)
+    limit, size = TUNING_DEVIATIONS[loss], np.abs(u)
     if loss == "huber":
         return np.asarray(limit / np.maximum(size, limit))
     return np.asarray(np.maximum(1.0 - (u / limit) ** 2, 0.0) ** 2)
@@ -136,7 +138,7 @@ def _weight(u: Array, loss: str) -> Array:
 
 def _slope(u: Array, loss: str) -> Array:
     """Derivative of the bounded residual, weight times u."""
-    limit = TUNING[loss]
+    limit = TUNING_DEVIATIONS[loss]
     if loss == "huber":
         return np.asarray(np.abs(u) <= limit, dtype=np.float64)
     share = np.minimum((u / limit) ** 2, 1.0)
@@ -158,13 +160,13 @@ def _residuals(problem: LinearProblem, tiles: Iterator[Tile], values: Array) -> 
 def _rounding(torques: Sequence[Array]) -> Array:
     """Least standard deviation of each joint's residual, shape (n,)."""
     size = np.array([float(np.median(np.abs(tau))) if len(tau) else 0.0 for tau in torques])
-    return np.asarray(ROUNDING * np.where(size > 0.0, size, size.max(initial=0.0) or 1.0))
+    return np.asarray(MIN_NOISE_RATIO * np.where(size > 0.0, size, size.max(initial=0.0) or 1.0))
 
 
 def _noise(residuals: Sequence[Array], parameters: int, least: Array) -> Array:
     """Robust standard deviation of each joint's residual, its share of the parameters taken off, shape (n,)."""
     counts = np.array([len(residual) for residual in residuals])
-    noise = np.array([NORMAL * float(np.median(np.abs(r))) if len(r) else 0.0 for r in residuals])
+    noise = np.array([MAD_TO_SIGMA * float(np.median(np.abs(r))) if len(r) else 0.0 for r in residuals])
     return np.asarray(np.maximum(noise * np.sqrt(counts / degrees_of_freedom(parameters, counts)), least))
 
 

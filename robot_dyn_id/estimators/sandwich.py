@@ -11,7 +11,7 @@ from robot_dyn_id.estimators.factors import Grams
 from robot_dyn_id.estimators.weighting import degrees_of_freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 
-CORRECTIONS = 1
+DEGREES_OF_FREEDOM_PASSES = 1
 """Passes that give the residual back what the fit has taken from it, before its autocovariance is used."""
 
 
@@ -30,14 +30,14 @@ def compute_sandwich(
     residuals C' C is the same up to the ends, so W' Omega W is the Gram matrix of the coloured columns C W.
     """
     lagged = LaggedGrams.from_problem(problem, order)
-    residual = lagged.residual(values)
+    residual = lagged.residual_autocovariance(values)
     autocovariance = residual * (lagged.counts / degrees_of_freedom(len(values), lagged.counts))[:, None]
-    for _ in range(1 + CORRECTIONS):
+    for _ in range(1 + DEGREES_OF_FREEDOM_PASSES):
         whitening = fit_whitening(autocovariance, lagged.counts)
-        coloured = Grams.from_problem(problem, whitening.coloured_tiles(scores or problem))
+        coloured = Grams.from_problem(problem, whitening.color_tiles(scores or problem))
         middle = coloured.total(weights**2 * whitening.noise_rms)[:-1, :-1]
         covariance = bread @ middle @ bread.T
-        autocovariance = residual + lagged.fitted(covariance)
+        autocovariance = residual + lagged.absorbed_autocovariance(covariance)
     return whitening.noise_rms, covariance
 
 

@@ -20,7 +20,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.estimators.factors import find_used_rows
 
-ROUNDING = 1e-12
+MIN_RESIDUAL_RATIO = 1e-12
 """Mean squares of residuals below this share of the torque's are differences of large numbers: they tell no colour."""
 
 
@@ -41,7 +41,7 @@ class Whitening:
         """Number of past samples that are looked at."""
         return int(self.filters.shape[1]) - 1
 
-    def tiles(self, problem: LinearProblem) -> Iterator[Tile]:
+    def whiten_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
         """Walk the problem with columns and torques filtered.
 
         The first `order` rows of a segment are lost, and so are those behind a row that was left out.
@@ -52,7 +52,7 @@ class Whitening:
                 whole = np.lib.stride_tricks.sliding_window_view(find_used_rows(joined), self.order + 1).all(axis=1)
                 yield Tile(tile.joint, tile.segment, np.where(whole, filtered, 0.0))
 
-    def coloured_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
+    def color_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
         """Walk the problem with columns and torques run through the inverse filters, which colour white noise."""
         states: dict[int, tuple[int, Array]] = {}
         for tile in problem.tiles():
@@ -103,18 +103,18 @@ class LaggedGrams:
         means = tuple(total / count[:, None, None] for total, count in zip(sums, totals, strict=True))
         return cls(means, problem.supports, counts)
 
-    def residual(self, values: Array) -> Array:
+    def residual_autocovariance(self, values: Array) -> Array:
         """Autocovariance of each joint's residual at lags 0 to the order, shape (n, order + 1)."""
         rows = []
         for product, support in zip(self.products, self.supports, strict=True):
             weights = np.append(-values[support], 1.0)
             row = weights @ product @ weights
-            if row[0] <= ROUNDING * product[0, -1, -1]:
+            if row[0] <= MIN_RESIDUAL_RATIO * product[0, -1, -1]:
                 row = np.append(max(row[0], 0.0), np.zeros(len(row) - 1))
             rows.append(row)
         return np.array(rows)
 
-    def fitted(self, covariance: Array) -> Array:
+    def absorbed_autocovariance(self, covariance: Array) -> Array:
         """Autocovariance of what the errors of the parameters do to each joint's prediction, shape (n, order + 1).
 
         To first order, it is what the fit has taken from the residual: noise that looks like motion.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,7 @@ Sample = tuple[Array, Array, Array, Array]
 """Position, velocity, acceleration and jerk, shape (n, N) each."""
 
 
+@runtime_checkable
 class Trajectory(Protocol):
     """Interface of a motion of n joints.
 

@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import violation
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Finding, format_findings, make_finding
 from robot_dyn_id.parameters import ParameterSet
 
 
@@ -27,6 +27,11 @@ class Exported:
 
     text: str
     findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
 
 
 @dataclass(frozen=True)

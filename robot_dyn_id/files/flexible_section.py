@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.stepwise import LIMIT, SCALINGS
+from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, SCALINGS
 from robot_dyn_id.files.values import flag, mapping, number, one_of, text, texts
 from robot_dyn_id.flexible import FlexibleJoint, FlexibleModel
 from robot_dyn_id.model.robot import RobotModel
@@ -59,7 +59,7 @@ class FlexibleSettings:
     motors: Mapping[str, str] = field(default_factory=dict)
     torque_constants: Mapping[str, float] = field(default_factory=dict)
     smoothing_width: float = 0.02
-    limit: float = LIMIT
+    limit: float = MAX_CONDITION_NUMBER
     scaling: str = "columns"
     motor_topic: str | None = None
     experiments: Mapping[str, ExperimentSettings] = field(default_factory=dict)

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import numpy as np
 
+from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, stored_fields
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import Row, read_yaml, yaml_text
 
@@ -34,12 +35,16 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
         InputError: the file cannot be written.
     """
     content = {"format": FORMAT}
-    content.update({item.name: _plain(item.name, getattr(parameters, item.name)) for item in fields(parameters)})
+    content.update({item.name: _plain(item.name, getattr(parameters, item.name)) for item in stored_fields()})
     write_atomically(Path(path), yaml_text(content))
 
 
-def read_parameters(path: str | Path) -> ParameterSet:
+def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> ParameterSet:
     """Read a parameter set.
+
+    Args:
+        path: the file.
+        term_classes: classes of the user's own terms, if the set was identified with some.
 
     Raises:
         InputError: not readable, not a parameter set, or a field missing or of the wrong kind.
@@ -49,7 +54,7 @@ def read_parameters(path: str | Path) -> ParameterSet:
         raise InputError(f"{path}: not a parameter file of this tool (its first line must read `format: {FORMAT}`)")
     hints = get_type_hints(ParameterSet)
     values = {}
-    for item in fields(ParameterSet):
+    for item in stored_fields():
         if item.name not in content:
             raise InputError(f"{path}: {item.name} is missing")
         try:
@@ -59,7 +64,7 @@ def read_parameters(path: str | Path) -> ParameterSet:
     if not values["names"]:  # an empty list has no second dimension
         values.update(covariance=np.zeros((0, 0)), mapping=np.zeros((0, len(values["column_names"]))))
     try:
-        return ParameterSet(**values)
+        return ParameterSet(**values, term_classes=tuple(term_classes))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -14,8 +14,8 @@ from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise import (
-    LIMIT,
-    SAMPLES,
+    MAX_CONDITION_NUMBER,
+    SAMPLE_FACTOR,
     Equations,
     Observability,
     StepwisePlan,
@@ -73,7 +73,7 @@ def identify_flexible(
     model: FlexibleModel,
     experiments: Sequence[Experiment],
     low_pass: LowPass | None = None,
-    limit: float = LIMIT,
+    limit: float = MAX_CONDITION_NUMBER,
     scaling: str = "columns",
 ) -> FlexibleIdentification:
     """Plan from what the experiments show, then identify.
@@ -146,7 +146,7 @@ def pseudo_observations(
     """
     rng = np.random.default_rng(seed)
     joints = len(model.model.joint_names)
-    count = samples or SAMPLES * -(-len(model.base.names) // joints)
+    count = samples or SAMPLE_FACTOR * -(-len(model.base.names) // joints)
     link = random_states(model, moving, rng, count)
     at = np.array(model.numbers)
     ratio = np.array([joint.ratio for joint in model.joints])[:, None]
@@ -193,7 +193,7 @@ def _kinds(model: FlexibleModel) -> list[Sequence[str] | None]:
     return [None, *([name] for name in joints), *([joints] if len(joints) > 1 else [])]
 
 
-def pseudo_plan(model: FlexibleModel, limit: float = LIMIT, scaling: str = "columns") -> StepwisePlan:
+def pseudo_plan(model: FlexibleModel, limit: float = MAX_CONDITION_NUMBER, scaling: str = "columns") -> StepwisePlan:
     """The plan that poses at rest, motions of single joints and motions of all joints would allow."""
     kinds = _kinds(model)
     draws = [[one for kind in kinds for one in pseudo_observations(model, kind, seed)] for seed in range(SEEDS)]

@@ -13,7 +13,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.dynamics.stored_terms import list_stored_constants
+from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_constants
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
@@ -87,6 +87,7 @@ def assemble(
         q_max=trained.q_max,
         dq_max=trained.dq_max,
         ddq_max=trained.ddq_max,
+        term_classes=find_own_classes(term for _, term in regressor.terms),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.dynamics.crosscheck import SAMPLES, CrossCheck, cross_check
+from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
@@ -152,7 +152,7 @@ def _report_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tupl
 
 def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:
     """A few of all samples, for the cross-check."""
-    stride, passed = max(1, samples // SAMPLES), 0
+    stride, passed = max(1, samples // PINOCCHIO_SAMPLES), 0
     picked = []
     for piece in walk():
         own = np.flatnonzero(piece.own)

@@ -16,7 +16,7 @@ from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Finding, format_findings, make_finding
 from robot_dyn_id.identification.extrapolation import Ranges, far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
@@ -51,6 +51,11 @@ class SimulatedMotion:
     tau: Array
     distance: Array
     findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
 
     def __post_init__(self) -> None:
         """Check the samples.

@@ -26,6 +26,13 @@ VELOCITIES = ("auto", "recorded", "derivative")
 class Settings:
     """Everything that a person may choose about an identification.
 
+    Example:
+        ```python
+        terms = rdi.TERMS["viscous"](), rdi.TERMS["coulomb"]()
+        settings = rdi.Settings(terms=terms, estimator=rdi.ESTIMATORS["robust"](), cutoff=5.0)
+        result = rdi.identify(robot, recording, settings)
+        ```
+
     Attributes:
         terms: columns beside the rigid body, on every joint.
         couplings: weighted sums of joints, and the terms that act on them.

@@ -42,6 +42,12 @@ class Limits:
 class RobotModel:
     """Kinematic tree, nominal inertias and gravity of a robot with n independent joints and b moving bodies.
 
+    Example:
+        ```python
+        robot = rdi.RobotModel.from_file("arm.urdf", gravity=(0.0, 0.0, -9.81))
+        print(robot.name, robot.joint_names, robot.limits.velocity)
+        ```
+
     Attributes:
         name: the robot's name.
         urdf: the URDF text.

@@ -50,7 +50,7 @@ from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
 from robot_dyn_id.recordings.rosbag2 import open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
-from robot_dyn_id.workflow.identification import identify_recordings, open_all
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 DISK = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
@@ -292,9 +292,10 @@ class Identifier(RobotNode):
                 if bag.failure:
                     raise InputError(bag.failure)
             recordings = self._data or [open_parts([bag.folder for bag in parts], None)]
-            result, _ = identify_recordings(
-                recordings, self._held_out, robot, self._configuration, self._folder, progress=self.get_logger().info
-            )
+            trials = DataSelection(recordings, self._held_out)
+            result = identify_recordings(robot, self._configuration, trials, self.get_logger().info)
+            self.get_logger().info(f"writing {self._folder}")
+            result.save(self._folder)
             self._outcome = result
         except RobotDynIdError as error:
             self._outcome = error

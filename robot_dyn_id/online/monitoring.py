@@ -154,6 +154,15 @@ class Columns:
 class ResidualMonitor:
     """Residuals of a parameter set along joint states, how large they are where the joints move, and what has changed.
 
+    Example:
+        ```python
+        monitor = rdi.ResidualMonitor(rdi.load_parameters("run/parameters.yaml"), cutoff=5.0, window=10.0)
+        for chunk in recording.chunks(recording.joint_names):
+            for t, q, dq, tau in zip(chunk.t, chunk.q, chunk.dq, chunk.tau):
+                monitor.add(t, q, dq, tau)
+        print(monitor.rms)
+        ```
+
     Attributes:
         parameters: the set.
         watch: looks for changes in the residuals.

@@ -25,6 +25,12 @@ FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
 def open_recording(path: str | Path, topic: str | None = None, reference_topic: str | None = None) -> FileRecording:
     """Open a recording: a rosbag2 folder or one of its files, a `.npz` or a `.csv`.
 
+    Example:
+        ```python
+        recording = rdi.open_recording("recording.npz")
+        print(recording.source, recording.joint_names)
+        ```
+
     Args:
         path: folder or file.
         topic: the JointState topic of a bag; None: the only one, or the one called joint_states.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -98,6 +98,7 @@ class Storage(Protocol):
         ...
 
 
+@runtime_checkable
 class FileRecording(Recording, Protocol):
     """A recording that came from a file and tells what could not be used of it."""
 

@@ -202,8 +202,8 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[Findi
                 with suppress(InputError):
                     schema, type_hash = definition(topic.type_name)
             if not schema:
-                message = f"topic {topic.name}: the definition of {topic.type_name} is in neither bag"
-                findings.append(make_finding("type_definition_missing", message))
+                text = f"topic {topic.name}: the definition of {topic.type_name} is in neither bag"
+                findings.append(make_finding("type_definition_missing", text))
             encoding = topic.schema_encoding if topic.schema else SchemaEncoding.ROS2
             bag.add_topic(topic.name, topic.type_name, schema, type_hash, _profiles(topic.offered_qos), encoding)
         for message in messages.messages():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from robot_dyn_id.dynamics.crosscheck import TOLERANCE
+from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.assembly import WEAK
 from robot_dyn_id.identification.evaluation import Evaluation
@@ -49,7 +49,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
             units=regressor.model.effort_units,
             has_nominal=bool(regressor.model.inertial_parameters.any()),
             weak=WEAK,
-            tolerance=TOLERANCE,
+            tolerance=MAX_DIFFERENCE_RATIO,
         )
     )
     write_atomically(path, page)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.friction import FrictionCurve
 from robot_dyn_id.report.margins import LimitRow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Figure  # noqa: PLC0414 (for annotations elsewhere)
 
 MEASURED, PREDICTED, ERROR, RAW = "#243b53", "#e8590c", "#1c7ed6", "#c9d3dd"
 """Colours of the curves, the legend's too."""
@@ -31,14 +34,36 @@ FRAME = "#9fb3c8"
 
 
 def torque_plot(evaluation: Evaluation, joint: int) -> str:
-    """Measured and predicted effort of a joint over the held-out data, and their difference below."""
+    """Measured and predicted effort of a joint over the held-out data, with their difference below."""
+    figure, panels = axes(6.6, 2.9, 2, sharex=True, height_ratios=(3, 1))
+    figure.subplots_adjust(**MARGIN, bottom=0.145, hspace=0.1)
+    _draw_torque(panels, evaluation, joint)
+    return svg(figure)
+
+
+def torque_figure(evaluation: Evaluation) -> Figure:
+    """Measured and predicted effort of every joint over the held-out data, each with its error below."""
+    joints = evaluation.held_out.joints
+    figure, panels = axes(9.0, 2.4 * len(joints), 2 * len(joints), sharex=True, height_ratios=(3, 1) * len(joints))
+    for number, joint in enumerate(joints):
+        pair = panels[2 * number : 2 * number + 2]
+        _draw_torque(pair, evaluation, number)
+        pair[0].set_title(joint.name.replace("$", r"\$"), loc="left", fontsize=9)
+        if number + 1 < len(joints):
+            pair[1].set_xlabel("")
+    panels[0].legend(["measured", "measured, filtered", "predicted"], loc="upper right", fontsize=7.5, ncols=3)
+    figure.tight_layout()
+    return figure
+
+
+def _draw_torque(panels: Sequence[Any], evaluation: Evaluation, joint: int) -> None:
+    """Draw a joint's efforts into the first and their difference into the second of two axes."""
+    above, below = panels
     trace, unit = evaluation.trace, evaluation.held_out.joints[joint].unit
     time, breaks, starts = timeline(trace.t)
     raw, measured, predicted = (
         np.insert(values[joint], breaks, np.nan) for values in (trace.raw, trace.measured, trace.predicted)
     )
-    figure, (above, below) = axes(6.6, 2.9, 2, sharex=True, height_ratios=(3, 1))
-    figure.subplots_adjust(**MARGIN, bottom=0.145, hspace=0.1)
     above.plot(time, raw, color=RAW, lw=0.6)
     above.plot(time, measured, color=MEASURED, lw=1.3)
     above.plot(time, predicted, color=PREDICTED, lw=1.1)
@@ -56,7 +81,6 @@ def torque_plot(evaluation: Evaluation, joint: int) -> str:
             axis.axvline(start, color=MEASURED, lw=0.6, ls=":")
     below.margins(x=0.0)
     below.set_xlabel("time [s], interruptions cut out" if len(starts) else "time [s]")
-    return svg(figure)
 
 
 def timeline(t: Array) -> tuple[Array, Integers, Array]:
@@ -137,7 +161,7 @@ def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
     return svg(figure)
 
 
-def axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+def axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Figure, list[Any]]:
     """A figure of that size [inch] and its axes, the upper one first."""
     from matplotlib.figure import Figure
 

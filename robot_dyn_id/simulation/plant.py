@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.dynamics.dynamics import FEW, Dynamics
+from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError, UsageError
@@ -76,7 +76,7 @@ def warm_up_regressor() -> None:
 
 def warm_up_tiles() -> None:
     """Compile the dynamics of many states at once."""
-    many = np.ones((2 * FEW, 1))
+    many = np.ones((2 * MAX_SINGLE_STATES, 1))
     _smallest().inverse_dynamics(many, many, many)
 
 

@@ -1,76 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to a folder with the identified model: what the command line and the identifier node both do."""
+"""Identification and validation from recordings, as the front door, the commands and the identifier node do it."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
-from robot_dyn_id import __version__
 from robot_dyn_id.data.cache import Remembered
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
-from robot_dyn_id.files.parameters import write_parameters
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification import pipeline
 from robot_dyn_id.identification.holdout import split
-from robot_dyn_id.identification.pipeline import Identification, identify
-from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import FileRecording, open_recording
-from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results
-from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.version import __version__
+from robot_dyn_id.workflow.joints import (
+    match_joints,
+    report_recordings,
+    report_unknown_joints,
+    report_unrecorded,
+    robot_for,
+)
+from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
+
+Progress = Callable[[str], None]
+"""Receives one status line per stage."""
+
+
+def ignore(line: str) -> None:
+    """Progress that is shown nowhere."""
+
+
+@dataclass(frozen=True)
+class DataSelection:
+    """Recordings of one identification.
+
+    Attributes:
+        recordings: trials to train on. Without `held_out` a part of them is held out, see `split`.
+        held_out: trials to validate on.
+        train_range: seconds of the only recording to train on; the rest is held out.
+    """
+
+    recordings: Sequence[Recording]
+    held_out: Sequence[Recording] = ()
+    train_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check that no recording is trained on and validated on.
+
+        Raises:
+            UsageError: one is.
+        """
+        both = {recording.source for recording in self.recordings} & {recording.source for recording in self.held_out}
+        if both:
+            raise UsageError(f"{', '.join(sorted(both))}: cannot be trained on and validated on at the same time")
+
+    @property
+    def all(self) -> list[Recording]:
+        """Training recordings, then held-out ones."""
+        return [*self.recordings, *self.held_out]
+
+
+def identify(
+    robot: RobotModel,
+    recordings: Recording | Sequence[Recording],
+    settings: Settings | None = None,
+    held_out: Recording | Sequence[Recording] = (),
+    train_range: tuple[float, float] | None = None,
+    progress: Progress = ignore,
+) -> IdentificationResult:
+    """Identify a robot's dynamics and validate them on held-out data, as `robot-dyn-id identify` does.
+
+    Joints of the robot that are not in the recordings are assumed to be fixed at 0, and a warning names them.
+
+    Example:
+        ```python
+        result = rdi.identify(robot, recording)
+        print(result)
+        ```
+
+    Args:
+        robot: the robot; its joints that the recordings contain are identified.
+        recordings: one recording, or several trials.
+        settings: terms, estimator, filter, thresholds; by default those of the command without options.
+        held_out: trials to validate on. By default the last trial that contains motion is held out, or the last third
+            of a single recording.
+        train_range: seconds of the only recording to train on; the rest is held out.
+        progress: callback that receives one status line per stage.
+
+    Raises:
+        InputError: recordings that cannot be used, or that contain none of the robot's joints.
+        UnsafeDataError: a health check refuses the data.
+        UsageError: contradictory arguments or settings.
+    """
+    trials = DataSelection(_as_list(recordings), _as_list(held_out), train_range)
+    model = match_joints(robot, trials.all, robot.held)
+    return _identify(model, trials, settings or Settings(), robot.held, progress)
 
 
 def identify_recordings(
-    recordings: Sequence[FileRecording],
-    held_out: Sequence[FileRecording],
-    robot: RobotDescription,
-    configuration: Configuration,
-    folder: Path,
-    train_range: tuple[float, float] | None = None,
-    progress: Callable[[str], None] = lambda line: None,
-) -> tuple[Identification, dict[str, Any]]:
-    """Identify a robot, and write `parameters.yaml`, `report.json` and `report.html`.
+    robot: RobotDescription, configuration: Configuration, trials: DataSelection, progress: Progress = ignore
+) -> IdentificationResult:
+    """Identify a robot as a configuration file states.
 
     Args:
-        recordings: trials to train on; what is held out unless told: see `split`.
-        held_out: trials to validate on.
         robot: plain URDF and its origin.
-        configuration: the choices.
-        folder: where the results go; made if needed.
-        train_range: seconds of the only recording to train on.
-        progress: told what is being done.
-
-    Returns:
-        The identification and its summary, the content of `report.json`.
+        configuration: content of the configuration file.
+        trials: the recordings.
+        progress: callback that receives one status line per stage.
 
     Raises:
-        RobotDynIdError: see `pipeline.identify`, `split`, `robot_for`, `output_folder`; nothing is written then.
+        RobotDynIdError: see `identify`, and `robot_for`.
     """
-    both = {recording.source for recording in recordings} & {recording.source for recording in held_out}
-    if both:
-        raise UsageError(f"{', '.join(sorted(both))}: cannot be trained on and validated on at the same time")
-    model = robot_for(robot, configuration, [*recordings, *held_out])
-    kept, kept_out = ([Remembered(recording) for recording in group] for group in (recordings, held_out))
-    training, validation = split(kept, model.joint_names, kept_out, train_range)
-    folder = output_folder(folder)
-    result = identify(training, validation, model, configuration.settings, __version__, progress)
-    opened = [*recordings, *held_out]
+    model = robot_for(robot, configuration, trials.all)
+    return _identify(model, trials, configuration.settings, configuration.held, progress)
+
+
+def _identify(
+    model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
+) -> IdentificationResult:
+    """Identify the joints of a model; `fixed` are the joints whose positions are known."""
+    kept, kept_out = ([Remembered(recording) for recording in group] for group in (trials.recordings, trials.held_out))
+    training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
+    result = pipeline.identify(training, validation, model, settings, __version__, progress)
     findings = (
-        *report_unrecorded(model, configuration),
-        *report_unknown_joints(opened, model),
-        *report_recordings(opened, model.joint_names),
+        *report_unrecorded(model, fixed),
+        *report_unknown_joints(trials.all, model),
+        *report_recordings(trials.all, model.joint_names),
     )
-    result = replace(result, evaluation=result.evaluation.with_findings(findings))
-    summary = identification_summary(result, str(folder / PARAMETERS))
-    progress(f"writing {folder}")
-    write_results(folder, summary, result.evaluation, result.parameters)
-    write_parameters(folder / PARAMETERS, result.parameters)
-    return result, summary
+    evaluation = result.evaluation.with_findings(findings)
+    return IdentificationResult.from_identification(replace(result, evaluation=evaluation))
+
+
+def validate(
+    parameters: ParameterSet,
+    recordings: Recording | Sequence[Recording],
+    settings: Settings | None = None,
+    progress: Progress = ignore,
+) -> ValidationResult:
+    """Evaluate an identified model on other recordings, as `robot-dyn-id validate` does.
+
+    Example:
+        ```python
+        result = rdi.validate(rdi.load_parameters("run/parameters.yaml"), rdi.open_recording("other.npz"))
+        print(result)
+        ```
+
+    Args:
+        parameters: the identified model; joints, terms and filter are its own.
+        recordings: one recording, or several trials.
+        settings: gains, velocity source and thresholds; by default those of the command without options.
+        progress: callback that receives one status line per stage.
+
+    Raises:
+        InputError: recordings that cannot be used.
+        UnsafeDataError: a health check refuses the data.
+    """
+    trials = _as_list(recordings)
+    evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
+    evaluation = evaluation.with_findings(report_recordings(trials, parameters.joint_names))
+    return ValidationResult.from_evaluation(evaluation, parameters)
 
 
 def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRecording]:
@@ -78,64 +171,5 @@ def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRec
     return [open_recording(path, configuration.topic, configuration.reference_topic) for path in paths]
 
 
-def robot_for(robot: RobotDescription, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
-    """The robot with the joints that the recordings hold, all others standing still.
-
-    Raises:
-        ModelError: the robot description cannot be used.
-        InputError: recordings that hold none of its joints, or not those that were asked for.
-    """
-    gravity = configuration.gravity or STANDARD_GRAVITY
-    whole = RobotModel.from_description(robot, gravity=gravity)
-    _known(configuration, whole)
-    recorded = [name for name in whole.joint_names if all(name in r.joint_names for r in recordings)]
-    if not recorded:
-        names = ", ".join(dict.fromkeys(n for r in recordings for n in r.joint_names)) or "no joints at all"
-        sources = ", ".join(r.source for r in recordings)
-        raise InputError(
-            f"{sources}: none of the robot's joints ({', '.join(whole.joint_names)}) is in it; it holds {names}"
-        )
-    wanted = configuration.identify or tuple(n for n in recorded if n not in configuration.held)
-    missing = [name for name in wanted if name not in recorded]
-    if missing:
-        raise InputError(f"{', '.join(r.source for r in recordings)}: joint {', '.join(missing)} is not in it")
-    if not wanted:
-        raise UsageError("every joint of the recording is held: there is nothing to identify")
-    return RobotModel.from_description(robot, joints=wanted, held=configuration.held, gravity=gravity)
-
-
-def _known(configuration: Configuration, model: RobotModel) -> None:
-    movable = {*model.joint_names, *model.body_names}
-    for name in (*configuration.joints, *(configuration.identify or ())):
-        if name not in movable:
-            near = difflib.get_close_matches(name, movable, 1)
-            hint = f"did you mean {near[0]}?" if near else f"its joints are {', '.join(model.joint_names)}"
-            raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}; {hint}")
-
-
-def report_unrecorded(model: RobotModel, configuration: Configuration) -> tuple[Finding, ...]:
-    """Finding about joints whose position is neither recorded nor configured."""
-    assumed = [name for name in model.held if name not in configuration.held]
-    message = f"assumed fixed at 0: {', '.join(assumed)}"
-    return (make_finding("joints_assumed_fixed", message, assumed),) if assumed else ()
-
-
-def report_recordings(recordings: Sequence[FileRecording], joints: Sequence[str]) -> tuple[Finding, ...]:
-    """Findings of the files about the samples of `joints`, each once."""
-    return tuple(dict.fromkeys(one for recording in recordings for one in recording.findings(joints)))
-
-
-def report_unknown_joints(
-    recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()
-) -> tuple[Finding, ...]:
-    """Finding about recorded joints that the URDF does not have, which may be misspelled.
-
-    Args:
-        recordings: the recordings.
-        model: the robot.
-        others: names that are known for another reason.
-    """
-    known = {*model.body_names, *model.held, *others}
-    names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
-    message = f"recorded joints that are not in the URDF: {', '.join(names)}"
-    return (make_finding("joints_unknown", message, names),) if names else ()
+def _as_list(recordings: Recording | Sequence[Recording]) -> list[Recording]:
+    return list(recordings) if isinstance(recordings, Sequence) else [recordings]

@@ -2,8 +2,8 @@
 """Figures of the package's structure, counted from its imports: `python test/architecture/figures.py [PACKAGE]`.
 
 A room of a folder is a file or a subfolder directly in it. `__init__.py` is a room where it imports from the package,
-the generated messages and `_built_for.py` are none. An arrow is a pair of rooms of one folder of which the first
-imports, anywhere in its files, from the second. The layer of a room is 1 if it imports from no room beside it, else
+the generated messages and `_built_for.py` are left out. An arrow is a pair of rooms of one folder of which the first
+imports, anywhere in its files, from the second. The layer of a room is 1 if it imports from no other room of its folder, else
 1 more than the highest layer of those that it imports from. A circle is a set of rooms that import each other.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "robot_dyn_id"
@@ -21,13 +22,16 @@ Arrows = Mapping[str, frozenset[str]]
 """Rooms of a folder, each with the rooms that it imports from."""
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> tuple[str, ...]:
     """Full names of everything of the package that a file imports."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE)
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(found)
 
 
 def rooms(folder: Path) -> dict[str, list[Path]]:

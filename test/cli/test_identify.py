@@ -233,7 +233,7 @@ BAD = {
     "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only one sample"),
     "ten samples": (saved("ten.npz", rows=slice(10)), 3, "ten.npz"),
     "too short": (saved("short.npz", rows=slice(60)), 3, "short.npz"),
-    "constant posture": (saved("still.npz", q=lambda q: 0 * q + 0.1, dq=lambda dq: 0 * dq), 3, "no_motion"),
+    "constant posture": (saved("still.npz", q=lambda q: 0 * q + 0.1, dq=lambda dq: 0 * dq), 3, "no joint moves"),
     "values of 1e154": (saved("big.npz", **BIG), 3, "1000 position implausibly large"),
     "efforts of 1e154": (saved("big.npz", tau=lambda tau: tau * 1e154), 3, "effort implausibly large"),
     "stamps of 1e154": (saved("big.npz", t=lambda t: t * 1e154), 3, "big.npz: only one sample, or time stamps that never"),

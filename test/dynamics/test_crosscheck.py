@@ -9,7 +9,7 @@ import pytest
 from support.robots import GRAVITIES, MIMICKING, MIMICS, OBLIQUE, panda_arm, robot
 
 from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
-from robot_dyn_id.dynamics.crosscheck import SAMPLES, CrossCheck, acceleration_difference, cross_check
+from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, acceleration_difference, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
@@ -85,11 +85,11 @@ def test_any_parameters_can_be_compared_even_without_mass():
 
 def test_samples_are_spread_over_the_motion():
     model = panda_arm()
-    motion = random_motion(model, 10 * SAMPLES, seed=3)
-    assert cross_check(Regressor(model), motion).samples == SAMPLES
+    motion = random_motion(model, 10 * PINOCCHIO_SAMPLES, seed=3)
+    assert cross_check(Regressor(model), motion).samples == PINOCCHIO_SAMPLES
     assert cross_check(Regressor(model), motion.take(slice(0, 7))).samples == 7
     spoilt = motion.q.copy()
-    spoilt[0, 9 * SAMPLES :] = np.nan  # the last tenth
+    spoilt[0, 9 * PINOCCHIO_SAMPLES :] = np.nan  # the last tenth
     assert np.isnan(cross_check(Regressor(model), replace(motion, q=spoilt)).max_difference)
 
 

@@ -31,7 +31,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan, linear_problem
 from robot_dyn_id.signals.trials import walker
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow.identification import identify_recordings
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
 
@@ -240,14 +240,9 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     folder = Path(str(DATA)) / "fer_unisa_bag"
     configuration = parse_configuration({"estimator": "consistent"})
     recording = open_recording(str(folder / "panda_exciting_trajectory.db3"), None)
-    result, summary = identify_recordings(
-        [recording],
-        [],
-        RobotDescription.from_file(folder / "model.urdf"),
-        configuration,
-        tmp_path,
-        train_range=(0.0, 16.0),
-    )
+    robot = RobotDescription.from_file(folder / "model.urdf")
+    result = identify_recordings(robot, configuration, DataSelection([recording], train_range=(0.0, 16.0)))
+    summary = result.save(tmp_path)
     assert_consistent(result.parameters, RobotModel.from_file(folder / "model.urdf").inertial_parameters)
     assert summary["physically_consistent"]
     assert summary["mass_matrix_indefinite"] == 0.0

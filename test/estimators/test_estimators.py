@@ -165,7 +165,7 @@ def test_the_colour_of_the_residuals_is_found():
     data = problem(columns, torques)
     estimate = GeneralizedLeastSquares(autoregressive_order=2).fit(data)
     lagged = LaggedGrams.from_problem(data, 2)
-    whitening = fit_whitening(lagged.residual(estimate.values), lagged.counts)
+    whitening = fit_whitening(lagged.residual_autocovariance(estimate.values), lagged.counts)
     np.testing.assert_allclose(whitening.filters, [[1.0, -0.8, 0.0]] * 2, atol=0.03)
     np.testing.assert_allclose(estimate.residual_rms, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(estimate.noise_rms, [0.6, 1.8], rtol=0.05)

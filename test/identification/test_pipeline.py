@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The straight line: split, identify, validate, predict."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import stored_fields
 from robot_dyn_id.signals.cleaning import Drive
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -317,7 +317,7 @@ def test_samples_without_motion_are_predicted_as_unknown(robot, identified):
 
 
 def assert_same_bytes(one, other):
-    for item in fields(ParameterSet):
+    for item in stored_fields():
         ours, theirs = getattr(one, item.name), getattr(other, item.name)
         if isinstance(ours, np.ndarray):
             assert ours.tobytes() == theirs.tobytes(), item.name

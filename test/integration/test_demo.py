@@ -14,10 +14,10 @@ from robot_dyn_id.recordings import open_recording
 pytestmark = pytest.mark.real_time
 
 
-def test_a_twin_that_does_not_follow_is_told_and_ends_nothing(world, monkeypatch):
+def test_a_twin_that_does_not_follow_is_reported_and_ends_nothing(world, monkeypatch):
     monkeypatch.setattr(demo, "PATIENCE", 0.3)
-    told = demo._follow_with_twin(world, lambda trial, topics: None)
-    assert told == "the twin did not follow the robot: joint states: not within 0.3 s"
+    report = demo._follow_with_twin(world, lambda trial, topics: None)
+    assert report == "the twin did not follow the robot: joint states: not within 0.3 s"
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launch files and robots' configurations name exists; genuine `ros2 launch` where launch_ros is installed."""
+"""Files that launch files and configurations name exist; genuine `ros2 launch` where launch_ros is installed."""
 
 import ast
 import importlib.util
@@ -184,21 +184,21 @@ def launch(path, *arguments):
 
 
 @genuine
-def test_the_exit_code_of_a_launch_tells_of_a_node_that_failed():
+def test_the_exit_code_of_a_launch_is_that_of_a_node_that_failed():
     with launch(ROOT / "launch" / "record.launch.py", "bag:=/proc/none") as process:
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "recorder: /proc/none: cannot be created" in said
-    assert "recorder-1 has failed with exit code 3" in said
+    assert "recorder: /proc/none: cannot be created" in output
+    assert "recorder-1 has failed with exit code 3" in output
 
 
 @genuine
 def test_a_launch_that_is_interrupted_has_not_failed(tmp_path):
     with launch(ROOT / "launch" / "record.launch.py", f"bag:={tmp_path / 'bag'}") as process:
-        said = [next(line for line in process.stdout if "recording joint_states" in line)]
+        output = [next(line for line in process.stdout if "recording joint_states" in line)]
         process.send_signal(signal.SIGINT)
-        said += process.communicate(timeout=60)[0].splitlines()
-    assert process.returncode == 0, said
+        output += process.communicate(timeout=60)[0].splitlines()
+    assert process.returncode == 0, output
 
 
 def readable(path, words):
@@ -214,9 +214,9 @@ def readable(path, words):
 def test_a_truth_value_that_is_none_ends_the_launch_before_any_node(given, monkeypatch):
     monkeypatch.setenv("LAUNCHED_BY", name := f"test_{os.getpid()}_{given}")
     with launch(ROOT / "launch" / "simulation.launch.py", given) as process:
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert f"{given}: " in said
+    assert f"{given}: " in output
     assert not [path for path in Path("/proc").glob("[0-9]*/environ") if readable(path, f"LAUNCHED_BY={name}")]
 
 
@@ -257,9 +257,9 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
     with pytest.raises(InputError, match=r"params_file:=/none.yaml: there is no such file"):
         visit(path, params_file="/none.yaml")
     with pytest.raises(
-        InputError, match=r"robot:=nobody: there is no .*nobody.yaml; give params_file:=FILE, or one of"
+        InputError, match=r"robot:=absent: there is no .*absent.yaml; give params_file:=FILE, or one of"
     ):
-        visit(path, robot="nobody")
+        visit(path, robot="absent")
     if path.name in ("excite.launch.py", "robot.launch.py"):
         with pytest.raises(InputError, match=r"no parameters for your robot: give params_file:=FILE"):
             visit(path)
@@ -307,7 +307,7 @@ def test_every_configuration_of_the_package_passes_the_check_of_the_launch():
 
 
 @genuine
-def test_a_twin_lives_in_its_namespace_beside_the_nodes_of_the_robot():
+def test_a_twin_has_a_namespace_of_its_own():
     path = ROOT / "launch" / "twin.launch.py"
     assert [node.node_executable for node in visit(path)] == ["simulator", "torque_residual_monitor"]
     for node in visit(path, namespace="left", parameters="some.yaml"):

@@ -39,7 +39,7 @@ def measured(name):
 
 
 def command(capfd, *words):
-    """What a verb answers with --json."""
+    """Answer of a command with --json."""
     code = main([*map(str, words), "--json"])
     out = capfd.readouterr().out
     return code, json.loads(out)
@@ -79,7 +79,7 @@ def test_franka_from_the_bag_itself(folder, capfd):
     code, answer = command(capfd, "identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
     assert code == 0
     assert answer["verdict"] in ("good", "suspect")
-    assert answer["mass_matrix_indefinite"] > 0.5  # 16 s of slow motion do not tell all inertias
+    assert answer["mass_matrix_indefinite"] > 0.5  # 16 s of slow motion do not excite all inertias
     assert "mass_matrix_indefinite" in {one["code"] for one in answer["findings"]}
     joints, together = reported(answer)
     assert [joint["name"] for joint in answer["held_out"]["joints"]] == [f"fer_joint{i}" for i in range(1, 8)]

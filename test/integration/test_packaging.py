@@ -123,7 +123,8 @@ def first_import(folder, built_for, **variables):
     """Return what a first import of a package with an altered record says on standard error."""
     package = folder / "robot_dyn_id"
     package.mkdir()
-    shutil.copy(ROOT / "robot_dyn_id/__init__.py", package)
+    for name in ("__init__.py", "version.py"):
+        shutil.copy(ROOT / "robot_dyn_id" / name, package)
     (package / "_built_for.py").write_text(f'DISTRIBUTION = "{built_for}"\n')
     shell = {name: value for name, value in os.environ.items() if name not in ("ROS_VERSION", "ROS_DISTRO")}
     command = [sys.executable, "-c", "import robot_dyn_id"]
@@ -136,9 +137,9 @@ def test_a_package_of_the_sourced_distribution_is_silent(tmp_path):
 
 
 def test_a_package_of_another_than_the_sourced_distribution_says_so_in_one_line(tmp_path):
-    said = first_import(tmp_path, "jazzy", ROS_VERSION="2", ROS_DISTRO="kilted")
-    assert said.count("\n") == 1
-    assert "built for ROS 2 jazzy, but ROS 2 kilted is running" in said
+    output = first_import(tmp_path, "jazzy", ROS_VERSION="2", ROS_DISTRO="kilted")
+    assert output.count("\n") == 1
+    assert "built for ROS 2 jazzy, but ROS 2 kilted is running" in output
 
 
 @pytest.mark.parametrize("built_for", DISTRIBUTIONS)
@@ -148,12 +149,12 @@ def test_a_package_of_other_wheels_than_the_installed_ones_says_so_in_one_line(t
     except metadata.PackageNotFoundError:
         pytest.skip("no ROS 2 wheels are installed")
     (running,) = (name for name in DISTRIBUTIONS if pin in EXTRAS[name])
-    said = first_import(tmp_path, built_for)
+    output = first_import(tmp_path, built_for)
     if built_for == running:
-        assert said == ""
+        assert output == ""
     else:
-        assert said.count("\n") == 1
-        assert f"built for ROS 2 {built_for}, but ROS 2 {running} is running" in said
+        assert output.count("\n") == 1
+        assert f"built for ROS 2 {built_for}, but ROS 2 {running} is running" in output
 
 
 # --- One place for each number ------------------------------------------------------------------------------

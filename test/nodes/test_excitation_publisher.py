@@ -562,7 +562,7 @@ def test_a_node_that_was_halted_commands_no_jump(world):
 
 
 def test_waiting_is_logged_once_and_told_at_a_steady_rate(world, capfd):
-    """For silence and for stamps that stand still; the reason holds a figure that grows."""
+    """For silence and for frozen stamps; the reason holds a figure that grows."""
     cell = ready(world)
     for inject in (silent, disturbed(frozen)):
         inject(cell)

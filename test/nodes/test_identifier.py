@@ -29,7 +29,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
-from robot_dyn_id.workflow.identification import identify_recordings
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
 RELIABLE = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -62,9 +62,8 @@ def from_file(samples, tmp_path_factory):
     write_joint_state_bag(folder / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, chunk.tau)
     (folder / "arm.urdf").write_text(ARM)
     recording = open_recording(folder / "bag")
-    result, _ = identify_recordings(
-        [recording], [], RobotDescription.from_file(folder / "arm.urdf"), Configuration(), folder / "out"
-    )
+    robot = RobotDescription.from_file(folder / "arm.urdf")
+    result = identify_recordings(robot, Configuration(), DataSelection([recording]))
     return folder, result.parameters
 
 
@@ -141,9 +140,7 @@ def franka(tmp_path_factory):
     bag, urdf = folder / "panda_exciting_trajectory.db3", folder / "model.urdf"
     recording = open_recording(bag)
     messages = [message[3] for message in open_bag(bag).messages((recording.topic,), pytest.fail)]
-    result, _ = identify_recordings(
-        [recording], [], RobotDescription.from_file(urdf), Configuration(), tmp_path_factory.mktemp("franka")
-    )
+    result = identify_recordings(RobotDescription.from_file(urdf), Configuration(), DataSelection([recording]))
     return urdf, messages, result.parameters
 
 

@@ -78,7 +78,7 @@ def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):
     covariances = []
     for slowest in ((), (0.3, 0.3, 0.3)):
         lagged = LaggedGrams.from_problem(problem_of(robot, walk, replace(plan, slowest=slowest)), 4)
-        covariances.append(lagged.residual(robot.parameters))
+        covariances.append(lagged.residual_autocovariance(robot.parameters))
     assert lagged.counts.max() < 0.9 * sum(np.count_nonzero(p.own) for p in walk()) / plan.row_stride
     np.testing.assert_allclose(covariances[1], covariances[0], atol=0.15 * covariances[0].max())
     assert np.all(covariances[0][:, 1] > 0.4 * covariances[0][:, 0])

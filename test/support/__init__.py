@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tests use: robots, simulated recordings, worlds of running nodes."""
+"""Shared by tests: robots, simulated recordings, worlds of running nodes."""

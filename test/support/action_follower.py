@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of `follower.py` behind the action FollowJointTrajectory; importing it needs control_msgs.
 
-Like joint_trajectory_controller: a new goal replaces the one before, which ends as aborted; a goal that is cancelled or
+Like joint_trajectory_controller: a new goal replaces the one before, which ends as aborted; a goal that is canceled or
 given up leaves the robot where it is.
 """
 
@@ -18,12 +18,12 @@ class ActionFollower(Follower):
     """The robot.
 
     Attributes:
-        accepts: takes a trajectory and tells whether its goal is accepted.
-        cancelled: how many goals were cancelled on request.
+        accepts: takes a trajectory and returns whether its goal is accepted.
+        canceled: number of goals that were canceled on request.
     """
 
     def __init__(self, *arguments, **options):
-        self.accepts, self.cancelled = lambda trajectory: True, 0
+        self.accepts, self.canceled = lambda trajectory: True, 0
         self.goal, self.end = None, Future()
         super().__init__(*arguments, topic="joint_trajectory_controller/follow_joint_trajectory", **options)
 
@@ -51,7 +51,7 @@ class ActionFollower(Follower):
     async def execute(self, goal):
         result = await self.end
         if goal.is_cancel_requested:
-            self.cancelled += 1
+            self.canceled += 1
             self.hold()
             goal.canceled()
         elif result.error_code == Result.SUCCESSFUL:
@@ -67,7 +67,7 @@ class ActionFollower(Follower):
             self.end.set_result(Result(error_code=code, error_string=text))
 
     def give_up(self, code, text):
-        """Abort, as a controller does by itself, and stay."""
+        """Abort, as a controller may do at any time, and stay."""
         self.hold()
         self.finish(code, text)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of commands share: the arm that is recorded, bad files, and how an error reads."""
+"""Recordings of an arm, bad files, and checks of answers and errors, for tests of commands."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def csv(folder, recording, cut=False):
 def check_error_line(err, words):
     """Progress may come first; then exactly one line, which names the offender."""
     lines = err.splitlines()
-    assert lines, "nothing was said"
+    assert lines, "no error line"
     assert lines[-1].startswith("robot-dyn-id"), err
     assert words in lines[-1], err
     assert not any(line.startswith("robot-dyn-id") for line in lines[:-1]), err

@@ -63,8 +63,8 @@ def loop_problem(recording, cutoff, prior=True):
     """The linear problem of a recording behind a filter."""
     known, plan = robot(), SignalPlan.of(RATE, LowPass(cutoff), False)
     walk = walker([recording], known.joints, {}, plan)
-    told = nominal_prior(known.model, known.base.mapping) if prior else None
-    return linear_problem(known.regressor, known.base.independent, walk, plan, told)
+    known_before = nominal_prior(known.model, known.base.mapping) if prior else None
+    return linear_problem(known.regressor, known.base.independent, walk, plan, known_before)
 
 
 @cache

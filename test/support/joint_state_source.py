@@ -86,7 +86,7 @@ def bytes_of_unfinished(folder):
 
 
 def standing_still(monkeypatch):
-    """For a fixture: an event that lets a disk go on, which stands still until then."""
+    """For a fixture: an event that lets a disk go on, which is blocked until then."""
     goes, write = threading.Event(), BagWriter.write
 
     def wait_and_write(self, *arguments):

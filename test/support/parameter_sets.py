@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A parameter set that every check admits, and that careless text formats and conversions change."""
 
-from dataclasses import fields
 from functools import cache
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.parameters import ParameterSet, stored_fields, urdf_hash
 from support.simulated import LIFT, Simulated
 
 
@@ -49,7 +48,7 @@ def awkward_set() -> ParameterSet:
 
 def assert_same(one, other):
     """Every field of the same type, and every number of the same bits."""
-    for item in fields(ParameterSet):
+    for item in stored_fields():
         ours, theirs = getattr(one, item.name), getattr(other, item.name)
         assert type(ours) is type(theirs), item.name
         if isinstance(ours, np.ndarray):

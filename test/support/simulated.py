@@ -61,10 +61,10 @@ SMALL = {
 
 
 def estimator_of(name):
-    """An estimator with its default options; a small population; one that simulates the robot is told a controller."""
+    """An estimator with its default options; a small population; and a controller for one that simulates the robot."""
     kind = ESTIMATORS[name]
-    told = {"controller": COMPUTED_TORQUE} if "controller" in kind.__dataclass_fields__ else {}
-    return kind(**told, **SMALL.get(name, {}))
+    options = {"controller": COMPUTED_TORQUE} if "controller" in kind.__dataclass_fields__ else {}
+    return kind(**options, **SMALL.get(name, {}))
 
 
 class Simulated:

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
-from robot_dyn_id.dynamics.terms.sign import WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
 from robot_dyn_id.options import OptionRanges, Range
 
 
@@ -47,7 +47,7 @@ class Asymmetric(Term):
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
-        return (WIDTH,) if self.smoothing_width > 0.0 else ()
+        return (SMOOTHING_WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""

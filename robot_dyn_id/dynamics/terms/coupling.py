@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.dynamics.terms.contract import Coordinate, Term, refuse_overlaps
 from robot_dyn_id.errors import UsageError
 
-MEMBER = "coupling"
+COUPLING_PREFIX = "coupling"
 """Weights are stored among the constants of a parameter set, as `coupling.<joint>`."""
 
 

@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
 from robot_dyn_id.options import OptionRanges, Range
 
-WIDTH = FreeConstant("smoothing_width", 1e-4, 0.5)
+SMOOTHING_WIDTH = FreeConstant("smoothing_width", 1e-4, 0.5)
 """Range of a smoothing width."""
 
 
@@ -55,7 +55,7 @@ class SignTerm(Term):
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
         """The width, unless the sign is hard."""
-        return (WIDTH,) if self.smoothing_width > 0.0 else ()
+        return (SMOOTHING_WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""

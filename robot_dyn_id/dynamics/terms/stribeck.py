@@ -11,10 +11,10 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
-from robot_dyn_id.dynamics.terms.sign import WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
 from robot_dyn_id.options import OptionRanges, Range
 
-VELOCITY = FreeConstant("stribeck_velocity", 1e-4, 0.5)
+STRIBECK_VELOCITY = FreeConstant("stribeck_velocity", 1e-4, 0.5)
 """Range of a Stribeck velocity."""
 
 
@@ -57,7 +57,7 @@ class Stribeck(Term):
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
         """The Stribeck velocity, and the width unless the sign is hard."""
-        return (VELOCITY, WIDTH) if self.smoothing_width > 0.0 else (VELOCITY,)
+        return (STRIBECK_VELOCITY, SMOOTHING_WIDTH) if self.smoothing_width > 0.0 else (STRIBECK_VELOCITY,)
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""

@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.sign import SignTerm
 from robot_dyn_id.options import OptionRanges, Range
 
-ABSOLUTE_ZERO = -273.15
+ABSOLUTE_ZERO_CELSIUS = -273.15
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TemperatureCoulomb(SignTerm):
     symbols: ClassVar[tuple[str, ...]] = ("ft",)
     signal: ClassVar[str] = "temperature"
     option_ranges: ClassVar[OptionRanges] = {
-        "reference_temperature": Range(ABSOLUTE_ZERO),
+        "reference_temperature": Range(ABSOLUTE_ZERO_CELSIUS),
         **SignTerm.option_ranges,
     }
 

@@ -15,14 +15,14 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import FreeConstant, Term
 from robot_dyn_id.errors import UsageError
 
-STRIDE = 1.5
+MAX_LOG_STEP = 1.5
 """Greatest change of a logarithm in one step."""
 
-END = 1e-6
+LOG_RANGE_MARGIN = 1e-6
 """Logarithms closer than this to the end of their range are at it."""
 
 
-def costs(squares: Array, counts: Integers, weighted: bool) -> Array:
+def compute_costs(squares: Array, counts: Integers, weighted: bool) -> Array:
     """Half of minus two log-likelihoods with a variance for each joint, or half of the sum of squares.
 
     Args:

@@ -71,7 +71,7 @@ class Genetic(CheckedOptions):
         while algorithm.has_next():
             asked = algorithm.ask()
             points = space.lower + width * asked.get("X")
-            cost = space.costs(points)
+            cost = space.compute_costs(points)
             asked.set("F", cost[:, None])
             algorithm.tell(infills=asked)
             if cost.min() < least:

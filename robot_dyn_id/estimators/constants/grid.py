@@ -9,12 +9,12 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.projected import UNTOLD, Projected, least
+from robot_dyn_id.estimators.constants.projected import PROJECTED_RANK_TOLERANCE, Projected, least
 
-STARTS = 5
+GRID_STARTS = 5
 """Candidates of all terms alike that the search starts from."""
 
-SWEEPS = 20
+MAX_SWEEPS = 20
 """Over all terms from one start, at most."""
 
 
@@ -32,10 +32,10 @@ def best_of_grid(projected: Projected, grid: int) -> Array:
     mixing, places = projected.mixing(candidates)
     gram, torque = projected.left_over(mixing / projected.norms(mixing))
     found: tuple[float, dict[int, int]] = (-np.inf, {})
-    for start in np.linspace(0.0, 1.0, STARTS):
+    for start in np.linspace(0.0, 1.0, GRID_STARTS):
         choice = {number: round(start * (len(own) - 1)) for number, own in candidates.items()}
         most = -np.inf
-        for _ in range(SWEEPS):
+        for _ in range(MAX_SWEEPS):
             before = dict(choice)
             for number, own in places.items():
                 chosen = [places[other][i] for other, i in choice.items() if other != number]
@@ -74,5 +74,5 @@ def _explained(gram: Array, torque: Array, others: Integers, own: Integers) -> A
     )
     values, vectors = np.linalg.eigh(rest)
     along = np.einsum("cmn,cm->cn", vectors, moment) ** 2
-    gain = np.divide(along, values, out=np.zeros_like(along), where=values > UNTOLD).sum(axis=1)
+    gain = np.divide(along, values, out=np.zeros_like(along), where=values > PROJECTED_RANK_TOLERANCE).sum(axis=1)
     return np.asarray(torque[others] @ solved[:, 0] + gain)

@@ -13,12 +13,12 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.estimators.constants.constants import END, STRIDE, Constants, costs
+from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants, compute_costs
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.weighting import compute_weights
 
-WEIGHINGS = 4
+REWEIGHTING_PASSES = 4
 """Solutions from one set of weights to the next."""
 
 
@@ -74,7 +74,7 @@ class Linearized:
         plain = self.factors.keep(np.arange(len(self.constants.parameters)))
         weights = np.ones(len(plain.counts))
         solution = plain.solve(weights)
-        for _ in range(WEIGHINGS if self.weighted else 0):
+        for _ in range(REWEIGHTING_PASSES if self.weighted else 0):
             weights = compute_weights(plain, solution.values)
             solution = plain.solve(weights)
         return solution, weights, plain.squared_residuals(solution.values)
@@ -86,8 +86,8 @@ class Linearized:
 
     @property
     def cost(self) -> float:
-        """See `costs`."""
-        return float(costs(self._solved[2], self.factors.counts, self.weighted))
+        """See `compute_costs`."""
+        return float(compute_costs(self._solved[2], self.factors.counts, self.weighted))
 
     @property
     def scale(self) -> float:
@@ -98,7 +98,7 @@ class Linearized:
     def inside(self) -> Mask:
         """Which constants are not at an end of their range, shape (k,)."""
         low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
-        return (low > END) & (high > END)
+        return (low > LOG_RANGE_MARGIN) & (high > LOG_RANGE_MARGIN)
 
     def step(self, damping: float) -> tuple[Array, float]:
         """The Gauss-Newton step of the logarithms, those that would leave their range held, shape (k,).
@@ -112,11 +112,11 @@ class Linearized:
         free = np.ones(len(low), dtype=bool)
         for _ in range(1 + len(free)):
             step, promised = self._step(damping, free)
-            blocked = free & (((low <= END) & (step < 0.0)) | ((high <= END) & (step > 0.0)))
+            blocked = free & (((low <= LOG_RANGE_MARGIN) & (step < 0.0)) | ((high <= LOG_RANGE_MARGIN) & (step > 0.0)))
             if not blocked.any():
                 break
             free &= ~blocked
-        return np.clip(step, -STRIDE, STRIDE), promised
+        return np.clip(step, -MAX_LOG_STEP, MAX_LOG_STEP), promised
 
     def _step(self, damping: float, free: Mask) -> tuple[Array, float]:
         """Jointly with the parameters, which is Kaufman's step once they are the best for these constants."""

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.constants.constants import END, STRIDE, Constants, costs
+from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants, compute_costs
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
@@ -19,16 +19,16 @@ from robot_dyn_id.estimators.factors import Solution, compress_rows
 from robot_dyn_id.estimators.weighting import compute_weights, solve_reweighted
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-DAMPING = 1e-3
+INITIAL_DAMPING = 1e-3
 """To begin with, as a share of each column's own information: halved after a step that pays, else doubled."""
 
-STUCK = 1e3
+MAX_DAMPING = 1e3
 """Damping beyond which no step pays."""
 
-SETTLED = 1e-8
+CONVERGED_COST_DECREASE = 1e-8
 """Relative decrease of the cost that is none: of 1e4 rows it moves parameters by a hundredth of their deviations."""
 
-QUIET = 3
+CONVERGED_STEPS = 3
 """Steps in succession without decrease after which the search has settled."""
 
 
@@ -87,10 +87,10 @@ def minimize_damped(
     Args:
         constants: the k constants.
         point: p parameters and k logarithms to begin with.
-        weighted: see `costs`.
+        weighted: see `compute_costs`.
         iterations: steps at most, one walk over the data each.
     """
-    p, damping, quiet = len(constants.parameters), DAMPING, 0
+    p, damping, quiet = len(constants.parameters), INITIAL_DAMPING, 0
     values, at = point[:p], Linearized.from_constants(constants, point[p:], weighted)
     cost = _cost(at, values)
     course = [cost]
@@ -101,22 +101,22 @@ def minimize_damped(
         then = Linearized.from_constants(constants, trial, weighted)
         less = cost - _cost(then, values + step[:p])
         scale = 0.5 * float(at.factors.counts.sum()) if weighted else cost
-        quiet = quiet + 1 if abs(less) <= SETTLED * scale else 0
+        quiet = quiet + 1 if abs(less) <= CONVERGED_COST_DECREASE * scale else 0
         if less > 0.0:
             values, at, cost, damping = values + step[:p], then, cost - less, damping / 2.0
         else:
             damping *= 2.0
         course.append(cost)
-        if quiet == QUIET:
+        if quiet == CONVERGED_STEPS:
             return at, np.array(course)
-        if damping > STUCK:
+        if damping > MAX_DAMPING:
             break
     return None, np.array(course)
 
 
 def _cost(at: Linearized, values: Array) -> float:
     plain = at.factors.keep(np.arange(len(values)))
-    return float(costs(plain.squared_residuals(values), plain.counts, at.weighted))
+    return float(compute_costs(plain.squared_residuals(values), plain.counts, at.weighted))
 
 
 def _step(at: Linearized, values: Array, damping: float) -> Array:
@@ -135,7 +135,7 @@ def _step(at: Linearized, values: Array, damping: float) -> Array:
     for _ in range(1 + len(low)):
         step[free] = Solution.from_rows(rows[:, np.append(free, True)]).values
         step[~free] = 0.0
-        blocked = ((low <= END) & (step[p:] < 0.0)) | ((high <= END) & (step[p:] > 0.0))
+        blocked = ((low <= LOG_RANGE_MARGIN) & (step[p:] < 0.0)) | ((high <= LOG_RANGE_MARGIN) & (step[p:] > 0.0))
         if not blocked.any():
             break
         free[p:] &= ~blocked
@@ -150,5 +150,5 @@ def _room(at: Linearized) -> tuple[Array, Array]:
 def _share(at: Linearized, step: Array) -> float:
     """What of a step of the logarithms neither is too long nor leaves a range: parameters must go with them."""
     low, high = _room(at)
-    room = np.minimum(np.where(step < 0.0, low, high), STRIDE)
+    room = np.minimum(np.where(step < 0.0, low, high), MAX_LOG_STEP)
     return float(np.min(np.divide(room, np.abs(step), out=np.ones_like(step), where=np.abs(step) > room), initial=1.0))

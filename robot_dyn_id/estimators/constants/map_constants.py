@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.estimators.constants.constants import STRIDE, Constants
+from robot_dyn_id.estimators.constants.constants import MAX_LOG_STEP, Constants
 from robot_dyn_id.estimators.constants.estimates import split_constants
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
@@ -21,10 +21,10 @@ from robot_dyn_id.estimators.feasible_gls import WhitenedSolution
 from robot_dyn_id.estimators.map import MaximumAPosteriori, require_prior, solve_with_prior
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-SETTLED = 0.01
+CONVERGED_DEVIATIONS = 0.01
 """Standard deviations of the constants that a step may still move them by, root mean square."""
 
-SHARES = (1.0, 0.5, 0.25, 0.125)
+STEP_SHARES = (1.0, 0.5, 0.25, 0.125)
 """Of a step, tried in turn until the next one is shorter (the natural monotonicity test of Deuflhard 2011)."""
 
 
@@ -69,9 +69,9 @@ class MaximumAPosterioriConstants(CheckedOptions):
         begin = MaximumAPosteriori(self.spread, self.autoregressive_order, self.passes).fit(problem)
         at = self._at(constants, prior, constants.logarithms, begin.values)
         for _ in range(self.iterations):
-            if at.length(at.step) < SETTLED:
+            if at.length(at.step) < CONVERGED_DEVIATIONS:
                 return self._concluded(at, prior)
-            for share in SHARES:
+            for share in STEP_SHARES:
                 values = at.values + share * (at.found.solution.values[: len(at.values)] - at.values)
                 then = self._at(constants, prior, at.linear.logarithms + share * at.step, values)
                 if at.length(then.step) < at.length(at.step):
@@ -122,7 +122,7 @@ class _Posterior:
     def step(self) -> Array:
         """Of the logarithms, not too long and within their ranges, shape (k,)."""
         at, constants = self.linear.logarithms, self.linear.constants
-        wanted = np.clip(self.found.solution.values[len(self.values) :], -STRIDE, STRIDE)
+        wanted = np.clip(self.found.solution.values[len(self.values) :], -MAX_LOG_STEP, MAX_LOG_STEP)
         return np.asarray(np.clip(at + wanted, constants.lower, constants.upper) - at)
 
     def length(self, step: Array) -> float:

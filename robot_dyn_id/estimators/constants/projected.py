@@ -15,33 +15,33 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.estimators.constants.chebyshev import differentiation, interpolation
-from robot_dyn_id.estimators.constants.constants import END, STRIDE, Constants
+from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants
 from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
 from robot_dyn_id.estimators.factors import Grams
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
 
-NODES = 64
+NODES_PER_CONSTANT = 64
 """Of a constant alone in its term: exp(-(v / c)^2) is followed to 3e-6 of the column over a range of 1 to 5000."""
 
-MOST = 144
+MAX_NODES_PER_TERM = 144
 """Nodes of a term with several constants."""
 
-ROUNDING = 1e-13
+MIN_EIGENVALUE_RATIO = 1e-13
 """Eigenvalues of a Gram matrix of unit-norm columns below this share of the largest are rounding."""
 
-UNTOLD = 1e-10
+PROJECTED_RANK_TOLERANCE = 1e-10
 """The same of a Gram matrix from which other columns were taken off."""
 
-FLAT = 1e-6
+MIN_CURVATURE_RATIO = 1e-6
 """Curvature, as a share of the greatest, below which a step is not longer."""
 
-SHARES = 0.5 ** np.arange(10.0)
+STEP_SHARES = 0.5 ** np.arange(10.0)
 """Of a step, tried in turn until the cost falls."""
 
-STEPS = 50
+MAX_NEWTON_STEPS = 50
 """Of Newton's method, at most: where it ends is only a start."""
 
-SETTLED = 1e-10
+CONVERGED_COST_DECREASE = 1e-10
 """Decrease of the cost, as a share of it, that is none."""
 
 
@@ -74,7 +74,9 @@ class Projected:
     @classmethod
     def from_constants(cls, constants: Constants) -> Self:
         """Walk the data once; all rows alike."""
-        nodes, seen = sample_at_nodes(constants, constants.lower, constants.upper, NODES, MOST)
+        nodes, seen = sample_at_nodes(
+            constants, constants.lower, constants.upper, NODES_PER_CONSTANT, MAX_NODES_PER_TERM
+        )
         grams = Grams.from_problem(seen.problem)
         return cls(constants, nodes, seen, grams, np.ones(len(grams.counts)))
 
@@ -100,7 +102,7 @@ class Projected:
         norms = np.sqrt(np.diag(total)[:f])
         scale = np.where(norms > 0.0, norms, 1.0)
         values, vectors = np.linalg.eigh(total[:f, :f] / np.outer(scale, scale))
-        told = values > ROUNDING * values.max(initial=0.0)
+        told = values > MIN_EIGENVALUE_RATIO * values.max(initial=0.0)
         root = vectors[:, told] / np.sqrt(values[told]) / scale[:, None]
         shares = root.T @ total[:f, f:]
         return total[f:, f:] - shares.T @ shares, root @ shares
@@ -199,25 +201,28 @@ class Projected:
     def descend(self, start: Array) -> Array:
         """The logarithms of the least cost nearby, within their ranges, shape (k,): Newton's method."""
         at: Array = start
-        for _ in range(STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             here = self.curvature(at)
             found = self._lower(at, here)
             if found is None:
                 return at
             at, cost = found
-            if here.cost - cost <= SETTLED * here.cost:
+            if here.cost - cost <= CONVERGED_COST_DECREASE * here.cost:
                 return at
         return at
 
     def _lower(self, at: Array, here: Curvature) -> tuple[Array, float] | None:
         """Logarithms of less cost, a step away, and the cost; None if halves of the step do not lower it."""
         lower, upper = self.constants.lower, self.constants.upper
-        free = ~(((at - lower <= END) & (here.gradient > 0.0)) | ((upper - at <= END) & (here.gradient < 0.0)))
+        free = ~(
+            ((at - lower <= LOG_RANGE_MARGIN) & (here.gradient > 0.0))
+            | ((upper - at <= LOG_RANGE_MARGIN) & (here.gradient < 0.0))
+        )
         step = np.zeros(len(at))
         step[free] = _downhill(here.gradient[free], here.hessian[np.ix_(free, free)])
         longest = np.abs(step).max()
-        step *= STRIDE / longest if longest > STRIDE else 1.0
-        for share in SHARES:
+        step *= MAX_LOG_STEP / longest if longest > MAX_LOG_STEP else 1.0
+        for share in STEP_SHARES:
             trial = np.clip(at + share * step, lower, upper)
             cost = self.cost(trial)
             if cost < here.cost:
@@ -229,7 +234,7 @@ def least(gram: Array, torque: Array) -> Array:
     """Least squares by a Gram matrix of which little may be left, of the least norm of unit-norm columns."""
     scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = np.where(scale > 0.0, scale, 1.0)
-    values = np.linalg.lstsq(gram / np.outer(scale, scale), (torque.T / scale).T, rcond=UNTOLD)[0]
+    values = np.linalg.lstsq(gram / np.outer(scale, scale), (torque.T / scale).T, rcond=PROJECTED_RANK_TOLERANCE)[0]
     return np.asarray((values.T / scale).T)
 
 
@@ -237,4 +242,6 @@ def _downhill(gradient: Array, hessian: Array) -> Array:
     """Newton's step, turned round where the cost is not convex."""
     values, vectors = np.linalg.eigh(hessian)
     size = np.abs(values)
-    return np.asarray(-vectors @ (vectors.T @ gradient / np.maximum(size, max(FLAT * size.max(initial=0.0), 1e-300))))
+    return np.asarray(
+        -vectors @ (vectors.T @ gradient / np.maximum(size, max(MIN_CURVATURE_RATIO * size.max(initial=0.0), 1e-300)))
+    )

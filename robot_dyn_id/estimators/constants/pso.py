@@ -14,13 +14,13 @@ from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-INERTIA = (0.9, 0.4)
+INERTIA_WEIGHTS = (0.9, 0.4)
 """Of a particle's velocity, in the first iteration and in the last."""
 
-ATTRACTION = 1.5
+ATTRACTION_WEIGHT = 1.5
 """To a particle's own best point, and to that of all."""
 
-CLAMP = 0.2
+MAX_VELOCITY_SHARE = 0.2
 """Greatest velocity, as a share of the box."""
 
 
@@ -76,15 +76,17 @@ def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iteratio
     width = space.upper - space.lower
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)
-    velocities = CLAMP * width * rng.uniform(-1.0, 1.0, shape)
-    own, least = points.copy(), space.costs(points)
+    velocities = MAX_VELOCITY_SHARE * width * rng.uniform(-1.0, 1.0, shape)
+    own, least = points.copy(), space.compute_costs(points)
     course = []
-    for inertia in np.linspace(*INERTIA, iterations):
+    for inertia in np.linspace(*INERTIA_WEIGHTS, iterations):
         leader = own[np.argmin(least)]
         pull = rng.random(shape) * (own - points) + rng.random(shape) * (leader - points)
-        velocities = np.clip(inertia * velocities + ATTRACTION * pull, -CLAMP * width, CLAMP * width)
+        velocities = np.clip(
+            inertia * velocities + ATTRACTION_WEIGHT * pull, -MAX_VELOCITY_SHARE * width, MAX_VELOCITY_SHARE * width
+        )
         points = np.clip(points + velocities, space.lower, space.upper)
-        cost = space.costs(points)
+        cost = space.compute_costs(points)
         better = cost < least
         own[better], least[better] = points[better], cost[better]
         course.append(least.min())

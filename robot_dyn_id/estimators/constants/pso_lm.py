@@ -18,7 +18,7 @@ from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-SWARMS = 3
+MAX_SWARMS = 3
 """As many begin anew where Levenberg-Marquardt gets stuck."""
 
 
@@ -62,13 +62,13 @@ class SwarmThenMarquardt(CheckedOptions):
         space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         rng = np.random.default_rng(self.seed)
         course: list[Array] = []
-        for _ in range(SWARMS):
+        for _ in range(MAX_SWARMS):
             point, costs = swarm(space, rng, self.particles, self.iterations)
             found, then = minimize_damped(space.constants, point, self.weighted, self.steps)
             course += [costs, then]
             if found is not None:
                 return estimate_constants(found, self.autoregressive_order, np.concatenate(course))
         raise ConvergenceError(
-            f"pso_lm: the constants {', '.join(space.constants.labels)} did not settle from {SWARMS} swarms: give more "
-            f"steps, or use separable"
+            f"pso_lm: the constants {', '.join(space.constants.labels)} did not converge from {MAX_SWARMS} swarms: "
+            f"increase steps, or use separable"
         )

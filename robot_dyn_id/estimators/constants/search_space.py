@@ -16,7 +16,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.constants.chebyshev import interpolation
-from robot_dyn_id.estimators.constants.constants import Constants, costs
+from robot_dyn_id.estimators.constants.constants import Constants, compute_costs
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
@@ -24,13 +24,13 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, compress_rows
 from robot_dyn_id.estimators.weighting import solve_reweighted
 
-NODES = 24
+NODES_PER_CONSTANT = 24
 """For a constant on a box of a decade: exp(-(v / c)^2) is followed to 1e-6 of the column."""
 
-MOST = 144
+MAX_NODES_PER_TERM = 144
 """Nodes of a term with several constants: the search is coarser there, what it ends with is evaluated exactly."""
 
-SURE = 3.0
+BOX_DEVIATIONS = 3.0
 """Standard deviations of least squares, at the constants as given, that the box of a parameter without prior holds."""
 
 
@@ -40,7 +40,7 @@ class SearchSpace:
 
     Attributes:
         constants: the k constants.
-        weighted: see `costs`.
+        weighted: see `compute_costs`.
         center, lower, upper: of the box, shape (p + k,).
         nodes: of each constant, shape (k, any).
         seen: the columns at the nodes.
@@ -66,7 +66,7 @@ class SearchSpace:
             estimator: for messages.
             box: half of its width, as a share of each parameter's size.
             ratio: of a constant's greatest and least values to the given one, and its inverse.
-            weighted: see `costs`.
+            weighted: see `compute_costs`.
 
         Raises:
             UsageError: no term has a free constant.
@@ -77,13 +77,13 @@ class SearchSpace:
         center, half = _linear_box(problem, plain, box)
         middle, reach = constants.logarithms, np.log(ratio)
         low, high = np.maximum(middle - reach, constants.lower), np.minimum(middle + reach, constants.upper)
-        nodes, seen = sample_at_nodes(constants, low, high, NODES, MOST)
+        nodes, seen = sample_at_nodes(constants, low, high, NODES_PER_CONSTANT, MAX_NODES_PER_TERM)
         return cls(
             constants, weighted, np.append(center, middle), np.append(center - half, low),
             np.append(center + half, high), nodes, seen, Factors.from_problem(seen.problem),
         )  # fmt: skip
 
-    def costs(self, points: Array) -> Array:
+    def compute_costs(self, points: Array) -> Array:
         """Of points of the box, shape (m, p + k); shape (m,)."""
         factors, p = self.factors, len(self.constants.parameters)
         values = np.zeros((len(points), factors.parameters))
@@ -100,7 +100,7 @@ class SearchSpace:
         for joint, (support, triangle) in enumerate(zip(factors.supports, factors.triangles, strict=True)):
             rest = triangle[:, -1:] - triangle[:, :-1] @ values[:, support].T
             squares[:, joint] = np.einsum("im,im->m", rest, rest)
-        return costs(squares, factors.counts, self.weighted)
+        return compute_costs(squares, factors.counts, self.weighted)
 
     def make_estimate(self, point: Array, order: int, course: Array) -> Estimate:
         """The estimate of a point, shape (p + k,); how far it is from the best parameters counts as an error.
@@ -119,7 +119,7 @@ def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Arr
     """Center and half of the width for the p parameters."""
     _, solution, _ = solve_reweighted(plain)
     sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
-    center, half = solution.values.copy(), np.maximum(box * np.abs(solution.values), SURE * sigma)
+    center, half = solution.values.copy(), np.maximum(box * np.abs(solution.values), BOX_DEVIATIONS * sigma)
     if problem.prior is not None:
         mapping, known = problem.prior.mapping, np.isfinite(problem.prior.scales)
         told = ~np.any(mapping[:, ~known] != 0.0, axis=1)

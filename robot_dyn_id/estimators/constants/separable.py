@@ -19,19 +19,19 @@ from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.grid import best_of_grid
-from robot_dyn_id.estimators.constants.linearized import WEIGHINGS, Linearized
+from robot_dyn_id.estimators.constants.linearized import REWEIGHTING_PASSES, Linearized
 from robot_dyn_id.estimators.constants.projected import Projected
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import check_rows
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
-SETTLED = 1e-10
+CONVERGED_COST_DECREASE = 1e-10
 """Relative decrease of the cost that is none."""
 
-STEADY = 1e-3
+CONVERGED_WEIGHT_CHANGE = 1e-3
 """Relative change of weights that is none."""
 
-DAMPING = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
+DAMPING_LEVELS = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
 """Tried in turn until the cost falls, as shares of the constants' own information (Levenberg 1944)."""
 
 
@@ -80,10 +80,10 @@ class Separable(CheckedOptions):
         if self.weighted:
             at = at.reweight(0.5 * (constants.lower + constants.upper))
         found = at.descend(best_of_grid(at, self.grid))
-        for _ in range(WEIGHINGS if self.weighted else 0):
+        for _ in range(REWEIGHTING_PASSES if self.weighted else 0):
             before, at = at.weights, at.reweight(found)
             found = at.descend(found)
-            if np.abs(at.weights / before - 1.0).max() < STEADY:
+            if np.abs(at.weights / before - 1.0).max() < CONVERGED_WEIGHT_CHANGE:
                 break
         return found
 
@@ -96,9 +96,9 @@ class Separable(CheckedOptions):
         at = Linearized.from_constants(constants, start, self.weighted)
         course = [at.cost]
         for _ in range(self.iterations):
-            for damping in DAMPING:
+            for damping in DAMPING_LEVELS:
                 step, promised = at.step(damping)
-                if promised <= SETTLED * at.scale:
+                if promised <= CONVERGED_COST_DECREASE * at.scale:
                     return at, np.array(course)
                 trial = np.clip(at.logarithms + step, constants.lower, constants.upper)
                 then = Linearized.from_constants(constants, trial, self.weighted)
@@ -108,7 +108,7 @@ class Separable(CheckedOptions):
                 return at, np.array(course)
             decrease, at = at.cost - then.cost, then
             course.append(at.cost)
-            if decrease <= SETTLED * at.scale:
+            if decrease <= CONVERGED_COST_DECREASE * at.scale:
                 return at, np.array(course)
         raise ConvergenceError(
             f"separable: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give "

@@ -92,7 +92,7 @@ class ClosedLoopOutputError(Simulating):
             found.simulated, found.simulated, found.values, found.bread, found.weights, order
         )
         lagged = LaggedGrams.from_problem(problem, order)
-        noise = fit_whitening(lagged.residual(found.values), lagged.counts).noise_rms
+        noise = fit_whitening(lagged.residual_autocovariance(found.values), lagged.counts).noise_rms
         solution = replace(seen, values=found.values)
         return replace(
             Estimate.from_solution(problem, plain, seen, solution, covariance, noise), findings=found.findings

@@ -2,12 +2,19 @@
 """Stepwise identification: the plan by rank and condition, and the steps with their covariance."""
 
 from robot_dyn_id.estimators.stepwise.equations import SCALINGS, Equations, Group, Observability
-from robot_dyn_id.estimators.stepwise.plan import LIMIT, SAMPLES, Step, StepwisePlan, plan_steps, prescribed_plan
+from robot_dyn_id.estimators.stepwise.plan import (
+    MAX_CONDITION_NUMBER,
+    SAMPLE_FACTOR,
+    Step,
+    StepwisePlan,
+    plan_steps,
+    prescribed_plan,
+)
 from robot_dyn_id.estimators.stepwise.solution import StepwiseSolution, determine, solve_steps
 
 __all__ = [
-    "LIMIT",
-    "SAMPLES",
+    "MAX_CONDITION_NUMBER",
+    "SAMPLE_FACTOR",
     "SCALINGS",
     "Equations",
     "Group",

@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.errors import InputError
 
-EXACT = 1e-12
+MIN_RESIDUAL_RATIO = 1e-12
 """Least residual, as a share of the left side: equations without noise would weigh infinitely."""
 
 SCALINGS = ("columns", "none")
@@ -78,7 +78,7 @@ class Equations:
         if len(self.triangle) <= size or self.count <= size:
             return 1.0
         left, whole = abs(float(self.triangle[-1, -1])), float(np.linalg.norm(self.triangle[:, -1]))
-        return max(left, EXACT * whole) / math.sqrt(self.count - size) or 1.0
+        return max(left, MIN_RESIDUAL_RATIO * whole) / math.sqrt(self.count - size) or 1.0
 
     def expand(self, parameters: int) -> Array:
         """The compressed rows [W z] with a column for each of the parameters, shape (any, p + 1)."""

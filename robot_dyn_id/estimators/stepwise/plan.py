@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.base_parameters import RANK
+from robot_dyn_id.dynamics.base_parameters import RANK_TOLERANCE
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.stepwise.equations import SCALINGS, Equations, Group, Observability
 
-LIMIT = 10.0
+MAX_CONDITION_NUMBER = 10.0
 """Groups whose condition number together is greater are split, if they can be."""
 
-SAMPLES = 5
+SAMPLE_FACTOR = 5
 """Pseudo-observations: so many times the least number of samples. With the least one the rank is lost by chance."""
 
 
@@ -105,7 +105,7 @@ def plan_steps(
     groups: Sequence[Group],
     draws: Sequence[Sequence[Equations]],
     parameters: int,
-    limit: float = LIMIT,
+    limit: float = MAX_CONDITION_NUMBER,
     scaling: str = "columns",
 ) -> StepwisePlan:
     """Decide by rank and condition what is identified together, and in which order.
@@ -150,7 +150,7 @@ def prescribed_plan(
     equations: Sequence[Equations],
     parameters: int,
     order: Sequence[tuple[Sequence[str], Sequence[str]]],
-    limit: float = LIMIT,
+    limit: float = MAX_CONDITION_NUMBER,
     scaling: str = "columns",
 ) -> StepwisePlan:
     """An order that somebody has decided upon, with what each of its steps shows.
@@ -252,7 +252,7 @@ def _sigma(white: Array) -> Array:
     """Standard deviations of the parameters of rows with unit noise, shape (k,)."""
     norms = np.linalg.norm(white, axis=0)
     scale = np.where(norms > 0, norms, 1.0)
-    return np.asarray(np.linalg.norm(np.linalg.pinv(white / scale, rcond=RANK), axis=1) / scale)
+    return np.asarray(np.linalg.norm(np.linalg.pinv(white / scale, rcond=RANK_TOLERANCE), axis=1) / scale)
 
 
 def _loss(choice: _Choice, choices: Sequence[_Choice], parameters: int) -> float:

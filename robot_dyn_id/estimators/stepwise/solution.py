@@ -10,13 +10,13 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.estimators.stepwise.equations import EXACT, Equations, Group
+from robot_dyn_id.estimators.stepwise.equations import MIN_RESIDUAL_RATIO, Equations, Group
 from robot_dyn_id.estimators.stepwise.plan import StepwisePlan
 
-HIDDEN = 1e-7
+MIN_SINGULAR_VALUE_RATIO = 1e-7
 """Singular values of unit-norm columns below this share of the largest: nothing is told along that direction."""
 
-REWEIGHTINGS = 4
+REWEIGHTING_PASSES = 4
 """Passes of weights by the residuals of each equation; as many as `weighted` takes."""
 
 
@@ -59,7 +59,7 @@ def determine(rows: Array, unknown: Integers, values: Array, covariance: Array) 
     covariance[unknown] = covariance[:, unknown] = 0.0
     norms = np.linalg.norm(rows[:, unknown], axis=0)
     scale = np.where(norms > 0, norms, 1.0)
-    inverse = np.linalg.pinv(rows[:, unknown] / scale, rcond=HIDDEN) / scale[:, None]
+    inverse = np.linalg.pinv(rows[:, unknown] / scale, rcond=MIN_SINGULAR_VALUE_RATIO) / scale[:, None]
     values[unknown] = inverse @ (rows[:, -1] - rows[:, :-1] @ values)
     gain = -(inverse @ rows[:, :-1]) @ covariance
     own = inverse @ inverse.T - gain @ (inverse @ rows[:, :-1]).T
@@ -112,10 +112,10 @@ def _solve_step(
     if counts.sum() <= len(unknown):
         raise InputError(f"{', '.join(names)}: {counts.sum():.0f} rows for {len(unknown)} parameters; record more")
     left = np.array([np.linalg.norm(stack[:, -1]) for stack in stacks])
-    floor = EXACT * np.maximum(left, left.max() or 1.0)
+    floor = MIN_RESIDUAL_RATIO * np.maximum(left, left.max() or 1.0)
     freedom = np.sqrt(counts * (1.0 - len(unknown) / counts.sum()))
     sigma = np.ones(len(used))
-    for _ in range(1 + REWEIGHTINGS):
+    for _ in range(1 + REWEIGHTING_PASSES):
         rows = np.concatenate([stack / s for stack, s in zip(stacks, sigma, strict=True)])
         new, spread = determine(rows, unknown, values, covariance)
         norms = np.array([np.linalg.norm(stack @ np.append(new, -1.0)) for stack in stacks])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet
+from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, stored_fields
 from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
@@ -55,7 +54,7 @@ def read_bounded(data: bytes, message_type: Any) -> Any:
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     """The message of a parameter set; its header is left for the node to fill."""
     message = ParameterSetMsg()
-    for item in fields(ParameterSet):
+    for item in stored_fields():
         value = getattr(parameters, item.name)
         if isinstance(value, np.ndarray) and item.name != "gravity":  # gravity is a fixed-size array: numpy in rclpy
             code = "I" if value.dtype == np.uint32 else "d"
@@ -73,7 +72,7 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
         InputError: fields that do not fit together.
     """
     values = {}
-    for item in fields(ParameterSet):
+    for item in stored_fields():
         value = getattr(message, item.name)
         if isinstance(value, array.array):
             value = np.frombuffer(value, dtype=np.uint32 if value.typecode == "I" else np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.stepwise import LIMIT, StepwiseSolution
+from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, StepwiseSolution
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.flexible.rows import rows_of
@@ -174,9 +174,9 @@ def _ranks(model: FlexibleModel) -> Iterator[Figure]:
     for place, ((name, (rank, columns)), most) in enumerate(zip(ranks(model).items(), ASKED["ranks"], strict=True)):
         yield Figure(f"rank, {name}, of {columns}", rank, asked=float(most), why=CLAIMS.get(place, ""))
     whole = link_side(model).condition_numbers
-    why = f"of unit-norm columns {whole['columns']:.3g}; above {LIMIT:g} the paper splits"
+    why = f"of unit-norm columns {whole['columns']:.3g}; above {MAX_CONDITION_NUMBER:g} the paper splits"
     yield Figure("10 columns of the link side, paper's motion: condition number, raw", whole["none"], None, "higher",
-                 asked=LIMIT, why=why)  # fmt: skip
+                 asked=MAX_CONDITION_NUMBER, why=why)  # fmt: skip
 
 
 def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
@@ -185,7 +185,7 @@ def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
     for place, (seen, stiffness) in enumerate(stiffness_beside_the_motor(model, recorded).values(), 1):
         numbers, true = seen.condition_numbers, truth[model.names.index(f"K{place}")]
         name = f"stiffness {place} beside the motor's columns"
-        yield Figure(f"{name}: condition number, raw", numbers["none"], None, "higher", asked=LIMIT,
+        yield Figure(f"{name}: condition number, raw", numbers["none"], None, "higher", asked=MAX_CONDITION_NUMBER,
                      why="the paper: extremely large, so that stiffness must not be identified jointly")  # fmt: skip
         yield Figure(f"{name}: condition number, unit-norm columns", numbers["columns"], better="lower")
         yield Figure(f"{name}: error of K [%]", 100.0 * abs(stiffness / true - 1.0), better="lower",

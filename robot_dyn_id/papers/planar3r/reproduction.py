@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, norm
 
-from robot_dyn_id import __version__
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.base_parameters import (
     base_parameters,
@@ -19,7 +18,7 @@ from robot_dyn_id.dynamics.base_parameters import (
     random_motion,
     stack_regressor,
 )
-from robot_dyn_id.dynamics.crosscheck import TOLERANCE, acceleration_difference, cross_check
+from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO, acceleration_difference, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.kronecker import PAPER_ORDER
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
@@ -44,6 +43,7 @@ from robot_dyn_id.papers.planar3r.experiment import (
     validation,
 )
 from robot_dyn_id.report.drawing import Curve, Drawing
+from robot_dyn_id.version import __version__
 
 SOURCE = "Wang et al., Sensors 2025, 25(18), 5749"
 
@@ -74,7 +74,7 @@ condition numbers in the order in which joints are excited, RMS errors of torque
 ASKED: dict[str, Any] = {
     "groupings": 1e-12,
     "table 3": 5e-5,  # half of its last digit
-    "difference from Pinocchio": TOLERANCE,
+    "difference from Pinocchio": MAX_DIFFERENCE_RATIO,
     "condition numbers": {"joint3": 35.5, "joint2": 39.0, "joint1": 43.0},
     "ideal norm": 5e-4,
     "ideal worst": 0.02,

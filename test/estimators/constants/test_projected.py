@@ -11,7 +11,7 @@ from robot_dyn_id.estimators import Separable
 from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes, differentiation, interpolation
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.constants.grid import best_of_grid
-from robot_dyn_id.estimators.constants.projected import NODES, Projected
+from robot_dyn_id.estimators.constants.projected import NODES_PER_CONSTANT, Projected
 from robot_dyn_id.estimators.factors import Factors, Grams
 from robot_dyn_id.estimators.weighting import compute_weights
 
@@ -59,7 +59,7 @@ def test_the_cost_is_that_of_the_data(projected):
     """At the nodes; anywhere too where a constant has many."""
     constants, rng = projected.constants, np.random.default_rng(1)
     tried = [np.array([rng.choice(nodes) for nodes in projected.nodes]) for _ in range(3)]
-    if len(projected.nodes[0]) == NODES:
+    if len(projected.nodes[0]) == NODES_PER_CONSTANT:
         tried += list(spots(constants, 3, 0.0))
     for at in tried:
         factors = Factors.from_problem(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))

@@ -56,7 +56,7 @@ def test_costs_of_the_box_are_those_of_the_data():
     space = SearchSpace.from_problem(task, "pso", 0.5, 3.0, False)
     points = space.lower + (space.upper - space.lower) * np.random.default_rng(0).random((5, len(space.lower)))
     p = len(task.names)
-    for point, cost in zip(points, space.costs(points), strict=True):
+    for point, cost in zip(points, space.compute_costs(points), strict=True):
         at = task.origin.problem_of(space.constants.regressor(point[p:]), task.origin.columns)
         assert cost == pytest.approx(0.5 * Factors.from_problem(at).squared_residuals(point[:p]).sum(), rel=1e-5)
 

@@ -69,7 +69,7 @@ def test_an_excitation_in_pieces_is_many_goals_of_which_each_replaces_the_one_be
     cell.running().until(Status.DONE)
     cell.world.until(lambda: cell.follower.goal is None)
     stays(cell)
-    assert (cell.state, cell.reason, cell.follower.cancelled) == (Status.DONE, "", 0)
+    assert (cell.state, cell.reason, cell.follower.canceled) == (Status.DONE, "", 0)
     assert len(cell.follower.received) > 15
 
 
@@ -94,7 +94,7 @@ def test_a_stop_is_a_goal_that_brakes_and_a_pause_goes_on(cell):
     cell.until(Status.READY)
     braked(cell, 3)
     stays(cell)
-    assert (cell.state, cell.reason, cell.follower.cancelled) == (Status.READY, "stopped as asked", 0)
+    assert (cell.state, cell.reason, cell.follower.canceled) == (Status.READY, "stopped as asked", 0)
 
 
 def test_a_fault_of_the_guard_brakes_within_200_ms(cell):
@@ -150,14 +150,14 @@ def test_a_goal_that_fails_at_its_very_end_is_a_fault_too(cell):
     assert cell.reason == f"{ACTION} aborted the motion: GOAL_TOLERANCE_VIOLATED: joint3 is 0.1 rad away"
 
 
-def test_where_braking_is_rejected_the_goal_under_way_is_cancelled(cell):
+def test_where_braking_is_rejected_the_goal_under_way_is_canceled(cell):
     cell.running()
     cell.follower.accepts = lambda trajectory: bool(trajectory.points[0].accelerations)
     assert cell.call("stop").success
     cell.until(Status.FAULT, 1.0)
     assert "rejected the motion" in cell.reason
     cell.world.until(cell.follower.at_rest, 1.0)
-    cell.world.until(lambda: cell.follower.cancelled == 1, 1.0)
+    cell.world.until(lambda: cell.follower.canceled == 1, 1.0)
 
 
 def test_the_loss_of_the_action_is_told(cell):

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as text for a terminal: the tables that commands and `print(result)` show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from robot_dyn_id.excitation.design.search import Design
+from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.parameters import ParameterSet
+
+LARGEST_PRINTED_RATIO = 9.995
+"""Ratio above which a percentage no longer fits its column."""
+
+
+def evaluation_text(evaluation: Evaluation) -> str:
+    """Table of the held-out errors per joint, the cross-check, the warnings and the verdict."""
+    return "\n".join(_evaluation_lines(evaluation))
+
+
+def identification_text(result: Identification) -> str:
+    """The table of the evaluation, the cost of physical consistency, and what a reduction has left out."""
+    lines = [*_evaluation_lines(result.evaluation), *_consistency_lines(result), *_essential_lines(result)]
+    return "\n".join(lines)
+
+
+def parameter_count_text(parameters: ParameterSet) -> str:
+    """Number of base parameters by kind, and of those that are poorly identified."""
+    inertial = int(np.count_nonzero(parameters.independent_columns < 10 * len(parameters.body_names)))
+    count, weak = len(parameters.names), sum(word != "good" for word in parameters.status)
+    return f"{count} base parameters ({inertial} of inertia, {count - inertial} of other terms; {weak} weak)"
+
+
+def design_text(found: Design) -> str:
+    """Margins to every limit, the objective, and the condition number of a designed motion."""
+    width = max(len(margin.name) for margin in found.margins)
+    lines = [
+        f"{margin.name:<{width}}  {margin.reached:>10.4g}  of {margin.limit:>10.4g} {margin.unit:<8} "
+        f"left {margin.margin:.3g}"
+        for margin in found.margins
+    ]
+    lines.append(
+        f"objective {found.figure:.5g}; random motions: best {found.random_figures[0]:.5g}, median "
+        f"{np.median(found.random_figures):.5g}"
+    )
+    lines.append(
+        f"condition number {found.condition_numbers['columns']:.4g} (unit-norm columns), "
+        f"{found.condition_numbers['none']:.4g} (raw, noise-weighted)"
+    )
+    return "\n".join(lines)
+
+
+def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
+    held_out, check = evaluation.held_out, evaluation.cross_check
+    yield (
+        f"{'joint':<24} {'RMS':>9} {'error':>9} {'NRMSE':>7} {'URDF':>7} {'corr.':>7}  (held-out effort; NRMSE of "
+        "this model and of the URDF's own)"
+    )
+    for joint in held_out.joints:
+        yield (
+            f"{joint.name:<24} {joint.rms:>9.3g} {joint.rmse:>9.3g} {_percent(joint.nrmse)} "
+            f"{_percent(joint.nominal_nrmse)} {joint.correlation:>7.3f}  {joint.unit}"
+        )
+    yield (
+        f"all joints: NRMSE {held_out.all_joints_nrmse:.2%} (the URDF's own parameters: "
+        f"{held_out.nominal_all_joints_nrmse:.2%}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz"
+    )
+    yield (
+        f"cross-check: largest difference {check.max_difference:.1e}, rank {check.rank_ours} (Pinocchio: "
+        f"{check.rank_pinocchio})"
+    )
+    for warning in evaluation.warnings:
+        yield f"  ! {warning}"
+    yield f"verdict: {evaluation.verdict.word}"
+
+
+def _consistency_lines(result: Identification) -> Iterator[str]:
+    """Held-out error with and without the bounds of an estimator that has any."""
+    if result.unconstrained_nrmse is not None:
+        bounded = result.evaluation.held_out.all_joints_nrmse
+        yield (
+            f"physical consistency: all links are physically consistent; NRMSE {bounded:.2%}, without these bounds "
+            f"{result.unconstrained_nrmse:.2%}"
+        )
+
+
+def _essential_lines(result: Identification) -> Iterator[str]:
+    """Steps of a backward elimination, if one was requested."""
+    if result.essential is None:
+        return
+    yield (
+        f"essential parameters: {len(result.essential.kept)}; left out, each with its value and standard deviation, "
+        "its relative standard deviation at that step, the growth of the residual and the F-test of all steps so far:"
+    )
+    for step in result.essential.left_out:
+        yield (
+            f"  {step.name:<10} {step.value:>10.3g} +- {step.standard_deviation:<9.2g} "
+            f"{step.relative_deviation:>9.1%} {step.residual_growth:>10.4%}   "
+            f"F {step.statistic:.3g}, p {step.probability:.3g}"
+        )
+    if result.essential.objected is not None:
+        step = result.essential.objected
+        yield f"  the F-test keeps {step.name} ({step.relative_deviation:.1%}; p {step.probability:.2g})"
+
+
+def _percent(ratio: float) -> str:
+    """A ratio in percent, seven characters wide."""
+    return f"{ratio:>7.1%}" if ratio < LARGEST_PRINTED_RATIO else "  >999%"

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the front door: robots, parameter sets and exported models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from robot_dyn_id.export import FORMATS, Exported
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.workflow.results import IdentifiedParameters
+
+
+def load_robot(
+    path: str | Path,
+    joints: Sequence[str] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> RobotModel:
+    """Load a robot from a URDF or xacro file.
+
+    Example:
+        ```python
+        robot = rdi.load_robot("arm.urdf")
+        print(robot.joint_names)
+        ```
+
+    Args:
+        path: the file.
+        joints: joints to identify; all others are fixed. By default all that move and are not in `fixed`.
+        fixed: positions of fixed joints [rad or m]; 0 where not given.
+        gravity: gravity vector in the base frame [m/s^2].
+
+    Raises:
+        ModelError: the file cannot be read, or describes a robot that is not a tree of revolute and prismatic joints.
+    """
+    description, fixed = RobotDescription.from_file(path), dict(fixed or {})
+    if joints is None and fixed:
+        whole = RobotModel.from_description(description, gravity=gravity)
+        joints = [name for name in whole.joint_names if name not in fixed]
+    return RobotModel.from_description(description, joints, fixed, gravity)
+
+
+def load_parameters(path: str | Path) -> IdentifiedParameters:
+    """Load an identified parameter set from `parameters.yaml`.
+
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        mass_matrix = parameters.dynamics().mass_matrix(q)
+        ```
+
+    Args:
+        path: the file.
+
+    Raises:
+        InputError: the file cannot be read, or is not a parameter set.
+    """
+    return IdentifiedParameters.from_parameters(read_parameters(path))
+
+
+def save_parameters(parameters: ParameterSet, path: str | Path) -> None:
+    """Save a parameter set, complete: `load_parameters` gives the same values to the last bit.
+
+    Example:
+        ```python
+        rdi.save_parameters(result.parameters, "arm.yaml")
+        ```
+
+    Args:
+        parameters: the parameter set.
+        path: the file; it is replaced if it exists.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    output_folder(Path(path).parent)
+    write_parameters(path, parameters)
+
+
+def export_urdf(parameters: ParameterSet, path: str | Path) -> Exported:
+    """Write the robot's URDF with the identified inertias and friction.
+
+    Example:
+        ```python
+        exported = rdi.export_urdf(result.parameters, "arm_identified.urdf")
+        print(exported.warnings)
+        ```
+
+    Args:
+        parameters: the identified model.
+        path: the file; it is replaced if it exists.
+
+    Returns:
+        The text, and warnings about terms that a URDF cannot carry.
+
+    Raises:
+        InputError: parameters that a URDF cannot carry.
+    """
+    return _export("urdf", parameters, path)
+
+
+def export_mjcf(parameters: ParameterSet, path: str | Path) -> Exported:
+    """Write a MuJoCo model with the identified inertias and friction.
+
+    Example:
+        ```python
+        consistent = rdi.Settings(estimator=rdi.ESTIMATORS["consistent"]())  # MuJoCo refuses impossible inertias
+        result = rdi.identify(robot, recording, consistent)
+        exported = rdi.export_mjcf(result.parameters, "arm_identified.xml")
+        ```
+
+    Args:
+        parameters: the identified model.
+        path: the file; it is replaced if it exists.
+
+    Returns:
+        The text, and warnings about terms that MJCF cannot carry.
+
+    Raises:
+        InputError: parameters that MJCF cannot carry.
+    """
+    return _export("mjcf", parameters, path)
+
+
+def _export(name: str, parameters: ParameterSet, path: str | Path) -> Exported:
+    exported = FORMATS[name](parameters)
+    output_folder(Path(path).parent)
+    write_atomically(Path(path), exported.text)
+    return exported

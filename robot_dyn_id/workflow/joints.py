@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matching the joints of a robot with those of its recordings."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.recordings import FileRecording
+
+
+def match_joints(
+    robot: RobotModel,
+    recordings: Sequence[Recording],
+    fixed: Mapping[str, float],
+    joints: Sequence[str] | None = None,
+) -> RobotModel:
+    """Restrict a robot to the joints that all recordings contain; the others are fixed.
+
+    Args:
+        robot: the robot with all its joints, or those that may be identified.
+        recordings: recordings of it.
+        fixed: positions of joints that are not identified [rad or m]; 0 where not given.
+        joints: joints to identify; by default all recorded ones that are not in `fixed`.
+
+    Raises:
+        InputError: recordings that contain none of its joints, or not all of `joints`.
+        UsageError: no joint is left.
+    """
+    recorded = [name for name in robot.joint_names if all(name in r.joint_names for r in recordings)]
+    sources = ", ".join(r.source for r in recordings)
+    if not recorded:
+        names = ", ".join(dict.fromkeys(n for r in recordings for n in r.joint_names)) or "no joints at all"
+        raise InputError(
+            f"{sources}: none of the robot's joints ({', '.join(robot.joint_names)}) is in it; it holds {names}"
+        )
+    wanted = joints or tuple(name for name in recorded if name not in fixed)
+    missing = [name for name in wanted if name not in recorded]
+    if missing:
+        raise InputError(f"{sources}: joint {', '.join(missing)} is not in it")
+    if not wanted:
+        raise UsageError("every joint of the recording is held: there is nothing to identify")
+    description = RobotDescription(robot.urdf, robot.name)
+    return RobotModel.from_description(description, joints=wanted, held=fixed, gravity=tuple(robot.gravity))
+
+
+def robot_for(robot: RobotDescription, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
+    """Model of a robot with the joints that a configuration and the recordings leave to identify; see `match_joints`.
+
+    Raises:
+        ModelError: the robot description cannot be used.
+        InputError: see `match_joints`.
+        UsageError: the configuration names a joint that the robot does not have.
+    """
+    whole = RobotModel.from_description(robot, gravity=configuration.gravity or STANDARD_GRAVITY)
+    _check_names(configuration, whole)
+    return match_joints(whole, recordings, configuration.held, configuration.identify)
+
+
+def _check_names(configuration: Configuration, model: RobotModel) -> None:
+    movable = {*model.joint_names, *model.body_names}
+    for name in (*configuration.joints, *(configuration.identify or ())):
+        if name not in movable:
+            near = difflib.get_close_matches(name, movable, 1)
+            hint = f"did you mean {near[0]}?" if near else f"its joints are {', '.join(model.joint_names)}"
+            raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}; {hint}")
+
+
+def report_unrecorded(model: RobotModel, given: Collection[str]) -> tuple[Finding, ...]:
+    """Finding about fixed joints whose position is not given but assumed."""
+    assumed = [name for name in model.held if name not in given]
+    message = f"assumed fixed at 0: {', '.join(assumed)}"
+    return (make_finding("joints_assumed_fixed", message, assumed),) if assumed else ()
+
+
+def report_recordings(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings of the files about the samples of `joints`: dropped and repaired ones, each once."""
+    files = [recording for recording in recordings if isinstance(recording, FileRecording)]
+    return tuple(dict.fromkeys(finding for recording in files for finding in recording.findings(joints)))
+
+
+def report_unknown_joints(
+    recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()
+) -> tuple[Finding, ...]:
+    """Finding about recorded joints that the robot does not have, which may be misspelled.
+
+    Args:
+        recordings: the recordings.
+        model: the robot.
+        others: names that are expected for another reason.
+    """
+    known = {*model.body_names, *model.held, *others}
+    names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
+    message = f"recorded joints that are not moving joints of the URDF: {', '.join(names)}"
+    return (make_finding("joints_unknown", message, names),) if names else ()

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torques and motions of an identified model: prediction and forward simulation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.findings import Finding, format_findings
+from robot_dyn_id.identification.forward_simulation import (
+    SimulatedMotion,
+    check_training_ranges,
+    simulate_efforts,
+    simulate_trajectory,
+)
+from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.recordings import write_npz
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.workflow.joints import report_recordings
+
+SIMULATION_RATE_HZ = 1000.0
+"""Default sample rate along a trajectory [Hz]."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted efforts of n joints at the N time stamps of a recording.
+
+    Attributes:
+        joint_names: names of the joints, n.
+        t: time stamps [s], shape (N,).
+        tau: efforts [N m or N], shape (N, n); NaN where the motion is missing.
+        findings: findings about the recording, samples that could not be predicted, and motion outside the training
+            range.
+    """
+
+    joint_names: tuple[str, ...]
+    t: Array
+    tau: Array
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
+
+    def save(self, file: str | Path, epoch: int = 0) -> None:
+        """Write `t`, `joint_names` and `tau` to an `.npz` file.
+
+        Args:
+            file: the file.
+            epoch: origin of the time stamps [ns], see `Recording`.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        output_folder(Path(file).parent)
+        write_npz(Path(file), self.joint_names, self.t + epoch * 1e-9, tau=self.tau)
+
+
+def predict(parameters: ParameterSet, recording: Recording, velocity: str = "auto") -> Prediction:
+    """Predict the efforts along a recording from its motion alone; measured efforts are never read.
+
+    Example:
+        ```python
+        prediction = rdi.predict(rdi.load_parameters("run/parameters.yaml"), rdi.open_recording("other.npz"))
+        print(prediction.tau.shape)
+        ```
+
+    Args:
+        parameters: the identified model.
+        recording: a recording with its joints.
+        velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with the positions.
+
+    Raises:
+        InputError: the recording cannot be used.
+    """
+    t, tau, findings = predict_recording(recording, parameters, velocity)
+    findings = (*report_recordings([recording], parameters.joint_names), *findings)
+    return Prediction(parameters.joint_names, t, tau, findings)
+
+
+def simulate(
+    parameters: ParameterSet,
+    motion: Trajectory | Recording,
+    rate: float = SIMULATION_RATE_HZ,
+    restart: float = math.inf,
+    settings: Settings | None = None,
+) -> SimulatedMotion:
+    """Simulate an identified robot along a trajectory, or under the efforts of a recording.
+
+    Along a trajectory the robot is under position control and starts at rest. Under recorded efforts it starts from
+    the recorded state, and errors of the model and of the efforts accumulate.
+
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        simulated = rdi.simulate(parameters, rdi.open_recording("other.npz"), restart=0.5)
+        print(simulated.distance)
+        ```
+
+    Args:
+        parameters: the identified model.
+        motion: a trajectory, or a recording with efforts.
+        rate: sample rate along a trajectory [Hz]; samples of a recording keep their own.
+        restart: time after which a simulation under recorded efforts restarts from the recorded state [s].
+        settings: gains and velocity source of a recording.
+
+    Raises:
+        InputError: a mass matrix that is not positive definite, or a recording that cannot be used.
+        UsageError: a rate or restart time out of range.
+    """
+    settings = settings or Settings()
+    dynamics = usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=True)
+    if isinstance(motion, Trajectory):
+        simulated = simulate_trajectory(dynamics, motion, rate)
+    else:
+        simulated = simulate_efforts(motion, parameters, dynamics, settings.drives, settings.velocity, restart)
+        findings = (*report_recordings([motion], parameters.joint_names), *simulated.findings)
+        simulated = replace(simulated, findings=findings)
+    return replace(simulated, findings=(*simulated.findings, *check_training_ranges(simulated, parameters)))

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of complete tasks: values that print themselves, write their files and draw their plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.files.parameters import write_parameters
+from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results
+from robot_dyn_id.report.plots import torque_figure
+from robot_dyn_id.report.summary import evaluation_summary, identification_summary
+from robot_dyn_id.report.text import evaluation_text, identification_text, parameter_count_text
+
+if TYPE_CHECKING:
+    from robot_dyn_id.report.plots import Figure
+
+
+@dataclass(frozen=True)
+class IdentifiedParameters(ParameterSet):
+    """A parameter set that makes its own dynamics.
+
+    Example:
+        ```python
+        dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+        tau = dynamics.inverse_dynamics(q, dq, ddq)
+        ```
+    """
+
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet) -> IdentifiedParameters:
+        """The same values, with methods that use them."""
+        return cls(**{item.name: getattr(parameters, item.name) for item in fields(ParameterSet)})
+
+    def dynamics(self) -> Dynamics:
+        """Inverse and forward dynamics of the identified robot.
+
+        Raises:
+            InputError: a set that this version cannot read.
+        """
+        return Dynamics.from_parameters(self)
+
+
+@dataclass(frozen=True)
+class IdentificationResult(Identification):
+    """An identified model with its evaluation on held-out data.
+
+    `print(result)` shows the table of `robot-dyn-id identify`. The model is `result.parameters`, the verdict
+    `result.evaluation.verdict`.
+    """
+
+    @classmethod
+    def from_identification(cls, identification: Identification) -> IdentificationResult:
+        """The same values, with methods that print, write and draw them."""
+        values = {item.name: getattr(identification, item.name) for item in fields(Identification)}
+        return cls(**{**values, "parameters": IdentifiedParameters.from_parameters(identification.parameters)})
+
+    def dynamics(self) -> Dynamics:
+        """Inverse and forward dynamics of the identified robot."""
+        return Dynamics.from_parameters(self.parameters)
+
+    def __str__(self) -> str:
+        """Held-out errors per joint, cross-check, warnings, verdict, and the number of parameters."""
+        return f"{identification_text(self)}\n\n{parameter_count_text(self.parameters)}"
+
+    def save(self, folder: str | Path) -> dict[str, Any]:
+        """Write `parameters.yaml`, `report.json` and `report.html`, and replace those of an earlier run.
+
+        Args:
+            folder: the folder of the results, created if needed.
+
+        Returns:
+            Content of `report.json`.
+
+        Raises:
+            InputError: the folder cannot be written to.
+        """
+        folder = output_folder(folder)
+        summary = identification_summary(self, str(folder / PARAMETERS))
+        write_results(folder, summary, self.evaluation, self.parameters)
+        write_parameters(folder / PARAMETERS, self.parameters)
+        return summary
+
+    def plot(self) -> Figure:
+        """Measured and predicted effort of every joint over the held-out data, as a matplotlib figure."""
+        return torque_figure(self.evaluation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationResult(Evaluation):
+    """Evaluation of an identified model on other recordings.
+
+    `print(result)` shows the table of `robot-dyn-id validate`.
+
+    Attributes:
+        parameters: the model that was evaluated.
+    """
+
+    parameters: ParameterSet
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Evaluation, parameters: ParameterSet) -> ValidationResult:
+        """The same values, with methods that print, write and draw them."""
+        values = {item.name: getattr(evaluation, item.name) for item in fields(Evaluation)}
+        return cls(**values, parameters=parameters)
+
+    def __str__(self) -> str:
+        """Held-out errors per joint, cross-check, warnings and verdict."""
+        return evaluation_text(self)
+
+    def summary(self, parameters_file: str = "") -> dict[str, Any]:
+        """Content of `report.json`.
+
+        Args:
+            parameters_file: file that the parameters were read from.
+        """
+        return evaluation_summary(self, parameters_file, self.parameters)
+
+    def save(self, folder: str | Path, parameters_file: str = "") -> dict[str, Any]:
+        """Write `report.json` and `report.html`, and replace those of an earlier run.
+
+        Args:
+            folder: the folder of the results, created if needed.
+            parameters_file: file that the parameters were read from.
+
+        Returns:
+            Content of `report.json`.
+
+        Raises:
+            InputError: the folder cannot be written to.
+        """
+        folder, summary = output_folder(folder), self.summary(parameters_file)
+        write_results(folder, summary, self, self.parameters)
+        return summary
+
+    def plot(self) -> Figure:
+        """Measured and predicted effort of every joint, as a matplotlib figure."""
+        return torque_figure(self)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`import robot_dyn_id as rdi`: light, complete, documented by examples that run, and equal to the commands."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support.simulated import ARM, Simulated, save_npz
+
+import robot_dyn_id as rdi
+from robot_dyn_id.cli import main
+
+EXAMPLE = re.compile(r"^( *)```python\n(.*?)^ *```$", re.M | re.S)
+
+CONSTANTS = {"ESTIMATORS", "FORMS", "TERMS", "__version__"}
+"""Public names that are values: their place in the docstring of the package documents them."""
+
+PUBLIC = [name for name in rdi.__all__ if name not in CONSTANTS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A robot, two recordings, and what the command writes from the first."""
+    folder, arm = tmp_path_factory.mktemp("front"), Simulated()
+    (folder / "arm.urdf").write_text(ARM.replace('effort="5', 'effort="50'))  # what gravity needs
+    save_npz(folder / "recording.npz", arm.record(duration=20.0, rate=50.0, noise=0.1))
+    save_npz(folder / "other.npz", arm.record(seed=2, duration=10.0, rate=50.0, noise=0.1))
+    words = ["identify", "recording.npz", "--robot", "arm.urdf", "--out", "command"]
+    assert main([word if word in ("identify", "--robot", "--out") else str(folder / word) for word in words]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    """The same identification by the front door, saved."""
+    result = rdi.identify(rdi.load_robot(folder / "arm.urdf"), rdi.open_recording(folder / "recording.npz"))
+    result.save(folder / "run")
+    return result
+
+
+@pytest.fixture
+def names(folder, result, monkeypatch):
+    """The names that examples use, in a folder with their files."""
+    monkeypatch.chdir(folder)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 3))
+    robot, recording = rdi.load_robot("arm.urdf"), rdi.open_recording("recording.npz")
+    return {
+        "rdi": rdi, "np": np, "robot": robot, "recording": recording, "result": result, "q": q, "dq": dq, "ddq": ddq
+    }  # fmt: skip
+
+
+def test_the_import_loads_no_library():
+    code = "import sys, robot_dyn_id; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scipy", "pinocchio", "yaml", "numba", "matplotlib", "rclpy"} & set(loaded)
+
+
+def test_every_public_name_is_loaded_documented_and_listed():
+    assert set(rdi.__all__) <= set(dir(rdi))
+    for name in rdi.__all__:
+        assert getattr(rdi, name) is not None
+        if name != "__version__":
+            assert re.search(rf"^ *{name} {{2,}}\w", rdi.__doc__, re.M), name
+    with pytest.raises(AttributeError, match="no attribute 'identfy'"):
+        _ = rdi.identfy
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_example_of_every_public_name_runs(name, names, capsys):
+    examples = EXAMPLE.findall(inspect.getdoc(getattr(rdi, name)))
+    assert examples, f"{name} has no example"
+    for indent, code in examples:
+        exec(inspect.cleandoc(indent + code), dict(names))
+
+
+def test_identify_equals_the_command_to_the_last_bit(folder, result, tmp_path):
+    result.save(tmp_path)
+    assert (tmp_path / "parameters.yaml").read_bytes() == (folder / "command" / "parameters.yaml").read_bytes()
+    ours, theirs = (json.loads((place / "report.json").read_text()) for place in (tmp_path, folder / "command"))
+    assert ours.pop("parameters_file") != theirs.pop("parameters_file")
+    assert ours == theirs
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_result_prints_the_table_of_the_command(folder, names, capfd):
+    words = "identify", folder / "recording.npz", "--robot", folder / "arm.urdf", "--out", folder / "again", "--force"
+    assert main([str(word) for word in words]) == 0
+    assert capfd.readouterr().out.startswith(str(names["result"]))
+
+
+def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    arrays = dict(np.load("recording.npz"))
+    two = {**arrays, **{name: arrays[name][:, :2] for name in ("q", "dq", "tau")}}
+    np.savez(tmp_path / "two.npz", **{**two, "joint_names": arrays["joint_names"][:2]})
+    recording = rdi.open_recording(tmp_path / "two.npz")
+    main(["identify", str(tmp_path / "two.npz"), "--robot", "arm.urdf", "--out", str(tmp_path)])
+    result = rdi.identify(rdi.load_robot("arm.urdf"), recording)
+    stored = rdi.load_parameters(tmp_path / "parameters.yaml")
+    np.testing.assert_array_equal(result.parameters.values, stored.values)
+    assert "assumed fixed at 0: wrist" in "\n".join(result.evaluation.warnings)
+    known = rdi.identify(rdi.load_robot("arm.urdf", fixed={"wrist": 0.0}), recording)
+    np.testing.assert_array_equal(known.parameters.values, stored.values)
+    assert "assumed" not in "\n".join(known.evaluation.warnings)
+
+
+def test_held_out_recordings_and_ranges(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
+    assert rdi.identify(robot, recording, held_out=other).held_out_sources == ("other.npz",)
+    assert rdi.identify(robot, [recording, other]).held_out_sources == ("other.npz",)
+    result = rdi.identify(robot, recording, train_range=(0.0, 12.0))
+    assert result.evaluation.held_out.samples < 500
+    with pytest.raises(rdi.RobotDynIdError, match="trained on and validated on"):
+        rdi.identify(robot, recording, held_out=recording)
+
+
+def test_the_plot_has_two_axes_per_joint(names, tmp_path):
+    figure = names["result"].plot()
+    assert len(figure.axes) == 2 * 3
+    figure.savefig(tmp_path / "torque.png")
+    assert (tmp_path / "torque.png").stat().st_size > 10_000
+
+
+def test_parameters_make_the_dynamics_that_were_identified(names):
+    dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+    states = names["q"], names["dq"], names["ddq"]
+    np.testing.assert_array_equal(
+        dynamics.inverse_dynamics(*states), names["result"].dynamics().inverse_dynamics(*states)
+    )
+
+
+def test_a_design_keeps_its_options_and_refuses_unknown_ones(names, tmp_path):
+    quick = {"draws": 4, "starts": 2, "finished": 1, "steps": 5}
+    designed = rdi.design(names["robot"], period=5.0, clearance=0.0, acceleration={"all": 5.0}, search=quick)
+    designed.save(tmp_path / "trajectory.yaml")
+    assert designed.trajectory.duration == 5.0
+    assert "objective" in str(designed)
+    with pytest.raises(rdi.RobotDynIdError, match=r"did you mean .harmonics"):
+        rdi.design(names["robot"], harmonic=3)
