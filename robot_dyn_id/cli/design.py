@@ -93,7 +93,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeat_cycle(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
-    stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
+    stored = StoredExcitation.from_excitation(
+        model, plan.limits, excitation, about, plan.collision_check, plan.surroundings
+    )
     write_trajectory(path, stored)
     checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)
@@ -156,7 +158,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     model = robot_from(
         RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
     )
-    return model, Regressor(model, terms_on_joints(model, configuration.terms))
+    return model, Regressor(model, terms_on_joints(model, configuration.settings.terms))
 
 
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:

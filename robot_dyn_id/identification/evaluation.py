@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,19 +12,18 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
-from robot_dyn_id.identification.extrapolation import Ranges
 from robot_dyn_id.identification.metrics import HeldOut, compare
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import Verdict, judge_cross_check, judge_prediction, judge_training
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.stillness import stillness
 from robot_dyn_id.signals.survey import Survey
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.trials import FilteredTrials
 
 AT_REST = 0.5
 """Share of the held-out time that stands still above which a verdict says little."""
@@ -97,11 +96,11 @@ def evaluate(
     """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
     efforts, of_efforts = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
     findings += (*of_efforts, *_report_rest(recordings, regressor.model.joint_names))
-    walk = walker(recordings, regressor.model.joint_names, settings.drives, plan)
-    held_out = compare(regressor, columns, values, walk, plan, trained, covariance)
+    trials = FilteredTrials(recordings, regressor.model.joint_names, settings.drives, plan)
+    held_out = compare(regressor, columns, values, trials, trained, covariance)
     if not held_out.samples:
         raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
-    some = _some_motion(walk, held_out.samples)
+    some = _some_motion(trials, held_out.samples)
     check = cross_check(regressor, some)
     indefinite = 1.0 - float(Dynamics(regressor, columns, values).is_positive_definite(some.q.T).mean())
     if indefinite:
@@ -119,7 +118,7 @@ def evaluate(
         held_out=held_out,
         cross_check=check,
         findings=tuple(dict.fromkeys(findings)),
-        trace=_trace(regressor, columns, values, walk, plan, held_out.samples),
+        trace=_trace(regressor, columns, values, trials, held_out.samples),
         survey=seen,
         plan=plan,
         efforts=efforts,
@@ -150,11 +149,11 @@ def _report_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tupl
     )
 
 
-def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:
+def _some_motion(trials: FilteredTrials, samples: int) -> Motion:
     """A few of all samples, for the cross-check."""
     stride, passed = max(1, samples // PINOCCHIO_SAMPLES), 0
     picked = []
-    for piece in walk():
+    for piece in trials:
         own = np.flatnonzero(piece.own)
         picked.append(piece.motion.take(own[-passed % stride :: stride]))
         passed += len(own)
@@ -169,13 +168,13 @@ def _trace(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterator[Smooth]],
-    plan: SignalPlan,
+    trials: FilteredTrials,
     samples: int,
 ) -> Trace:
     stride = max(1, -(-samples // TRACE))
     parts: list[tuple[Array, Array, Array, Array]] = []
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         rows = np.flatnonzero(piece.own)[::stride]
         if piece.tau is not None and len(rows):
             measured = plan.low_pass.apply(piece.tau, plan.rate)[:, rows]

@@ -4,59 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, Severity, format_shares, make_finding
-from robot_dyn_id.parameters import ParameterSet
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Ranges of a motion: extreme positions, largest speed and acceleration of each joint, shape (n,) each."""
-
-    q_min: Array
-    q_max: Array
-    dq_max: Array
-    ddq_max: Array
-
-    @classmethod
-    def from_parameters(cls, parameters: ParameterSet) -> Ranges:
-        """The training ranges stored in a parameter set."""
-        return cls(parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max)
-
-    @classmethod
-    def from_trials(cls, trials: Iterable[Smooth]) -> Ranges:
-        """The ranges of the samples that filtered windows own.
-
-        Raises:
-            InputError: there are no samples.
-        """
-        ranges: Ranges | None = None
-        for piece in trials:
-            if piece.own.any():
-                motion = piece.motion.take(piece.own)
-                speed, acceleration = np.abs(motion.dq).max(axis=1), np.abs(motion.ddq).max(axis=1)
-                here = cls(motion.q.min(axis=1), motion.q.max(axis=1), speed, acceleration)
-                ranges = here if ranges is None else ranges._extend(here)
-        if ranges is None:
-            raise InputError("no sample is left between the ends of the recordings: record longer")
-        return ranges
-
-    def _extend(self, other: Ranges) -> Ranges:
-        return Ranges(
-            np.minimum(self.q_min, other.q_min),
-            np.maximum(self.q_max, other.q_max),
-            np.maximum(self.dq_max, other.dq_max),
-            np.maximum(self.ddq_max, other.ddq_max),
-        )
-
+from robot_dyn_id.signals.ranges import Ranges
 
 FAR_OUTSIDE_RATIO = 0.5
 """Excess over the trained range, speed or acceleration, as a ratio to it, above which a sample is far outside. A motion

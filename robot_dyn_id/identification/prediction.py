@@ -9,10 +9,11 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.identification.extrapolation import Ranges, far_outside, list_excesses, report_excesses
+from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
 
 
 def predict_recording(
@@ -34,7 +35,7 @@ def predict_recording(
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []
     trained, far = Ranges.from_parameters(parameters), np.zeros((3, len(joints)))
-    for piece in walker([recording], joints, {}, plan, need_effort=False, keep_edges=True)():
+    for piece in FilteredTrials([recording], joints, {}, plan, need_effort=False, keep_edges=True):
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
         torques.append(regressor.torque(motion, parameters.values, columns))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.excitation.execution.recording_watch import HEARTBEAT, MotionWatch, RecordingState
+from robot_dyn_id.excitation.execution.recording_watch import MotionWatch
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
-from robot_dyn_id.nodes.recording.recording import Recording
-from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.recording.session import RecordingSession
+from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
     LATCHED,
@@ -86,11 +85,9 @@ class Recorder(RobotNode):
         """Set the node up, and begin to record if it is to `start`; where it cannot, it ends."""
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
-        self._recording: Recording | None = None
+        self._recording: RecordingSession | None = None
         self._motion = MotionWatch()
-        self._told = 0.0
-        self._changes = Changes(HEARTBEAT)
-        self._status = self.publisher("recording_status")
+        self._status = RecordingStatusTopic(self, "recording_status")
         self.service("~/start", self._on_start)
         self.service("~/stop", self._on_stop)
         self.service("~/pause", self._on_pause)
@@ -102,7 +99,7 @@ class Recorder(RobotNode):
             self._tell()
 
     @property
-    def _active(self) -> Recording | None:
+    def _active(self) -> RecordingSession | None:
         """The recording that goes on, paused or not."""
         return self._recording if self._state in (RecordingStatus.RECORDING, RecordingStatus.PAUSED) else None
 
@@ -145,7 +142,7 @@ class Recorder(RobotNode):
         if self._active is not None and self._motion.remark not in ("", before):
             self.get_logger().warning(f"{self._motion.remark}; what was recorded is kept")
 
-    def _remarks(self, recording: Recording) -> str:
+    def _remarks(self, recording: RecordingSession) -> str:
         return "; ".join(filter(None, (recording.remarks, self._motion.remark)))
 
     def _look(self) -> None:
@@ -165,7 +162,7 @@ class Recorder(RobotNode):
         self._recording, failure = None, None
         self._motion.begin()
         try:
-            self._recording = Recording(self, self.settings.folder, self.settings.topics)
+            self._recording = RecordingSession(self, self.settings.folder, self.settings.topics)
         except RobotDynIdError as error:
             failure = error
             self._state, self._reason = RecordingStatus.FAILED, str(error)
@@ -199,18 +196,11 @@ class Recorder(RobotNode):
 
     def _tell(self) -> None:
         """Publish the status if it changed, or after a while."""
-        now = time.monotonic()
-        if (
-            not self._changes.due(now, f"{RecordingState(self._state).name}: {self._reason}")
-            and now - self._told < HEARTBEAT
-        ):
-            return
-        self._told = now
-        status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=self._state, reason=self._reason)
-        status.header.stamp = self.get_clock().now().to_msg()
+        self._status.publish(self._state, self._reason, self._describe)
+
+    def _describe(self, status: RecordingStatus) -> None:
         if self._recording is not None:
             self._recording.describe(status)
-        self._status.publish(status)
 
     def _on_start(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
         if self._active is not None:

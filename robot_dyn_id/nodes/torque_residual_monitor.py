@@ -11,7 +11,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.identification.extrapolation import format_excesses
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message, read_bounded
@@ -33,6 +32,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import warm_up
@@ -163,41 +163,21 @@ class TorqueResidualMonitor(RobotNode):
         return 1e-9 * float(self.steady.now().nanoseconds)
 
     def _look(self) -> None:
+        """Report the assessment of the model, or what is missing for it."""
         monitor, settings = self._monitor, self.settings
         if monitor is None:
             self._condition.report(STALE, "waiting for identified_parameters")
             return
-        names = monitor.parameters.joint_names
-        values = {f"{name}: RMS residual": f"{rms:.4g}" for name, rms in zip(names, monitor.rms, strict=True)}
-        pairs = zip(names, monitor.nrmse, monitor.parameters.held_out_nrmse, strict=True)
-        values |= {f"{name}: NRMSE (held-out)": f"{now:.2%} ({then:.2%})" for name, now, then in pairs}
-        watch = monitor.watch
-        values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
-        values["not watched: did not move in the learning"] = ", ".join(watch.unwatched) or "none"
-        values["velocities"] = "measured" if self._measured else "differentiated positions"
-        values["far outside the trained motion"] = format_excesses(monitor.outside) or "none"
+        assessment = assess(monitor, settings.warn_factor, settings.warn_floor)
+        values = {**assessment.values, "velocities": "measured" if self._measured else "differentiated positions"}
         age = self._seconds() - self._heard
-        if age > settings.timeout:
-            what = f"joint states are older than {settings.timeout:g} s" if np.isfinite(age) else "no joint states"
-            values["age of joint states [s]"] = f"{age:.3f}"
-            publishers = self.count_publishers("joint_states")
-            self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
-        else:
-            self._condition.report(*self._judgement(monitor), values)
-
-    def _judgement(self, monitor: ResidualMonitor) -> tuple[bytes, str]:
-        """Level and message; no figures in it, as every other message is logged."""
-        watch, names = monitor.watch, monitor.parameters.joint_names
-        worse = monitor.worse(self.settings.warn_factor, self.settings.warn_floor)
-        still = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
-        far = ", ".join(excess.name for excess in monitor.outside)
-        beyond = f"; far outside the trained motion: {far}" if far else ""
-        if watch.changed:
-            return WARN, f"the robot is not the identified one any more: {watch.named}{beyond}"
-        if worse:
-            return WARN, f"the model does not fit any more: {', '.join(worse)}{beyond}"
-        more = beyond + "; changes are not looked for yet" * bool(watch.learning)
-        return OK, f"too little motion to judge: {', '.join(still)}{more}" if still else f"the model fits{more}"
+        if age <= settings.timeout:
+            self._condition.report(OK if assessment.fits else WARN, assessment.message, values)
+            return
+        what = f"joint states are older than {settings.timeout:g} s" if np.isfinite(age) else "no joint states"
+        values["age of joint states [s]"] = f"{age:.3f}"
+        publishers = self.count_publishers("joint_states")
+        self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
 
     def _publish_tracked(self) -> None:
         tracked = None if self._monitor is None else self._monitor.tracked

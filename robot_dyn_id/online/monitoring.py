@@ -13,9 +13,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
-from robot_dyn_id.identification.extrapolation import Excess, Ranges, far_outside, list_excesses
+from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
 from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.ranges import Ranges
 
 MOVING = 0.05
 """A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to

@@ -106,9 +106,18 @@ def test_tiago_from_motor_currents(folder, capfd):
     lines = [f"  {name}: {{gain: {gain}, sign: {sign}}}" for name, (gain, sign) in GAINS.items()]
     config.write_text("\n".join(["joints:", *lines, ""]))
     code, answer = command(
-        capfd, "identify", train, "--robot", robot, "--out", folder / "tiago", "--config", config,
-        "--validate", held_out,
-    )  # fmt: skip
+        capfd,
+        "identify",
+        train,
+        "--robot",
+        robot,
+        "--out",
+        folder / "tiago",
+        "--config",
+        config,
+        "--validate",
+        held_out,
+    )
     assert code == 0
     assert answer["verdict"] == "suspect"
     joints, together = reported(answer)

@@ -158,7 +158,9 @@ def file(tmp_path):
     model = RobotModel.from_file(ARM)
     limits = MotionLimits.from_model(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
-    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
+    write_trajectory(
+        tmp_path / "trajectory.yaml", StoredExcitation.from_excitation(model, limits, motion, "a test", "shapes")
+    )
     return tmp_path / "trajectory.yaml"
 
 
@@ -535,7 +537,7 @@ def test_a_node_that_was_halted_commands_no_jump(world):
     """Longer than the pieces reach: the robot brakes, and what comes after that is where it stands."""
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
     statuses = world.heard(Status, "excitation_status", LATCHED)
-    arguments = ros_arguments(QUICK | {"urdf": str(ARM), "periods": 20})
+    arguments = ros_arguments(**QUICK | {"urdf": ARM, "periods": 20})
     process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], stderr=subprocess.DEVNULL)
     try:
         world.until(lambda: statuses and statuses[-1].state == Status.READY)
@@ -877,7 +879,7 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
     parameters["allow_unchecked_collisions"] = "true"
     if phase != "no robot":
         parameters["urdf"] = str(ARM)
-    arguments = ros_arguments(parameters)
+    arguments = ros_arguments(**parameters)
     follower = world.add(lambda **o: Follower(NAMES, START, **o))
     statuses = world.heard(Status, "excitation_status", LATCHED)
 

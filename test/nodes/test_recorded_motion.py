@@ -169,7 +169,7 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     if phase == Status.APPROACHING:
         parameters["posture"] = "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"
     process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "--ros-args", *ros_arguments(parameters)],
+        [sys.executable, "-c", MAIN, "--ros-args", *ros_arguments(**parameters)],
         env=dict(os.environ),
         stderr=subprocess.DEVNULL,
     )

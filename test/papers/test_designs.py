@@ -29,13 +29,13 @@ LITTLE = {"search": {"draws": 20, "starts": 3, "finished": 1}}
 
 def test_a_planar_joint_with_posture_and_frequency_free():
     figure, columns, result = paper_designs.sines("joint3", **LITTLE)
-    assert columns == 7 and figure <= planar3r.ASKED["condition numbers"]["joint3"]
+    assert columns == 7 and figure <= planar3r.TARGETS["condition numbers"]["joint3"]
     assert figure == pytest.approx(result.condition_numbers["none"], rel=2e-3)
 
 
 def test_logistic_strokes_within_the_limits():
     figure, beyond, _ = paper_designs.strokes("joint2")
-    assert 2.0 * figure <= logistic2r.ASKED["condition"]  # joint 1 has the same columns
+    assert 2.0 * figure <= logistic2r.TARGETS["condition"]  # joint 1 has the same columns
     # limits are kept on a grid of 1 ms, this is another one: a peak between two instants of it, of a wave of 1 rad/s,
     # is by (0.5 ms 1 rad/s)^2 / 2 = 1.3e-7 higher
     assert beyond <= 1.3e-7
@@ -43,10 +43,10 @@ def test_logistic_strokes_within_the_limits():
 
 def test_polynomials_of_the_paper_reach_the_exact_optimum():
     figure, beyond, zeros = paper_designs.polynomials("link 1", True, 8)
-    assert figure == pytest.approx(flexible2r.ASKED["optimum"], abs=flexible2r.OPTIMUM_ERROR)
+    assert figure == pytest.approx(flexible2r.TARGETS["optimum"], abs=flexible2r.OPTIMUM_ERROR)
     assert zeros == [2] and beyond <= 1e-9
     figure, beyond, _ = paper_designs.polynomials("link 2", False, 10)
-    assert figure <= flexible2r.ASKED["degree 10"]["link 2"] and beyond <= 1e-9
+    assert figure <= flexible2r.TARGETS["degree 10"]["link 2"] and beyond <= 1e-9
 
 
 def test_the_columns_of_the_papers():
@@ -85,7 +85,7 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
         for v, limit in ((dq, LIMITS.velocity), (ddq, LIMITS.acceleration), (dddq, LIMITS.jerk))
     ]
     assert np.max(use, axis=0) == pytest.approx(0.8, rel=1e-3)
-    write_trajectory(tmp_path / "t.yaml", StoredExcitation.of(PLANAR, LIMITS, motion, ""))
+    write_trajectory(tmp_path / "t.yaml", StoredExcitation.from_excitation(PLANAR, LIMITS, motion, ""))
     assert np.array_equal(read_trajectory(tmp_path / "t.yaml").excitation.evaluate(t)[0], motion.evaluate(t)[0])
 
 
@@ -103,7 +103,7 @@ def test_gradients_are_exact_with_all_of_it(demands):
     x = problem.parametrization.random(np.random.default_rng(1), 0.9)
     x[: len(x) // 2] *= 0.9  # away from the limits
     assert np.isfinite(problem.figure(x))
-    # M of logistic strokes this fast has a condition number of 2e8: a smaller step would tell rounding errors
+    # M of logistic strokes this fast has a condition number of 2e8: a smaller step would show rounding errors
     step = 1e-4 if demands["form"] == "logistic" else 1e-6
     assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x, step=step) < 1e-6
     assert slope_error(problem.excess, problem.excess_slopes, x) < 1e-6

@@ -110,5 +110,12 @@ def damaged(change):
 
 def command(*words, **options):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, env=environment, timeout=120,
-                          check=False, **options)  # fmt: skip
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+        **options,
+    )

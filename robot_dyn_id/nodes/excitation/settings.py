@@ -348,11 +348,10 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        findings = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
-        remark = "; ".join(format_findings(findings))
+        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, remark
+    return stored, "; ".join(format_findings(findings))
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
