@@ -26,6 +26,7 @@ from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Tra
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
+from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
@@ -372,10 +373,10 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        remark = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
+        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, remark
+    return stored, "; ".join(format_findings(findings))
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
