@@ -57,7 +57,7 @@ DESCRIPTION, PLANT = "arm.urdf", "plant.urdf"
 OUTPUTS = (*TRIALS, DESCRIPTION, PLANT, *RESULTS)
 """Names of all files and bags that the demo writes into the run folder."""
 
-EXCITATION_TIMEOUT_S = 120.0
+STAGE_TIMEOUT_S = 120.0
 """Longest time that an excitation or the identification may take [s]; both need a fraction of it."""
 
 
@@ -192,12 +192,12 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
         "config": str(shared_file("config/identification/consistent.yaml")),
     }
     ros.add(Identifier, {**settings, **bags, **SIMULATED_TIME}, config)
-    ros.until(lambda: len(reports) > 0, EXCITATION_TIMEOUT_S, "the identification")
+    ros.until(lambda: len(reports) > 0, STAGE_TIMEOUT_S, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
     failure = ""
     if reports[0].verdict != "bad":
-        ros.until(lambda: len(published) > 0, EXCITATION_TIMEOUT_S, "the identified parameters")
+        ros.until(lambda: len(published) > 0, STAGE_TIMEOUT_S, "the identified parameters")
         failure = _follow_with_twin(ros, record)
     motion = make_plan(RobotModel.from_file(urdf), held_out).excitation
     return simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
@@ -212,12 +212,12 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
 
     try:
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
-        ros.until(lambda: len(states) > 0, EXCITATION_TIMEOUT_S, "joint states")
+        ros.until(lambda: len(states) > 0, STAGE_TIMEOUT_S, "joint states")
         twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
         names = [f"{name}:={ros.namespace}/{name}" for name in ("identified_parameters", TOPIC)]
         remappings = tuple(word for name in names for word in ("-r", name))
         ros.add(Simulator, twin, arguments=remappings, namespace=f"{ros.namespace}/twin")
-        ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, EXCITATION_TIMEOUT_S, "the twin")
+        ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, STAGE_TIMEOUT_S, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
     except RobotDynIdError as error:
         return f"the twin did not follow the robot: {error}"
@@ -242,7 +242,7 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
         return bool(statuses) and statuses[-1].state in ends
 
     shown = -1
-    deadline = time.monotonic() + EXCITATION_TIMEOUT_S
+    deadline = time.monotonic() + STAGE_TIMEOUT_S
     while not ended() and time.monotonic() < deadline:
         ros.wait(0.5)
         if statuses and statuses[-1].state == ExcitationStatus.RUNNING and int(statuses[-1].elapsed) // 5 > shown:

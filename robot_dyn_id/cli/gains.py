@@ -50,9 +50,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.json:
         for gain in gains:
             text = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
-            print(
-                f"{gain.joint:<24} {text if gain.joint in joints else 'not identifiable from this payload and these motions'}"
-            )
+            unknown = "not identifiable from this payload and these motions"
+            print(f"{gain.joint:<24} {text if gain.joint in joints else unknown}")
         print(f"configuration with the gains in {file}")
     answer = [
         {"joint": g.joint, "gain": g.value, "standard_deviation": g.standard_deviation}
