@@ -33,8 +33,8 @@ VERBS = {
     "reproduce": "reproduce a published identification and compare the results",
     "bench": "measure speed relative to peers in the same run",
 }
-"""Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which returns the
-exit code and the answer."""
+"""Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
+returns the exit code and the answer."""
 
 
 class _Parser(argparse.ArgumentParser):

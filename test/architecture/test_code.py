@@ -40,7 +40,6 @@ MORE_ARGUMENTS = {
     "loads/chain_likelihood.py: identify_moving_chain",
     "model/robot.py: _from_pinocchio",
     "recordings/bag_writer.py: write_joint_state_bag",
-    "report/preview.py: write_preview",
     "simulation/sensors.py: simulated_recording",
 }
 """Functions that still take more; the list only shrinks."""

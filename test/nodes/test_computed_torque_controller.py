@@ -30,9 +30,6 @@ from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import urdf_hash
 
-pytestmark = pytest.mark.real_time
-
-
 DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 

@@ -26,8 +26,6 @@ from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.simulation.plant import nominal_dynamics
 
-pytestmark = pytest.mark.real_time
-
 ARM7 = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 
 

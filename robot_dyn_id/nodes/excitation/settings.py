@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.collision.clearance import DEEPER, NOT_CHECKED, UNCHECKED, Clearance
+from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.execution.feedback import REST_SPEED
@@ -26,6 +26,7 @@ from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Tra
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
+from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -244,7 +245,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
     clearance = _clearance(model, settings, stored)
     # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
     designed = stored is not None and not remark and settings.amplitude_scale == 1.0
-    hit = clearance.collision(path, DEEPER if designed else 0.0)
+    hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
     if hit:
         advice = "choose another posture, amplitude or seed, or give the surroundings as they are (ground, design)"
         if stored is not None:
@@ -292,16 +293,13 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
         around = stored.surroundings
     clearance = Clearance(
         model,
-        around.obstacles,
-        (*design.folders, *folders_above(settings.urdf)),
-        around.allowed,
-        design.srdf or None,
+        around.scene(),
+        folders=(*design.folders, *folders_above(settings.urdf)),
+        srdf=design.srdf or None,
         stand_ins=design.stand_ins != "none",
-        ground=around.ground,
-        margin=around.clearance,
     )
     if clearance.basis == NOT_CHECKED:
-        raise MotionError(f"{clearance.words}; {WAY_OUT}")
+        raise MotionError(f"{clearance.note}; {WAY_OUT}")
     return clearance
 
 
@@ -374,10 +372,10 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        remark = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
+        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, remark
+    return stored, "; ".join(format_findings(findings))
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
