@@ -259,14 +259,14 @@ OWN = {name: {"ground": False} for name in ("planar3r", "logistic2r", "space6r")
 
 @pytest.mark.parametrize("name", ["flexible2r", "logistic2r", "planar3r", "arm7", "space6r"])
 def test_what_is_designed_by_default_is_taken_by_the_executor_by_default(capsys, tmp_path, name):
-    from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, plan_of
+    from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
 
     robot = URDFS / f"{name}.urdf"
     code, out, err = run(capsys, tmp_path, robot, "--json", demands=OWN.get(name))
     assert code == 0, err
     answer = json.loads(out)
     model = RobotModel.from_file(robot)
-    plan = plan_of(model, ExcitationSettings(urdf=str(robot), trajectory=answer["trajectory_file"]))
+    plan = make_plan(model, ExcitationSettings(urdf=str(robot), trajectory=answer["trajectory_file"]))
     t = np.arange(0.0, plan.excitation.duration, 1e-3)
     q, dq, _, _ = plan.excitation.evaluate(t)
     assert (np.abs(dq).max(axis=1) <= 0.95 * model.limits.velocity * (1.0 + 1e-5)).all()

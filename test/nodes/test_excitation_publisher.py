@@ -41,8 +41,6 @@ from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.parameters import urdf_hash
 
-pytestmark = pytest.mark.real_time
-
 HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
 
 

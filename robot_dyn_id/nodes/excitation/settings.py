@@ -25,6 +25,8 @@ from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Tra
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
+from robot_dyn_id.findings import format_findings
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -374,10 +376,10 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        remark = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
+        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, remark
+    return stored, "; ".join(format_findings(findings))
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
@@ -404,12 +406,7 @@ def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_nam
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
-    """One value for each of the model's joints; none where none is given."""
+    """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
-    if not values:
-        return ()
-    if len(values) == 1:
-        values = [*values] * len(names)
-    if len(values) != len(names):
-        raise UsageError(f"parameter {name} has {len(values)} values, expected 1 or one for each of {', '.join(names)}")
-    return tuple(values[names.index(joint)] for joint in model.joint_names)
+    given = joint_array(values, names, f"parameter {name}").tolist() if values else []
+    return tuple(given[names.index(joint)] for joint in model.joint_names) if given else ()
