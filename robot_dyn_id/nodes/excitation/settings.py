@@ -15,11 +15,10 @@ from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.execution.supervision import unobstructed
-from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
@@ -27,6 +26,7 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
 from robot_dyn_id.findings import format_findings
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -346,11 +346,15 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         for name in ("tracking_error", "effort_limit")
     )
     if not len(effort):
-        scale = settings.effort_scale
-        effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), np.inf)
-    # noise alone makes a robot that stands look as fast as this, however small its limit
-    velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
-    return GuardThresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
+        effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
+    return GuardThresholds.from_limits(
+        limits,
+        settings.velocity_tolerance,
+        tracking=tracking,
+        effort=effort,
+        patience=settings.guard_time,
+        timeout=settings.timeout,
+    )
 
 
 def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:
@@ -402,12 +406,7 @@ def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_nam
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
-    """One value for each of the model's joints; none where none is given."""
+    """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
-    if not values:
-        return ()
-    if len(values) == 1:
-        values = [*values] * len(names)
-    if len(values) != len(names):
-        raise UsageError(f"parameter {name} has {len(values)} values, expected 1 or one for each of {', '.join(names)}")
-    return tuple(values[names.index(joint)] for joint in model.joint_names)
+    given = joint_array(values, names, f"parameter {name}").tolist() if values else []
+    return tuple(given[names.index(joint)] for joint in model.joint_names) if given else ()
