@@ -37,7 +37,6 @@ MORE_ARGUMENTS = {
     "identification/evaluation.py: evaluate",
     "identification/metrics.py: compare",
     "identification/verdict.py: judge",
-    "loads/chain_likelihood.py: identify_moving_chain",
     "model/robot.py: _from_pinocchio",
     "recordings/bag_writer.py: write_joint_state_bag",
     "simulation/sensors.py: simulated_recording",

@@ -297,7 +297,7 @@ def test_rest_of_the_plant_is_its_statics(clean):
 def test_what_cannot_be_is_refused(clean):
     with pytest.raises(UsageError, match="ratio"):
         FlexibleJoint("joint1", 0.0)
-    with pytest.raises(ModelError, match="joint9 is no joint"):
+    with pytest.raises(ModelError, match="joint9 is not a joint"):
         FlexibleModel(MODEL.model, (FlexibleJoint("joint9", 100.0),))
     with pytest.raises(UsageError, match="differ"):
         FlexibleModel(MODEL.model, (FlexibleJoint("joint1", 100.0),) * 2)

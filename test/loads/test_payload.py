@@ -20,7 +20,7 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.identification import identify_gains, identify_payload, identify_tool, with_payload
-from robot_dyn_id.loads.payload import Payload, central_slopes, moved, realised
+from robot_dyn_id.loads.payload import Payload, central_slopes, make_consistent_payload, transform_parameters
 from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 
@@ -42,7 +42,7 @@ def loaded_panda(mass=2.0):
     """The same arm with the brick on its hand."""
     robot = Simulated(URDFS["panda"].read_text(), joints=panda_arm().joint_names)
     at = placement_of(robot.model, LINK)
-    robot.parameters[10 * at.body : 10 * at.body + 10] += moved(at) @ (BRICK * mass / 2.0)
+    robot.parameters[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ (BRICK * mass / 2.0)
     return robot
 
 
@@ -64,7 +64,7 @@ def test_payload_with_its_uncertainty():
     scores = []
     for seed in range(2):
         payload = found(seed, 0.1 * seed)
-        assert payload.not_seen == ()
+        assert payload.not_identifiable == ()
         error = payload.unconstrained - BRICK
         scores.append(error @ np.linalg.solve(payload.covariance, error))
         assert abs(payload.mass - 2.0) < 4.0 * payload.central_standard_deviations[0]
@@ -94,7 +94,7 @@ def test_arm_with_payload_predicts_the_loaded_arm():
 def test_what_a_link_near_the_base_does_not_show_is_named():
     robot = panda()
     recording = robot.record(seed=5, duration=20.0, noise=NOISE)
-    with pytest.raises(InputError, match="does not tell the mass"):
+    with pytest.raises(InputError, match="the mass on link .* is not identifiable"):
         identify_payload([recording], bare_arm(), "panda_link1", SETTINGS)
     with pytest.raises(InputError, match="does not move"):
         identify_payload([recording], bare_arm(), "panda_link0", SETTINGS)
@@ -114,12 +114,12 @@ def test_impossible_estimates_become_the_nearest_body():
     sigma = np.array([0.01, *(0.005,) * 3, *(0.01,) * 6])
     thin = BRICK.copy()
     thin[9] = -0.002
-    payload = realised(LINK, thin, np.diag(sigma**2), np.zeros(10, dtype=bool))
+    payload = make_consistent_payload(LINK, thin, np.diag(sigma**2), np.zeros(10, dtype=bool))
     assert is_consistent(payload.parameters)
     assert [one.code for one in payload.findings] == ["payload_not_physical"]
     assert np.linalg.norm((payload.parameters - thin) / sigma) < np.linalg.norm((BRICK - thin) / sigma)
     with pytest.raises(InputError, match="wrong"):
-        realised(LINK, -BRICK, np.diag(sigma**2), np.zeros(10, dtype=bool))
+        make_consistent_payload(LINK, -BRICK, np.diag(sigma**2), np.zeros(10, dtype=bool))
 
 
 def test_slopes_of_the_central_parameters():
