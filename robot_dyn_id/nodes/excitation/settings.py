@@ -27,6 +27,7 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
 from robot_dyn_id.findings import format_findings
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -402,12 +403,7 @@ def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_nam
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
-    """One value for each of the model's joints; none where none is given."""
+    """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
-    if not values:
-        return ()
-    if len(values) == 1:
-        values = [*values] * len(names)
-    if len(values) != len(names):
-        raise UsageError(f"parameter {name} has {len(values)} values, expected 1 or one for each of {', '.join(names)}")
-    return tuple(values[names.index(joint)] for joint in model.joint_names)
+    given = joint_array(values, names, f"parameter {name}").tolist() if values else []
+    return tuple(given[names.index(joint)] for joint in model.joint_names) if given else ()
