@@ -14,17 +14,17 @@ from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, Weighted
 
 
 def estimate_constants(found: Linearized, order: int, costs: Array, values: Array | None = None) -> Estimate:
-    """The estimate of the p parameters, and of the constants.
+    """Estimate parameters and constants at the result of a search.
 
-    Covariances, of parameters and of the logarithms of the constants, are those of least squares with a column for each
-    constant: what it does to the torque.
+    The covariance of parameters and logarithms of constants is that of least squares with a derivative column for each
+    constant.
 
     Args:
         found: the problem at the constants that were found.
-        order: past rows that a residual is predicted from.
-        costs: of the search that found them.
-        values: parameters that were found beside them, in place of the best for these constants: what they are off from
-            those is added to the covariance, d d'.
+        order: AR order of the noise model.
+        costs: costs during the search.
+        values: parameters of the search in place of the optimal ones; their difference d from the latter adds d d' to
+            the covariance.
     """
     p = len(found.constants.parameters)
     kind = WeightedLeastSquares if found.weighted else OrdinaryLeastSquares
@@ -44,7 +44,7 @@ def estimate_constants(found: Linearized, order: int, costs: Array, values: Arra
 
 
 def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Estimate:
-    """Parameters and constants apart, from an estimate of `found.problem(..., chosen)`."""
+    """Split an estimate of `found.problem(..., chosen)` into parameters and constants."""
     constants, p = found.constants, len(found.constants.parameters)
     sigmas = np.full(len(found.logarithms), np.inf)
     sigmas[chosen] = extended.standard_deviations[p:]
@@ -53,7 +53,7 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
         for (name, joint), value, sigma in zip(constants.names, np.exp(found.logarithms), sigmas, strict=True)
     )
     unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
-    notes = (f"these data do not tell {', '.join(unknown)}",) if unknown else ()
+    notes = (f"not identifiable from these data: {', '.join(unknown)}",) if unknown else ()
     return replace(
         extended,
         values=extended.values[:p],

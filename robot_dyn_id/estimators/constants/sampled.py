@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms at several values of their constants side by side, so that one walk over the data serves all of them."""
+"""Terms at several values of their constants at once, so that one pass over the data serves all of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from robot_dyn_id.estimators.constants.derived import DerivedTerm
 
 @dataclass(frozen=True)
 class SampledTerm(DerivedTerm):
-    """The columns of a term that depend on its free constants, at several values of these.
+    """Columns of a term that depend on its free constants, at several values of these.
 
     Attributes:
         candidates: the term with each of the values.
-        varying: numbers of those columns, the same for each.
+        varying: indices of the columns that depend on the constants.
     """
 
     candidates: tuple[Term, ...]

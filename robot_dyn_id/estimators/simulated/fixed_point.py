@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Origin
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
-from robot_dyn_id.estimators.consistent import nearest_robot
+from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import Replayed, beside, rough, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
@@ -133,7 +133,7 @@ def simulate(
     except (InputError, ConvergenceError):
         if problem.prior is None:
             raise
-    full, notes = nearest_robot(problem.prior, origin.regressor, factors.root(weights), values)
+    full, notes = Consistent().find_nearest(problem.prior, origin.regressor, factors.root(weights), values)
     nearest = Robot(origin, np.arange(len(full)), full, problem.prior.mapping @ full)
     return make(nearest), (MADE_CONSISTENT, *notes)
 
