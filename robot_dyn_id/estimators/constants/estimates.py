@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What estimators of constants conclude with: least squares of the problem made linear in them."""
+"""Estimates of parameters and constants: least squares of the problem linearized in the constants."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.projected import PROJECTED_RANK_TOLERANCE, Projected, least
+from robot_dyn_id.estimators.constants.projected import PROJECTED_RANK_TOLERANCE, Projected, solve_gram
 
 GRID_STARTS = 5
 """Number of starts: the same relative grid position of all terms."""
@@ -66,7 +66,7 @@ def _explained(gram: Array, torque: Array, others: Integers, own: Integers) -> A
         own: columns of each candidate, shape (candidates, m).
     """
     flat = own.ravel()
-    solved = least(gram[np.ix_(others, others)], np.column_stack([torque[others], gram[np.ix_(others, flat)]]))
+    solved = solve_gram(gram[np.ix_(others, others)], np.column_stack([torque[others], gram[np.ix_(others, flat)]]))
     moment = (torque[flat] - gram[np.ix_(flat, others)] @ solved[:, 0]).reshape(own.shape)
     through = solved[:, 1:].reshape(len(others), *own.shape)
     rest = gram[own[:, :, None], own[:, None, :]] - np.einsum(
