@@ -169,7 +169,7 @@ def series() -> tuple[float, float, float, int]:
 def of_planar3r() -> list[Goal]:
     """Sines with posture and frequency free; the paper has no limits."""
     goals = []
-    for joint, goal in planar3r.ASKED["condition numbers"].items():
+    for joint, goal in planar3r.TARGETS["condition numbers"].items():
         figure, columns, result = sines(joint)
         w = 2.0 * np.pi / result.excitation.period
         goals.append(at_most(f"planar3r, {joint}: condition number, raw", figure, goal,
@@ -182,15 +182,15 @@ def of_logistic2r() -> list[Goal]:
     """Sum of both joints' condition numbers."""
     (first, one, _), (second, two, _) = strokes("joint2"), strokes("joint1")
     return [at_most("logistic2r: sum of the condition numbers, raw", first + second,
-                    logistic2r.ASKED["condition"], figure=f"{first + second:.3f}",
+                    logistic2r.TARGETS["condition"], figure=f"{first + second:.3f}",
                     beyond_limits=max(one, two))]  # fmt: skip
 
 
 def of_flexible2r() -> list[Goal]:
     """Friction of the links: the paper's own form and figure, and more degrees of freedom."""
     goals = []
-    best, width = flexible2r.ASKED["optimum"], flexible2r.OPTIMUM_ERROR
-    for case, goal in flexible2r.ASKED["degree 10"].items():
+    best, width = flexible2r.TARGETS["optimum"], flexible2r.OPTIMUM_ERROR
+    for case, goal in flexible2r.TARGETS["degree 10"].items():
         figure, out, zeros = polynomials(case, True, 8)
         goals.append(at_most(f"flexible2r, {case}, degree 8: raw condition number less {best}, absolute",
                              abs(figure - best), width, figure=f"{figure:.5f}",
@@ -205,7 +205,7 @@ def of_flexible2r() -> list[Goal]:
 def of_space6r() -> list[Goal]:
     """Fourier series with the limits of the design file."""
     raw, scaled, out, columns = series()
-    return [at_most("space6r: condition number, raw", raw, space6r.ASKED["condition"], columns=columns,
+    return [at_most("space6r: condition number, raw", raw, space6r.TARGETS["condition"], columns=columns,
                     unit_norm=scaled, beyond_limits=out)]  # fmt: skip
 
 

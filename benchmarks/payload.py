@@ -33,7 +33,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import GeneralizedLeastSquares
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import design_task
+from robot_dyn_id.excitation.design.planning import make_design_task
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -43,9 +43,9 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.payload import moved, payload_on_arm
 from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.sensors import simulated_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
@@ -88,8 +88,8 @@ class Study(NamedTuple):
 
     def problem(self, recording: ArrayRecording) -> LinearProblem:
         """Its rows."""
-        walk = walker([recording], recording.joint_names, {}, self.plan)
-        return linear_problem(self.regressor, self.arm.independent_columns.astype(np.int64), walk, self.plan)
+        trials = FilteredTrials([recording], recording.joint_names, {}, self.plan)
+        return trials.problem(self.regressor, self.arm.independent_columns.astype(np.int64))
 
 
 def brick(mass: float) -> Array:
@@ -104,7 +104,9 @@ def study() -> Study:
     regressor = arms.with_friction(ARM)
     acceleration = dict(zip(regressor.model.joint_names, (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0), strict=True))
     settings = DesignSettings(acceleration=acceleration, objective="d_optimal", clearance=0.0)
-    motion = Twice(design(design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation)
+    motion = Twice(
+        design(make_design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation
+    )
     parameters = arms.true_parameters(regressor.model)
     first = simulated_recording(regressor, parameters, motion, DURATION, RATE, sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")

@@ -56,7 +56,7 @@ def _answer(figure: Figure) -> dict[str, Any]:
         "name": figure.name,
         "published": figure.published,
         "ours": figure.ours if math.isfinite(figure.ours) else None,
-        "asked": figure.asked,
+        "target": figure.target,
         "verdict": figure.verdict,
         "why": figure.why,
     }
@@ -65,7 +65,7 @@ def _answer(figure: Figure) -> dict[str, Any]:
 def _print(result: Reproduction, files: list[str]) -> None:
     print(f"{result.paper}: {result.source}")
     width = max(len(figure.name) for figure in result.figures)
-    print(f"{'':<{width}} {'published':>11} {'ours':>11} {'asked':>11}  verdict")
+    print(f"{'':<{width}} {'published':>11} {'ours':>11} {'target':>11}  verdict")
     for figure in result.figures:
         print(f"{figure.name:<{width}} {_number(figure.published):>11} {_number(figure.ours):>11} {_mark(figure):>11}"
               f"  {figure.verdict}")  # fmt: skip
@@ -82,6 +82,6 @@ def _number(value: float | None) -> str:
 
 
 def _mark(figure: Figure) -> str:
-    """What is asked, with its side."""
+    """Target of a figure with its side."""
     side = {"lower": "<= ", "higher": ">= ", "same": ""}[figure.better]
-    return "" if figure.asked is None else side + _number(figure.asked)
+    return "" if figure.target is None else side + _number(figure.target)

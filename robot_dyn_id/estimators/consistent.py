@@ -11,13 +11,14 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import not_negative, solid
 from robot_dyn_id.dynamics.prior import Prior
-from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 
@@ -55,7 +56,7 @@ class Consistent(CheckedOptions):
 
     def find_nearest(
         self, prior: Prior, regressor: Regressor, root: Array, values: Array
-    ) -> tuple[Array, tuple[str, ...]]:
+    ) -> tuple[Array, tuple[Finding, ...]]:
         """Find the physically consistent parameters nearest to given base parameters.
 
         Args:
@@ -65,18 +66,18 @@ class Consistent(CheckedOptions):
             values: base parameters, shape (p,).
 
         Returns:
-            All parameters, shape (c,), and a sentence about each body of the prior that had to be changed.
+            All parameters, shape (c,), and a finding about each body of the prior that had to be changed.
 
         Raises:
             InputError: a prior without masses.
             ConvergenceError: see `Completion.solve`.
         """
         inertial = 10 * len(regressor.model.body_names)
-        bodies, notes = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
+        bodies, findings = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
         bounded = not_negative(regressor)
         return Completion(
             root, values, prior.mapping, bodies, bounded, self.spread, self.floor, self.metric
-        ).solve(), notes
+        ).solve(), findings
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -85,7 +86,7 @@ class Consistent(CheckedOptions):
             UsageError: a problem without a prior.
             InputError: a prior without masses.
         """
-        if problem.prior is None or problem.origin is None:
+        if problem.prior is None or not isinstance(problem, RegressorProblem):
             raise UsageError(
                 "consistent: the URDF has no masses: write estimates of masses and inertias into it, or use weighted"
             )
@@ -96,15 +97,13 @@ class Consistent(CheckedOptions):
         root = factors.root(1.0 / rms)
         # Autocorrelated residuals hold less information than independent ones: by this factor on average.
         inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
-        full, notes = self.find_nearest(
-            problem.prior, problem.origin.regressor, root / np.sqrt(inflation), plain.values
-        )
+        full, findings = self.find_nearest(problem.prior, problem.regressor, root / np.sqrt(inflation), plain.values)
         found = problem.prior.mapping @ full
         return replace(
             plain,
             values=found,
             residual_rms=np.sqrt(factors.squared_residuals(found) / np.maximum(factors.counts, 1)),
-            notes=(*plain.notes, *notes),
+            findings=(*plain.findings, *findings),
             full=full,
             unconstrained=plain.values,
         )

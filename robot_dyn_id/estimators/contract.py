@@ -12,6 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,14 @@ class Estimate:
         unexcited: names of the parameters with a component in a direction that is not excited.
         regularized_towards: prior or target that biases the estimate; the covariance holds for parameters that are
             distributed as the prior assumes. Empty if there is no such target.
-        constants: nonlinear constants of terms that were estimated from the data.
-        regressor: robot and terms with those constants; None if no constants were estimated.
-        notes: remarks for the user.
-        full: all c parameters of the regressor, with the same torque as `values`, from estimators that determine them.
-        unconstrained: the p parameters without bounds, from estimators with bounds, shape (p,).
-        intervals: 95 % intervals of the p parameters, from a bootstrap, shape (p, 2).
-        costs: lowest cost after each step, from estimators that search, shape (any,).
+        constants: constants of terms that were chosen from the data.
+        regressor: robot and terms with those constants; None where none were chosen.
+        findings: findings about this estimate.
+        full: all c parameters of the regressor, from estimators that know more than the p combinations of them: they
+            give the same torque as `values`.
+        intervals: 95 % intervals of the p parameters, from bootstraps, shape (p, 2).
+        costs: least cost after each step of a search, from estimators that search, shape (any,).
+        unconstrained: from estimators with bounds, what the p parameters are without, shape (p,).
     """
 
     values: Array
@@ -66,7 +68,7 @@ class Estimate:
     regularized_towards: str = ""
     constants: tuple[EstimatedConstant, ...] = ()
     regressor: Regressor | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     full: Array | None = field(default=None, repr=False)
     unconstrained: Array | None = field(default=None, repr=False)
     intervals: Array | None = field(default=None, repr=False)

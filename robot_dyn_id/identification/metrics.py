@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.extrapolation import Ranges, Strays, outside, strays, uncertainty
-from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
+from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.trials import FilteredTrials
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class HeldOut:
         nominal_all_joints_nrmse: the same for the URDF's own parameters.
         samples: time samples compared.
         outside: share of all joints' samples far outside their trained ranges (by more than half), 0 where unknown.
-        outside_of: joints and quantities that lie there for more than `OUTSIDE` of the samples, and for how many.
+        outside_of: joints and quantities that lie there in more than `REPORTED_SHARE` of the samples.
         slow: joints that are never faster than `SLOW` of the trained speed, and that share.
     """
 
@@ -71,7 +70,7 @@ class HeldOut:
     samples: int
     outside: float
     slow: tuple[tuple[str, float], ...] = ()
-    outside_of: Strays = ()
+    outside_of: tuple[Excess, ...] = ()
 
 
 @dataclass
@@ -93,25 +92,24 @@ def compare(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterable[Smooth]],
-    plan: SignalPlan,
+    trials: FilteredTrials,
     trained: Ranges | None = None,
     covariance: Array | None = None,
 ) -> HeldOut:
-    """Predict the torques of a walk and compare.
+    """Predict the torques of recordings and compare them with the measured ones.
 
     Args:
         regressor: robot and terms.
         columns: the columns that `values` belong to (the independent ones).
         values: base parameters.
-        walk: smooth windows with measured efforts.
-        plan: its low-pass is applied to the measured efforts, never to the prediction.
+        trials: the recordings; their low-pass filter is applied to the measured efforts, never to the prediction.
         trained: ranges of the training motion.
-        covariance: of the base parameters, for the model's own uncertainty along the walk.
+        covariance: of the base parameters, for the model's own uncertainty along the motion.
     """
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         if piece.tau is None or not piece.own.any():
             continue
         measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
@@ -125,11 +123,11 @@ def compare(
             urdf2=(urdf - measured) ** 2,
         )  # fmt: skip
         if covariance is not None:
-            sums.add(own2=uncertainty(regressor, columns, covariance, motion) ** 2)
+            sums.add(own2=torque_deviation(regressor, columns, covariance, motion) ** 2)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
-            beyond = outside(motion, trained)
+            beyond = far_outside(motion, trained)
             sums.outside = sums.outside + np.sum([*beyond, beyond.any(axis=0)], axis=2)
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
@@ -142,7 +140,7 @@ def compare(
         held_out,
         slow=_slow(regressor, sums, trained),
         outside=float(shares[3].mean()),
-        outside_of=strays(regressor.model.joint_names, shares[:3]),
+        outside_of=list_excesses(regressor.model.joint_names, shares[:3]),
     )
 
 

@@ -11,28 +11,29 @@ import numpy as np
 from robot_dyn_id.arrays import Integers
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.dynamics.consistency import negative_terms
+from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.estimation import estimated, known_before
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
-from robot_dyn_id.identification.extrapolation import Ranges
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.metrics import compare
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, too_little_motion
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.health import check_motion_content, compare_with_nominal, examine, refuse
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
-from robot_dyn_id.signals.stillness import left_out
+from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.signals.survey import Survey, survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker, window_walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
 
 Progress = Callable[[str], None]
 """Takes one line of what is being done."""
@@ -89,31 +90,32 @@ def identify(
     joints = model.joint_names
     progress("surveying the recordings")
     seen = survey(training, joints, settings.drives)
-    warnings = refuse(examine(seen, model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, model), settings.ignore, seen.sources)
     plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
     plan = plan.periodic(settings.period) if settings.period else plan
-    walk = walker(training, joints, settings.drives, plan)
+    trials = FilteredTrials(training, joints, settings.drives, plan)
     _require_length(seen, plan)
     progress("finding the base parameters")
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     require_signals(regressor, seen)
     base = base_parameters(regressor, pivots=settings.pivots)
-    agreement = nominal_agreement(regressor, walk, plan)
-    warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
-    trained = Ranges.of(walk())
-    plan, more = _without_reversals(plan, training, joints, settings, trained)
-    warnings += more
+    agreement = nominal_agreement(regressor, trials)
+    findings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
+    trained = trials.ranges
+    plan, more = _without_reversals(trials, settings)
+    trials = replace(trials, plan=plan)
+    findings += more
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = known_before(settings, regressor, base)
-    problem = linear_problem(regressor, base.independent, walk, plan, prior)
+    problem = trials.problem(regressor, base.independent, prior)
     whole = base
     base, estimate, reduction = estimated(problem, whole, settings, progress)
     regressor = estimate.regressor or regressor
     if estimate.condition_number > settings.thresholds.condition_number:
-        warnings += too_little_motion(seen, len(base.names))
+        findings += check_motion_content(seen, len(base.names))
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
-    warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
-    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
+    findings += report_negative_terms(regressor, base, free, estimate.standard_deviations)
+    findings += estimate.findings + delay(regressor, base.independent, estimate.values, trials)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
     evaluation = evaluate(
@@ -124,15 +126,15 @@ def identify(
         settings,
         plan,
         trained,
-        warnings,
+        findings,
         estimate.condition_number,
         dropped / max(1, seen.repairs.rows),
         seen,
         estimate.unexcited,
         estimate.covariance,
     )
-    told = (*left_out([*training, *held_out]), *evaluation.warnings, *_unlike(prior, base, estimate))
-    evaluation = replace(evaluation, warnings=told)
+    rest = report_rest_left_out([*training, *held_out])
+    evaluation = evaluation.with_findings((*rest, *_report_contradictions(prior, base, estimate)))
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )
@@ -143,11 +145,12 @@ def identify(
     return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
 
 
-def _unlike(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[str, ...]:
-    """See `Prior.unlike`; the base may have been reduced meanwhile."""
+def _report_contradictions(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[Finding, ...]:
+    """See `Prior.report_contradictions`; the base may have been reduced meanwhile."""
     if prior is None:
         return ()
-    return replace(prior, mapping=base.mapping).unlike(base.names, estimate.values, estimate.standard_deviations)
+    reduced = replace(prior, mapping=base.mapping)
+    return reduced.report_contradictions(base.names, estimate.values, estimate.standard_deviations)
 
 
 def _without_bounds(
@@ -161,23 +164,20 @@ def _without_bounds(
     """Held-out error of all joints of what the estimate is without its bounds."""
     if estimate.unconstrained is None:
         return None
-    walk = walker(held_out, regressor.model.joint_names, settings.drives, plan)
-    return compare(regressor, columns, estimate.unconstrained, walk, plan).all_joints_nrmse
+    trials = FilteredTrials(held_out, regressor.model.joint_names, settings.drives, plan)
+    return compare(regressor, columns, estimate.unconstrained, trials).all_joints_nrmse
 
 
-def _without_reversals(
-    plan: SignalPlan, training: Sequence[Recording], joints: Sequence[str], settings: Settings, trained: Ranges
-) -> tuple[SignalPlan, tuple[str, ...]]:
-    """The plan with the least speed of each joint's rows, and warnings."""
-    windows = window_walker(training, joints, settings.drives, plan)
-    slowest, warnings = slowest_speeds(
-        joints,
+def _without_reversals(trials: FilteredTrials, settings: Settings) -> tuple[SignalPlan, tuple[Finding, ...]]:
+    """The plan with the least speed of each joint's rows, and findings."""
+    slowest, findings = slowest_speeds(
+        trials.joints,
         settings.reversal_speed,
         settings.reversal_speeds,
-        lambda: velocity_noise(windows(), plan),
-        trained.dq_max,
+        lambda: velocity_noise(trials),
+        trials.max_speeds,
     )
-    return replace(plan, slowest=slowest), warnings
+    return replace(trials.plan, slowest=slowest), findings
 
 
 def _require_length(seen: Survey, plan: SignalPlan) -> None:
@@ -204,12 +204,12 @@ def validate(
     regressor = Regressor.from_parameters(parameters)
     progress("surveying the recordings")
     seen = survey(recordings, parameters.joint_names, settings.drives)
-    warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
     require_signals(regressor, seen)
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")
-    trained = Ranges.of_model(parameters)
+    trained = Ranges.from_parameters(parameters)
     return evaluate(
         recordings,
         regressor,
@@ -218,7 +218,7 @@ def validate(
         settings,
         plan,
         trained,
-        warnings,
+        findings,
         parameters.condition_number,
         seen.repairs.total_dropped / max(1, seen.repairs.rows),
         seen,

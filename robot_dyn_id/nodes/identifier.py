@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
-from robot_dyn_id.excitation.execution.recording_watch import HEARTBEAT, RecordingState
 from robot_dyn_id.faults import reported
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.parameters import read_parameters
@@ -27,10 +23,8 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
-from robot_dyn_id.nodes.messages.message_types import definition
-from robot_dyn_id.nodes.messages.raw_stream import RawStream
 from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
-from robot_dyn_id.nodes.runtime.changes import Changes
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
 from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
     LATCHED,
@@ -46,60 +40,80 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
-from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
-from robot_dyn_id.recordings.joint_states import TYPE_NAME
+from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
-DISK = 60.0
-"""Longest time that the disk may take to finish the bags [s]."""
-
-LOOK = 0.1
-"""Time between two looks at the identification that is running [s]."""
+TIMER_PERIOD_S = 0.1
+"""Time between two checks of the running identification and of the recording [s]."""
 
 
 @dataclass(frozen=True)
 class IdentifierSettings:
     """ROS parameters of the identifier."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file; empty: from the topic robot_description")
-    config: str = ros_parameter("", "File with gains, joints, filter, terms, estimator, thresholds; empty: defaults")
+    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    config: str = ros_parameter(
+        "", "Configuration of the identification (gains, joints, filter, terms, estimator, thresholds); empty: defaults"
+    )
     folder: str = ros_parameter(
         "",
-        "Folder for the stream and the results, without those of an earlier run; empty: "
+        "Folder for the recorded joint states and the results; must not contain earlier results; empty: "
         "runs/identifier-<date and time>",
     )
     data: tuple[str, ...] = ros_parameter(
-        (), "Recordings to identify from at once, instead of listening; it ends if they give no model"
+        (),
+        "Recordings to identify from immediately, instead of live joint states; the node exits if identification fails",
     )
-    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
-    listen: bool = ros_parameter(True, "Keep the joint states; false: only publish what is given")
+    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: part of the data is held out")
+    listen: bool = ros_parameter(True, "Record the live joint states; false: only publish the given parameters")
     after_excitation: bool = ros_parameter(
-        True, "Identify automatically when an excitation is complete; joint states between excitations are left out"
+        True, "Identify automatically after each complete excitation; joint states between excitations are not used"
     )
-    parameters: str = ros_parameter("", "File of an earlier parameter set, published until there is a new one")
+    parameters: str = ros_parameter(
+        "", "File of an earlier parameter set that is published until a new one is identified"
+    )
 
 
 class Identifier(RobotNode):
-    """Writes the stream into a bag of its own and identifies from that: online and offline are one line."""
+    """Records live joint states to a bag and identifies from it, by the same pipeline as from recordings."""
 
     NAME = "identifier"
-    PURPOSE = "identifies the dynamics from the stream of joint states or from recordings, and publishes them"
+    PURPOSE = "identifies the robot dynamics from live joint states or from recordings, and publishes the model"
     SETTINGS = IdentifierSettings
     INTERFACES = (
-        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability"),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability"),
         DESCRIPTION,
-        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Tells when the excitation is done", LATCHED),
+        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
         Interface(
-            PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
+            PUBLISHES,
+            "identified_parameters",
+            ParameterSetMsg,
+            "Identified model; a model with verdict bad is not published",
+            LATCHED,
         ),
         Interface(
-            PUBLISHES, "identifier_recording_status", RecordingStatus, "How the stream is kept, if it listens", LATCHED
+            PUBLISHES,
+            "identifier_recording_status",
+            RecordingStatus,
+            "State of the recording of live joint states",
+            LATCHED,
         ),
-        Interface(PUBLISHES, "identification_report", IdentificationReport, "What it is worth", LATCHED),
-        Interface(SERVES, "~/identify", Trigger, "Identify from all that was received; the report tells the end"),
-        Interface(SERVES, "~/reset", Trigger, "Forget what was received"),
+        Interface(
+            PUBLISHES,
+            "identification_report",
+            IdentificationReport,
+            "Identification report: verdict, warnings, held-out errors",
+            LATCHED,
+        ),
+        Interface(
+            SERVES,
+            "~/identify",
+            Trigger,
+            "Start the identification from all received data; the result is published on identification_report",
+        ),
+        Interface(SERVES, "~/reset", Trigger, "Discard the received data"),
     )
 
     def begin(self) -> None:
@@ -123,52 +137,47 @@ class Identifier(RobotNode):
         self._robot: RobotDescription | None = None
         self._work: threading.Thread | None = None
         self._outcome: Identification | RobotDynIdError | None = None
-        self._bag: BackgroundWriter | None = None
-        self._parts: list[BackgroundWriter] = []  # ended bags of the stream so far
-        self._left_out: list[BackgroundWriter] = []  # ended bags of no excitation
-        self._forgotten: list[BackgroundWriter] = []
-        self._received, self._ending = 0, False
-        self._unwritable = ""  # why there is no bag for the stream
-        self._watch, self._waited_for = ExcitationWatch(), ""
+        self._recording: StreamRecording | None = None
+        self._watch = ExcitationWatch()
+        self._logged_waiting = ""
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
             self.get_logger().info(f"published: {settings.parameters}")
         self._held_out = open_all(settings.validation, self._configuration)
         self._data = open_all(settings.data, self._configuration)
-        self._stream: RawStream | None = None
         if settings.listen and not self._data:
-            self._stream = RawStream(self, JointState, "joint_states", self._write)
-            self._stream_status = self.publisher("identifier_recording_status")
-            self._stream_changes, self._stream_told = Changes(HEARTBEAT), 0.0
-            self.create_timer(LOOK, self._tell_stream, clock=self.steady)
+            self._recording = StreamRecording(self, self._folder, "identifier_recording_status")
+            self.create_timer(TIMER_PERIOD_S, self._recording.publish_status, clock=self.steady)
             if settings.after_excitation:
                 self.subscription("excitation_status", self._follow)
         self.service("~/identify", self._identify)
         self.service("~/reset", self._reset)
-        self.create_timer(LOOK, self._look)
+        self.create_timer(TIMER_PERIOD_S, self._look)
 
-    # --- what comes in
+    # --- inputs
 
     def _take_robot(self, model: RobotModel) -> None:
         self._robot = RobotDescription(model.urdf)
 
     def _follow(self, status: Any) -> None:
-        """Begin when an excitation that was observed under way is complete and over."""
+        """Identify when an excitation that was observed from its start is complete."""
+        recording = self._recording
+        assert recording is not None
         event = self._watch.take(status)
         if event == Event.BEGUN:
-            self._forget_bag()  # brakes or other controllers may have held the robot: efforts without their motion
+            recording.discard_part()  # before, brakes or other controllers may have held the robot
         elif event == Event.EXECUTED:
-            self._close_bag()  # a fault on the way back is not part of the excitation
+            recording.close_part()  # a fault during the return is not part of the excitation
         elif event == Event.FAULT_ON_RETURN:
-            self._forget_bag()
+            recording.discard_part()
             self.get_logger().warning(f"{event.value} ({status.reason}): only what was received before is used")
             self._begin_after_excitation()
         elif event == Event.OVER:
-            self.get_logger().info("the excitation is done")
+            self.get_logger().info("the excitation is complete")
             self._begin_after_excitation()
         elif event == Event.INCOMPLETE:
-            self._close_bag()
+            recording.close_part()
             self.get_logger().warning(f"nothing is identified: {event.value}; call ~/identify to use what was received")
 
     def _begin_after_excitation(self) -> None:
@@ -177,84 +186,31 @@ class Identifier(RobotNode):
         except RobotDynIdError as error:
             self.get_logger().error(str(error))
 
-    def _forget_bag(self) -> None:
-        """Leave out what was received since the last bag ended."""
-        bag, self._bag = self._bag, None
-        if bag is not None:
-            bag.end()
-            self._left_out.append(bag)
-
     def _waiting(self) -> str:
-        """What the next identification waits for; logged when it changes."""
+        """Event that the next identification waits for; logged when it changes."""
         waiting = "~/identify to be called"
-        if self._stream is not None and self.settings.after_excitation:
+        if self._recording is not None and self.settings.after_excitation:
             publishers = self.get_publishers_info_by_topic(self.resolve_topic_name("excitation_status"))
             names = {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in publishers}
             waiting = self._watch.waiting(names)
-        if waiting != self._waited_for:
-            self._waited_for = waiting
+        if waiting != self._logged_waiting:
+            self._logged_waiting = waiting
             self.get_logger().info(f"waits for {waiting}")
         return waiting
 
-    def _write(self, message: bytes) -> None:
-        if self._ending:
-            return
-        if self._bag is None:
-            free = next(n for n in count(1) if not (self._folder / f"stream_{n}").exists())
-            try:
-                self._bag = BackgroundWriter(self._folder / f"stream_{free}")
-            except InputError as error:  # the folder was taken away, or the disk is full
-                self._unwritable = f"joint states are not kept: {error}"
-                self.get_logger().error(self._unwritable, throttle_duration_sec=5.0)
-                return
-            self._unwritable = ""
-            self._kept = Stream("/joint_states", TYPE_NAME, definition(JointState), "", (), stamped=True)
-            self._bag.announce(self._kept)
-            self.get_logger().info(f"joint states arrive, and are kept in {self._bag.folder}")
-        self._received += 1
-        self._bag.add(self._kept, self.get_clock().now().nanoseconds, message)
-
-    def _tell_stream(self) -> None:
-        """Publish the state of the stream if it changed, or after a while."""
-        assert self._stream is not None
-        state, reason = RecordingStatus.RECORDING, ""
-        if self._unwritable or (self._bag is not None and self._bag.failure):
-            state, reason = RecordingStatus.FAILED, self._unwritable or str(self._bag.failure if self._bag else "")
-        elif self._ending:
-            state = RecordingStatus.FINISHED
-        elif not self._received:
-            state, reason = RecordingStatus.IDLE, "no joint states yet"
-        now = time.monotonic()
-        if (
-            not self._stream_changes.due(now, f"{RecordingState(state).name}: {reason}")
-            and now - self._stream_told < HEARTBEAT
-        ):
-            return
-        self._stream_told = now
-        status = RecordingStatus(recorder=self.get_fully_qualified_name(), state=state, reason=reason)
-        status.folder = str(self._folder)
-        status.topics, status.types = [self._stream.name], [TYPE_NAME]
-        # What is left out counts: a count that falls means that a recording was discarded.
-        bags = [*self._parts, *self._left_out, *([self._bag] if self._bag is not None else [])]
-        status.counts, status.lost = [sum(bag.written for bag in bags)], [self._stream.lost]
-        status.rates = status.jitter = [0.0]
-        self._stream_status.publish(self._stamped(status))
-
     def _reset(self, request: Any, answer: Any) -> Any:
-        answer.message = f"{self._received} messages forgotten; their bags stay in {self._folder}"
+        answer.message = f"{self._received} messages discarded; their bags stay in {self._folder}"
         answer.success = True
-        self._close_bag()
-        self._forgotten += [*self._parts, *self._left_out]
-        self._parts, self._left_out, self._received = [], [], 0
+        if self._recording is not None:
+            self._recording.reset()
         return answer
 
-    def _close_bag(self) -> None:
-        bag, self._bag = self._bag, None
-        if bag is not None:
-            bag.end()
-            self._parts.append(bag)
+    @property
+    def _received(self) -> int:
+        """Number of joint states since the start or the latest reset."""
+        return 0 if self._recording is None else self._recording.received
 
-    # --- identification, in a thread, as joint states go on arriving
+    # --- identification, in a thread because joint states continue to arrive
 
     def _identify(self, request: Any, answer: Any) -> Any:
         try:
@@ -266,32 +222,31 @@ class Identifier(RobotNode):
         return answer
 
     def _begin(self) -> str:
-        """Start to identify.
+        """Start the identification in a thread.
 
         Raises:
-            InputError: it is going on already, or something needed is missing.
+            InputError: an identification is already running, or data or robot description are missing.
         """
         if self._work is not None:
-            raise InputError("an identification is going on; its report comes on identification_report")
+            raise InputError("an identification is already running; the result is published on identification_report")
         if self._robot is None:
             raise InputError(self._source.problem)
-        self._close_bag()  # what arrives from now on goes into another: all walks over the data must see the same
-        if not self._data and not self._parts:
+        parts: tuple[BackgroundWriter, ...] = ()
+        if self._recording is not None:
+            self._recording.close_part()  # later messages go to another bag: every pass must read the same data
+            parts = self._recording.parts
+        if not self._data and not parts:
             publishers = self.count_publishers("joint_states")
             raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
         self._outcome = None
-        self._work = threading.Thread(target=self._run, args=(tuple(self._parts), self._robot), daemon=True)
+        self._work = threading.Thread(target=self._run, args=(parts, self._robot), daemon=True)
         self._work.start()
-        sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in self._parts]
+        sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in parts]
         return f"identifying from {', '.join(sources)}"
 
-    def _run(self, parts: Sequence[BackgroundWriter], robot: RobotDescription) -> None:
+    def _run(self, parts: tuple[BackgroundWriter, ...], robot: RobotDescription) -> None:
         try:
-            for bag in parts:
-                bag.ended(DISK)
-                if bag.failure:
-                    raise InputError(bag.failure)
-            recordings = self._data or [open_parts([bag.folder for bag in parts], None)]
+            recordings = self._data or [open_parts(wait_for_bags(parts), None)]
             trials = DataSelection(recordings, self._held_out)
             result = identify_recordings(robot, self._configuration, trials, self.get_logger().info)
             self.get_logger().info(f"writing {self._folder}")
@@ -299,16 +254,11 @@ class Identifier(RobotNode):
             self._outcome = result
         except RobotDynIdError as error:
             self._outcome = error
-        except Exception as fault:  # it would end this thread without a word
+        except Exception as fault:  # otherwise the thread would end silently
             self._outcome = reported(fault, sys.argv)
 
-    def _check_disk(self) -> None:
-        if self._bag is not None and self._bag.failure:
-            self.get_logger().error(self._bag.failure, throttle_duration_sec=5.0)
-
     def _look(self) -> None:
-        """Begin with recordings once the robot is known; tell about an identification that has ended."""
-        self._check_disk()
+        """Start with recordings once the robot is known, and report an identification that has ended."""
         if self._data and self._robot is not None and self._work is None and self._outcome is None:
             self.get_logger().info(self._begin())
         if self._work is None or self._work.is_alive():
@@ -320,17 +270,17 @@ class Identifier(RobotNode):
         if isinstance(outcome, RobotDynIdError):
             self.get_logger().error(f"nothing was identified: {outcome}")
         elif isinstance(outcome, Identification):
-            self._tell(outcome)
+            self._report_result(outcome)
         if self._data:
             self._end_without_model(outcome)
 
     def _end_without_model(self, outcome: Identification | RobotDynIdError) -> None:
-        """End like the command line where the recordings have given nothing that could be published."""
+        """End the node with the exit code of the command line if no model can be published."""
         if isinstance(outcome, Identification) and outcome.evaluation.verdict.word != "bad":
             return
         self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 
-    def _tell(self, result: Identification) -> None:
+    def _report_result(self, result: Identification) -> None:
         evaluation, check = result.evaluation, result.evaluation.cross_check
         log = self.get_logger()
         log.info(
@@ -347,13 +297,16 @@ class Identifier(RobotNode):
         self._publish(result.parameters)
 
     def diagnosis(self) -> Diagnosis:
-        """What was received, and what became of it."""
-        values: dict[str, object] = {"messages": self._received, "lost": self._stream.lost if self._stream else 0}
+        """State of recording and identification."""
+        values: dict[str, object] = {
+            "messages": self._received,
+            "lost": self._recording.lost if self._recording is not None else 0,
+        }
         waiting = "" if self._data else self._waiting()
         if waiting:
             values["waits for"] = waiting
-        if self._bag is not None and self._bag.failure:
-            return Diagnosis(ERROR, self._bag.failure, values)
+        if self._recording is not None and self._recording.failure:
+            return Diagnosis(ERROR, self._recording.failure, values)
         if isinstance(self._outcome, RobotDynIdError):
             return Diagnosis(ERROR, str(self._outcome), values)
         if self._work is not None:
@@ -367,7 +320,7 @@ class Identifier(RobotNode):
 
     def _publish(self, parameters: Any) -> None:
         if parameters.verdict == "bad":
-            raise InputError(f"{self.settings.parameters}: its verdict is bad, it is not published")
+            raise InputError(f"{self.settings.parameters}: the verdict is bad; the parameters are not published")
         self._latched.publish(self._stamped(parameter_set_message(parameters)))
 
     def _stamped(self, message: Any) -> Any:
@@ -375,13 +328,11 @@ class Identifier(RobotNode):
         return message
 
     def stop(self) -> bool:
-        """Finish the bag; an identification that is going on is given up, its files are written whole or not at all."""
-        if not self._ending and self._stream is not None:
-            self._ending = True
-            self._tell_stream()
-        self._ending = True
-        self._close_bag()
-        return all(bag.ended() for bag in (*self._parts, *self._left_out, *self._forgotten))
+        """Finish the bags. A running identification is abandoned; its files are written completely or not at all."""
+        if self._recording is None:
+            return True
+        self._recording.end()
+        return self._recording.finished()
 
 
 def main() -> int:

@@ -13,9 +13,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
-from robot_dyn_id.identification.extrapolation import Ranges, Strays, outside, strays
+from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
 from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.ranges import Ranges
 
 MOVING = 0.05
 """A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to
@@ -187,7 +188,7 @@ class ResidualMonitor:
         self.parameters, self.longest_gap = parameters, longest_gap
         regressor = Regressor.from_parameters(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
-        self._columns, self._trained = Columns(regressor, cutoff), Ranges.of_model(parameters)
+        self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
         self._differentiator, self._differentiates = CausalFilter(FORERUN * cutoff), False
@@ -235,7 +236,8 @@ class ResidualMonitor:
         self._evaluated = self._last
         moving = np.abs(residual.velocity) > MOVING * self._trained.dq_max
         squares = np.array((residual.difference, tau)) ** 2
-        self._count(np.where(moving, passed, 0.0), np.concatenate([squares, outside(motion, self._trained)[:, :, 0]]))
+        far = far_outside(motion, self._trained)[:, :, 0]
+        self._count(np.where(moving, passed, 0.0), np.concatenate([squares, far]))
         if self.watch.due(self._last):
             self.watch.add(self._last, columns, tau, residual.difference, moving)
         return residual
@@ -287,10 +289,10 @@ class ResidualMonitor:
         return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
 
     @property
-    def outside(self) -> Strays:
+    def outside(self) -> tuple[Excess, ...]:
         """Joints and quantities that are far outside the trained motion, and for which share of the motion judged."""
         shares = np.sum(self._integrals[2:], axis=1) / np.maximum(np.sum(self._time, axis=0), 1e-300)
-        return strays(self.parameters.joint_names, np.where(self.judged, shares, 0.0))
+        return list_excesses(self.parameters.joint_names, np.where(self.judged, shares, 0.0))
 
     @property
     def tracked(self) -> ParameterSet | None:

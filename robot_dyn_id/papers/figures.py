@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reproduction answers: the figures of a paper, printed and found here, and what that means."""
+"""Result of a reproduction: the figures of a paper, published and reproduced, with a verdict on each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Literal
 from robot_dyn_id.report.drawing import Drawing
 
 Better = Literal["lower", "higher", "same"]
-"""Which side of a published figure is the better one; `same`: neither, it is to be met."""
+"""Side of a published figure that is an improvement; `same`: none, the figure is to be met."""
 
 Progress = Callable[[str], None]
-"""Tells what is being done, a line at a time."""
+"""Callback that receives one status line per stage."""
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,19 @@ class Figure:
     """One figure of a paper, or one claim about its method.
 
     The verdict is computed. Against a published figure: `beaten` on its better side, `reproduced` where both agree
-    within `agreement`, `not reproducible` otherwise. Without one, against what is asked: `holds`, `does not hold`.
+    within `agreement`, `not reproducible` otherwise. Without one, against
+    the target: `holds`, `does not hold`.
 
     Attributes:
-        name: with its unit.
-        ours: what comes out here; NaN if nothing does.
-        published: what the paper prints; None if it prints nothing.
-        better: which side is the better one.
+        name: name of the quantity with its unit.
+        ours: value of this package; NaN if there is none.
+        published: value printed in the paper; None if there is none.
+        better: side that is an improvement.
         agreement: largest difference from the published figure that is still the same figure: its last digit, or the
             scatter of what is compared; in its unit.
-        asked: what this package demands of itself, on the side of `better` (`same`: within `agreement`); None:
-            nothing, the figure is only shown.
-        why: in what the two differ, or how ours was found: one sentence.
+        target: acceptance limit of this package, on the side of `better` (`same`: within `agreement`); None for a
+            figure that is only shown.
+        why: one sentence on the difference between the two, or on how ours was obtained.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Figure:
     published: float | None = None
     better: Better = "same"
     agreement: float = 0.0
-    asked: float | None = None
+    target: float | None = None
     why: str = ""
 
     @property
@@ -51,14 +52,14 @@ class Figure:
             if abs(self.ours - self.published) <= self.agreement:
                 return "reproduced"
             return "beaten" if self.better != "same" and self._reaches(self.published) else "not reproducible"
-        if self.asked is None:
+        if self.target is None:
             return "shown"
-        return "holds" if self._reaches(self.asked) else "does not hold"
+        return "holds" if self._reaches(self.target) else "does not hold"
 
     @property
     def missed(self) -> bool:
-        """Whether this falls short of what is asked."""
-        return self.asked is not None and not self._reaches(self.asked)
+        """Whether the target is missed."""
+        return self.target is not None and not self._reaches(self.target)
 
     def _reaches(self, mark: float) -> bool:
         if math.isnan(self.ours):
@@ -70,14 +71,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper's figures beside ours.
+    """Figures of a paper next to ours.
 
     Attributes:
         paper: name of its module.
         source: authors, journal, year.
-        figures: in the order of the paper.
-        notes: what a reader must know of the comparison.
-        drawings: what corresponds to the figures of the paper.
+        figures: figures in the order of the paper.
+        notes: conditions of the comparison.
+        drawings: counterparts of the paper's plots.
     """
 
     paper: str
@@ -89,11 +90,11 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is run.
+    """Extent of a reproduction.
 
     Attributes:
-        seeds: repetitions with other noise, at least 1.
-        full: also the slow baselines.
+        seeds: number of repetitions with different noise, at least 1.
+        full: whether the slow baselines are run too.
     """
 
     seeds: int = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the inputs of the papers are: URDFs and design files that come with the package."""
+"""Inputs of the papers: URDFs and design files that are installed with the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import DesignTask, design_task
+from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.files.configuration import shared_file
@@ -21,7 +21,7 @@ from robot_dyn_id.text.yaml import read_yaml
 def model_of(
     paper: str, gravity: Sequence[float] = STANDARD_GRAVITY, held: Mapping[str, float] | None = None
 ) -> RobotModel:
-    """The robot of a paper, some joints held [rad].
+    """Load the robot of a paper, with some joints locked.
 
     Raises:
         InputError: its URDF is not installed.
@@ -33,7 +33,7 @@ def model_of(
 
 
 def node_parameters(paper: str, node: str) -> dict[str, Any]:
-    """ROS parameters of a node in the configuration of the paper's robot.
+    """Read the ROS parameters of a node from the configuration of the paper's robot.
 
     Raises:
         InputError: the file is not installed.
@@ -45,7 +45,7 @@ def node_parameters(paper: str, node: str) -> dict[str, Any]:
 
 
 def settings_of(paper: str, **given: Any) -> DesignSettings:
-    """The demands of a paper's design file; what is given takes the place of its keys.
+    """Read the design file of a paper; keyword arguments replace its keys.
 
     Raises:
         InputError: the file is not installed.
@@ -54,20 +54,20 @@ def settings_of(paper: str, **given: Any) -> DesignSettings:
 
 
 def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) -> DesignTask:
-    """The design problem of a robot with terms on all of its joints."""
-    return design_task(settings, model, Regressor(model, terms_on_joints(model, terms)))
+    """Set up the design problem of a robot with terms on all of its joints."""
+    return make_design_task(settings, model, Regressor(model, terms_on_joints(model, terms)))
 
 
 def designed(paper: str, plan: DesignTask, **given: Any) -> Design:
-    """The best motion of a plan, by the optimizer, the seed and the effort of a paper's design file.
+    """Optimize the motion of a plan with the optimizer, the seed and the effort of a paper's design file.
 
     Args:
-        paper: its name.
-        plan: what is searched.
-        given: what takes the place of those keys: `optimizer`, `seed`, `search`.
+        paper: name of the paper.
+        plan: design problem.
+        given: replacements of the keys `optimizer`, `seed` and `search`.
 
     Raises:
-        MotionError: no motion keeps to everything.
+        MotionError: no motion meets all requirements.
         UsageError: the optimizer is not installed.
     """
     settings = settings_of(paper, **given)

@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.signals.filtering import derivative
-from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 
 DELAY = 5e-3
 """Delays below this [s] are not worth a word."""
 
 
-def nominal_agreement(
-    regressor: Regressor, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
-) -> tuple[Array, Array, Array]:
+def nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Array, Array, Array]:
     """Measured effort against the torque of the URDF's own parameters, both about their means.
 
     Returns:
@@ -27,7 +23,8 @@ def nominal_agreement(
     """
     count, sums = 0, np.zeros((5, len(regressor.model.joint_names)))
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         if piece.tau is None or not piece.own.any():
             continue
         y = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
@@ -47,16 +44,16 @@ def delay(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterable[Smooth]],
-    plan: SignalPlan,
-) -> tuple[str, ...]:
-    """Warnings for joints whose effort is late or early against the motion.
+    trials: FilteredTrials,
+) -> tuple[Finding, ...]:
+    """Findings about joints whose effort is late or early with respect to the motion.
 
     With efforts late by d the residual is -d times the torque's rate of change, to first order.
     """
     joints = len(regressor.model.joint_names)
     product, square, error, count = np.zeros(joints), np.zeros(joints), np.zeros(joints), 0
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         if piece.tau is None or not piece.own.any():
             continue
         predicted = plan.low_pass.apply(regressor.torque(piece.motion, values, columns), plan.rate)
@@ -69,7 +66,12 @@ def delay(
     late = np.divide(-product, square, out=np.zeros(joints), where=square > 0)
     explained = np.divide(product**2, square * error, out=np.zeros(joints), where=(square > 0) & (error > 0))
     return tuple(
-        f"joint {name}: its effort is about {1e3 * d:.0f} ms {'late' if d > 0 else 'early'} against its motion"
+        make_finding(
+            "effort_delayed",
+            f"joint {name}: its effort is about {1e3 * abs(d):.0f} ms {'late' if d > 0 else 'early'} "
+            "with respect to its motion",
+            [name],
+        )
         for name, d, share in zip(regressor.model.joint_names, late, explained, strict=True)
         if abs(d) > DELAY and share > 0.2
     )

@@ -10,18 +10,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.cache import REMEMBERED
+from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.errors import ConvergenceError, UsageError, suggestion
+from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.kernels.following import EFFORT, PREVIOUS, SPEED, VELOCITY, follow
+from robot_dyn_id.model.joint_values import JointValues, joint_array
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
 
 LAWS = ("pd", "computed_torque")
 
-PerJoint = tuple[tuple[str, float], ...]
-"""Values by joint name; `all` is that of the joints that are not named."""
+OF_JOINTS = ("proportional", "derivative", "resolution")
+"""Values of a controller that each joint has."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ControllerModel:
     the friction of the wanted velocity included.
 
     Attributes:
-        law: one of `LAWS`; empty: none is told.
+        law: one of `LAWS`; empty: no controller is specified.
         proportional: gains of positions [N m/rad or N/m; 1/s^2 with computed torque].
         derivative: gains of velocities [N m s/rad or N s/m; 1/s].
         rate: of the controller [Hz]; it is made a whole multiple of the recording's.
@@ -44,10 +45,10 @@ class ControllerModel:
     """
 
     law: str = ""
-    proportional: PerJoint = ()
-    derivative: PerJoint = ()
+    proportional: JointValues = ()
+    derivative: JointValues = ()
     rate: float = 1000.0
-    resolution: PerJoint = ()
+    resolution: JointValues = ()
     delay: float = 0.0
     velocity_cutoff: float = 0.0
 
@@ -63,7 +64,7 @@ class ControllerModel:
             raise UsageError("controller: give both the law and the proportional gains")
         if not (math.isfinite(self.rate) and self.rate > 0.0):
             raise UsageError(f"controller: rate must be positive, not {self.rate:g}")
-        for name in ("proportional", "derivative", "resolution"):
+        for name in OF_JOINTS:
             for joint, value in getattr(self, name):
                 if not 0.0 <= value < math.inf:
                     raise UsageError(f"controller: {name} of {joint} must be 0 or more, not {value:g}")
@@ -71,17 +72,17 @@ class ControllerModel:
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise UsageError(f"controller: {name} must be 0 or more, not {getattr(self, name):g}")
 
-    def values_of_joints(self, name: str, joints: Sequence[str]) -> Array:
-        """The values of `proportional`, `derivative` or `resolution` of each joint, 0 where none is given, shape (n,).
+    def check_joints(self, joints: Sequence[str]) -> None:
+        """Check that gains and resolutions are given for joints of a robot only.
+
+        Args:
+            joints: names of the robot's joints.
 
         Raises:
             UsageError: a joint that the robot does not have.
         """
-        given: dict[str, float] = dict(getattr(self, name))
-        for joint in given:
-            if joint not in (*joints, "all"):
-                raise UsageError(f"controller: {name}: {joint} is not a joint; {suggestion(joint, list(joints))}")
-        return np.array([given.get(joint, given.get("all", 0.0)) for joint in joints])
+        for name in OF_JOINTS:
+            joint_array(getattr(self, name), joints, f"controller: {name}")
 
 
 def quantize(q: Array, resolution: Array | float) -> Array:
@@ -91,7 +92,7 @@ def quantize(q: Array, resolution: Array | float) -> Array:
 
 
 UNKNOWN_CONTROLLER = ControllerModel()
-"""None is told."""
+"""No controller is specified."""
 
 
 @dataclass
@@ -107,7 +108,7 @@ class _State:
     memory: Array
 
     @staticmethod
-    def at(piece: Smooth, first: int, coordinates: int, delay: int) -> _State:
+    def at(piece: FilteredWindow, first: int, coordinates: int, delay: int) -> _State:
         """As the recorded motion was at a sample of a piece."""
         q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
         memory = np.zeros((4, len(q)))
@@ -116,47 +117,41 @@ class _State:
         return _State(piece.segment, int(piece.number[first]), q, dq, np.zeros(coordinates), late, memory)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Replay:
-    """Smooth windows of a recording become those of a simulated robot that follows the same reference.
+    """Filtered windows of a recording as those of a simulated robot that follows the same reference.
 
-    The reference is the recorded one, low-passed, where the recording has one, else the low-passed motion. Motion and
-    torque are as simulated, not low-passed. What was simulated is kept for later walks up to `dataset.REMEMBERED`.
+    Iterating starts a pass. The reference is the recorded one, low-passed, where the recording has one, else the
+    low-passed motion. Motion and torque are as simulated, not low-passed. The simulated windows are kept for later
+    passes, if they are not too large.
 
     Attributes:
-        controller: of the robot.
-        dynamics: of the robot.
+        controller: controller of the robot.
+        dynamics: dynamics of the robot.
+        windows: the recorded windows; iterating again must start a new pass.
     """
 
     controller: ControllerModel
     dynamics: Dynamics
-    _kept: list[Smooth] | None = field(default=None, init=False, repr=False)
+    windows: Iterable[FilteredWindow]
+    _cache: Cache[FilteredWindow] = field(default_factory=Cache, init=False, repr=False, compare=False)
 
-    def __call__(self, pieces: Iterable[Smooth]) -> Iterator[Smooth]:
-        """Walk.
+    def __iter__(self) -> Iterator[FilteredWindow]:
+        """Start a pass.
 
         Raises:
-            UsageError: no controller is told, or gains of joints that the robot does not have.
+            UsageError: no controller is specified, or gains of joints that the robot does not have.
             InputError: a term that cannot be simulated, or a mass matrix that is not positive definite.
             ConvergenceError: the simulated robot does not follow.
         """
-        if self._kept is not None:
-            yield from self._kept
-            return
-        kept: list[Smooth] | None = []
-        size = 0
-        for piece in self._simulated(pieces):
-            size += 4 * piece.motion.q.nbytes
-            kept = None if kept is None or size > REMEMBERED else [*kept, piece]
-            yield piece
-        self._kept = kept
+        return self._cache.stream("windows", self._simulate, lambda window: 4 * window.motion.q.nbytes)
 
-    def _simulated(self, pieces: Iterable[Smooth]) -> Iterator[Smooth]:
+    def _simulate(self) -> Iterator[FilteredWindow]:
         compiled = CompiledDynamics(self.dynamics)
         model = compiled.model
         state: _State | None = None
         tail = np.empty((4, len(model.joint_names), 0))
-        for piece in pieces:
+        for piece in self.windows:
             first, stop = piece.settled.start, piece.settled.stop - 1
             rate = 1.0 / float(piece.t[1] - piece.t[0])
             if state is None or state.segment != piece.segment:
@@ -193,7 +188,7 @@ class Replay:
         count = wanted[0].shape[1] - 1
         share = 1.0 - math.exp(-2.0 * math.pi * told.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
-        gains = (told.values_of_joints(name, names) for name in ("proportional", "derivative", "resolution"))
+        gains = [joint_array(getattr(told, name), names, f"controller: {name}") for name in OF_JOINTS]
         steps = math.ceil(period / STEP - 1e-9)
         settings = (told.law == "computed_torque", *gains, share, period, ticks, steps)
         moving = (state.q, state.dq, state.dry, state.late, state.memory, out)
@@ -207,7 +202,7 @@ class Replay:
         state.number += count
         return out
 
-    def _require_following(self, piece: Smooth, q: Array, shown: slice) -> None:
+    def _require_following(self, piece: FilteredWindow, q: Array, shown: slice) -> None:
         """Refuse a simulation that has little to do with the recorded motion."""
         recorded = piece.motion.q[:, shown]
         missed = np.sqrt(np.mean((q - recorded) ** 2, axis=1))

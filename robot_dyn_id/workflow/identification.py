@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from robot_dyn_id.data.cache import Remembered
+from robot_dyn_id.data.cache import CachedRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
@@ -18,7 +18,13 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import match_joints, notes, robot_for, strangers, unrecorded
+from robot_dyn_id.workflow.joints import (
+    match_joints,
+    report_recordings,
+    report_unknown_joints,
+    report_unrecorded,
+    robot_for,
+)
 from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
 
 Progress = Callable[[str], None]
@@ -118,11 +124,17 @@ def _identify(
     model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
 ) -> IdentificationResult:
     """Identify the joints of a model; `fixed` are the joints whose positions are known."""
-    kept, kept_out = ([Remembered(recording) for recording in group] for group in (trials.recordings, trials.held_out))
+    kept, kept_out = (
+        [CachedRecording(recording) for recording in group] for group in (trials.recordings, trials.held_out)
+    )
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
     result = pipeline.identify(training, validation, model, settings, __version__, progress)
-    more = (*unrecorded(model, fixed), *strangers(trials.all, model), *notes(trials.all, model.joint_names))
-    evaluation = replace(result.evaluation, warnings=(*result.evaluation.warnings, *more))
+    findings = (
+        *report_unrecorded(model, fixed),
+        *report_unknown_joints(trials.all, model),
+        *report_recordings(trials.all, model.joint_names),
+    )
+    evaluation = result.evaluation.with_findings(findings)
     return IdentificationResult.from_identification(replace(result, evaluation=evaluation))
 
 
@@ -152,8 +164,7 @@ def validate(
     """
     trials = _as_list(recordings)
     evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
-    more = notes(trials, parameters.joint_names)
-    evaluation = replace(evaluation, warnings=(*evaluation.warnings, *more))
+    evaluation = evaluation.with_findings(report_recordings(trials, parameters.joint_names))
     return ValidationResult.from_evaluation(evaluation, parameters)
 
 

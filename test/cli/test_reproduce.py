@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reproduction answers: verdicts are computed, and can come out otherwise."""
+"""Result of a reproduction: verdicts are computed, and every verdict can occur."""
 
 import json
 import math
@@ -23,9 +23,9 @@ from robot_dyn_id.report.drawing import Curve, Drawing, Panel, write_drawing
         (Figure("rank", 9.0, published=9.0), "reproduced"),
         (Figure("rank", 8.0, published=9.0), "not reproducible"),
         (Figure("mass", math.nan, published=9.0, better="lower"), "not reproducible"),
-        (Figure("error", 0.9, asked=1.0, better="lower"), "holds"),
-        (Figure("error", 1.1, asked=1.0, better="lower"), "does not hold"),
-        (Figure("error", math.nan, asked=1.0, better="lower"), "does not hold"),
+        (Figure("error", 0.9, target=1.0, better="lower"), "holds"),
+        (Figure("error", 1.1, target=1.0, better="lower"), "does not hold"),
+        (Figure("error", math.nan, target=1.0, better="lower"), "does not hold"),
         (Figure("time [s]", 2.0), "shown"),
     ],
 )
@@ -47,7 +47,7 @@ def test_drawings_are_written_as_a_whole(tmp_path):
         write_drawing(Drawing("motion", "Motion", (panel,)), tmp_path / "missing")
 
 
-def test_a_figure_may_be_beaten_and_still_miss_what_is_asked():
-    assert Figure("error", 0.9, published=1.0, asked=0.8, better="lower").missed
-    assert not Figure("error", 0.8, published=1.0, asked=0.8, better="lower").missed
+def test_a_figure_may_be_beaten_and_still_miss_the_target():
+    assert Figure("error", 0.9, published=1.0, target=0.8, better="lower").missed
+    assert not Figure("error", 0.8, published=1.0, target=0.8, better="lower").missed
     assert not Figure("error", 0.9, published=1.0, better="lower").missed

@@ -28,8 +28,8 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
@@ -195,7 +195,7 @@ def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
     training, rest = split([recording], robot.joints)
     result = identify(training, rest, flat, Settings(estimator=Consistent()), "test")
     assert result.parameters.physically_consistent
-    assert any("no real link has the URDF's inertia" in warning for warning in result.evaluation.warnings)
+    assert "prior_not_physical" in {one.code for one in result.evaluation.findings}
 
 
 def test_urdfs_without_masses_and_with_negative_ones_are_refused(robot):
@@ -214,13 +214,13 @@ def test_what_a_joint_that_never_moved_cannot_tell_is_the_urdfs(robot):
     still["q"][:, 2] = 0.3
     motion_only = replace(recording, samples=replace(recording.samples, **still))
     plan = SignalPlan.of(50.0, LowPass(5.0), False)
-    (piece,) = walker([motion_only], robot.joints, {}, plan, keep_edges=True)()
+    (piece,) = FilteredTrials([motion_only], robot.joints, {}, plan, keep_edges=True)
     assert len(piece.motion) == n
     tau = robot.regressor.torque(piece.motion, robot.parameters).T + 0.05 * np.random.default_rng(0).normal(size=(n, 3))
     data = replace(motion_only, samples=replace(motion_only.samples, tau=tau))
-    walk = walker([data], robot.joints, {}, plan)
+    trials = FilteredTrials([data], robot.joints, {}, plan)
     prior = nominal_prior(robot.model, robot.base.mapping)
-    estimate = Consistent().fit(linear_problem(robot.regressor, robot.base.independent, walk, plan, prior))
+    estimate = Consistent().fit(trials.problem(robot.regressor, robot.base.independent, prior))
     assert {"fv3", "fc3"} <= set(estimate.unexcited)
     assert np.all(np.isinf(estimate.standard_deviations[np.isin(robot.base.names, estimate.unexcited)]))
     inertial = robot.model.inertial_parameters
@@ -247,7 +247,8 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     assert summary["physically_consistent"]
     assert summary["mass_matrix_indefinite"] == 0.0
     assert summary["held_out"]["all_joints_nrmse"] <= 1.0 * summary["unconstrained_nrmse"]
-    assert any("fv4" in warning for warning in summary["warnings"])  # a symptom is not hidden by a bound
+    found = [one["message"] for one in summary["findings"] if one["code"] == "negative_parameter"]
+    assert any("fv4" in message for message in found)  # a symptom is not hidden by a bound
 
 
 @every_metric

@@ -167,7 +167,7 @@ def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
     model = RobotModel.from_file(ROOT / "urdf" / "planar3r.urdf")
     limits = MotionLimits.from_model(model, given["ros__parameters"]["acceleration"])
     for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
-        assert read_trajectory(file).matched(model, limits) == ""
+        assert read_trajectory(file).check_robot(model, limits) == ""
 
 
 genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")
@@ -268,12 +268,16 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
 
 
 @genuine
-@pytest.mark.parametrize(("text", "words"), [
-    ("a: [b", "not a YAML file"),
-    ("[1, 2]", "it must map node names to ros__parameters"),
-    ("", "it must map node names to ros__parameters"),
-    ("cutoff: 4.0", "cutoff is not the name of a node with ros__parameters; is this the configuration of an"),
-], ids=["broken", "a list", "empty", "of an identification"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [b", "not a YAML file"),
+        ("[1, 2]", "it must map node names to ros__parameters"),
+        ("", "it must map node names to ros__parameters"),
+        ("cutoff: 4.0", "cutoff is not the name of a node with ros__parameters; is this the configuration of an"),
+    ],
+    ids=["broken", "a list", "empty", "of an identification"],
+)
 def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, words, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(text)

@@ -135,8 +135,17 @@ def test_drive_gain_of_one_joint(files, run, tmp_path):
     known.write_text(
         "link: l1\nmass: 1.5\ncenter_of_mass: [0.3, 0, 0]\ninertia: {ixx: 0.001, ixy: 0, iyy: 0.001, ixz: 0, iyz: 0, izz: 0.001}\n"
     )
-    answer = run("gains", "--bare", files.folder / "data_current.npz", "--loaded", files.folder / "loaded_current.npz",
-                 "--payload", known, "--out", tmp_path / "gains.yaml")  # fmt: skip
+    answer = run(
+        "gains",
+        "--bare",
+        files.folder / "data_current.npz",
+        "--loaded",
+        files.folder / "loaded_current.npz",
+        "--payload",
+        known,
+        "--out",
+        tmp_path / "gains.yaml",
+    )
     assert answer["gains"][0]["gain"] == pytest.approx(10.0, rel=0.05)
 
 

@@ -188,7 +188,7 @@ def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(wor
     assert second.rows_used > first.rows_used
     assert len(second.data_sources) == 1
     assert rest > half
-    assert world.call(Trigger, "identifier/reset").message.startswith(f"{rest} messages forgotten")
+    assert world.call(Trigger, "identifier/reset").message.startswith(f"{rest} messages discarded")
     assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
 
 
@@ -264,7 +264,7 @@ def test_a_fault_on_the_way_back_does_not_keep_it_from_identifying_what_came_bef
     world.until(received(node, len(messages)))
     running.complete = True
     status.publish(running)
-    world.until(lambda: node._bag is None, what="the end of the bag")
+    world.until(lambda: not node._recording.open, what="the end of the bag")
     play(world, publisher, messages[:100], 2000)
     world.until(received(node, len(messages) + 100))
     status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.FAULT, reason="it hit", complete=True))
@@ -298,7 +298,7 @@ def test_a_folder_that_is_taken_away_is_told_and_the_node_lives_on(world, messag
     place.write_text("in the way")
     publisher = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
     play(world, publisher, messages[:50], 500)
-    world.until(lambda: any("joint states are not kept" in message.msg for message in heard), what="an error")
+    world.until(lambda: any("joint states are not recorded" in message.msg for message in heard), what="an error")
     assert "no joint states were received" in world.call(Trigger, "identifier/identify").message
 
 

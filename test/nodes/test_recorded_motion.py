@@ -28,8 +28,6 @@ from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.recordings.bag_writer import BagWriter
 
-pytestmark = pytest.mark.real_time
-
 LONG = {"periods": 12}
 """Of 1 s each: longer than any of these tests lets it go on."""
 
@@ -169,7 +167,7 @@ def test_an_excitation_that_is_killed_leaves_the_robot_at_rest_and_a_note(world,
     if phase == Status.APPROACHING:
         parameters["posture"] = "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"
     process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "--ros-args", *ros_arguments(parameters)],
+        [sys.executable, "-c", MAIN, "--ros-args", *ros_arguments(**parameters)],
         env=dict(os.environ),
         stderr=subprocess.DEVNULL,
     )

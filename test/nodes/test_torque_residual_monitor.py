@@ -83,7 +83,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
     stage.play(STEP)
     world.until(lambda: stage.changes == "none", what="thresholds")
-    world.until(lambda: stage.status.message.startswith("the model fits; far outside the trained motion: wrist speed"))
+    world.until(lambda: stage.status.message.startswith("the model fits; far outside the training motion: wrist speed"))
     assert "not looked for" not in stage.status.message and stage.status.level == DiagnosticStatus.OK
     stage.sets.clear()
     world.until(lambda: stage.sets, what="tracked parameters")
@@ -93,13 +93,13 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     assert np.all(np.abs(tracked.values - model.mapping @ stage.truth) < 4.0 * tracked.standard_deviations)
     assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
     stage.play(STEP + 5.0)
-    world.until(lambda: "any more: payload" in stage.status.message, what="payload")
+    world.until(lambda: "since the identification: payload" in stage.status.message, what="payload")
     assert stage.status.level == DiagnosticStatus.WARN
     name, mass, _, sigma, unit = stage.changes.split(";")[0].split()
     assert (name, unit) == ("payload", "kg")
     assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
     answer = world.call(Trigger, "torque_residual_monitor/reset")
-    assert answer.success and answer.message == "learning anew from 30 s of motion"
+    assert answer.success and answer.message == "learning restarts from 30 s of motion"
     world.until(lambda: stage.changes == "thresholds need 30 s of motion", what="learning")
     assert stage.status.level == DiagnosticStatus.OK
 

@@ -16,6 +16,7 @@ from robot_dyn_id.excitation.execution.transfer import Braking
 from robot_dyn_id.identification.assembly import with_covariance, with_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonitor
 from robot_dyn_id.simulation.sensors import colored_noise
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
@@ -244,3 +245,20 @@ def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
         settled = [monitor.add(begin + k * 0.01, rest, velocity, rest) for k in range(50)]
         assert not settled[0]
         assert settled[-1]
+
+
+def test_the_assessment_says_whether_the_model_fits(arm, parameters):
+    names = parameters.joint_names
+    at_rest = assess(ResidualMonitor(parameters, 10.0, 10.0), 3.0, 0.1)
+    assert at_rest.fits
+    assert all(name in at_rest.message for name in names)
+    monitor, _ = watch(arm, parameters)
+    good = assess(monitor, 3.0, 0.1)
+    assert good.fits
+    assert good.message.startswith("the model fits; far outside the training motion: ")
+    assert good.message.endswith("; changes are not detected yet")
+    monitor, _ = watch(arm, parameters, factor=1.3)
+    bad = assess(monitor, 3.0, 0.1)
+    assert not bad.fits
+    assert bad.message.startswith(f"the model does not fit any more: {', '.join(names)}")
+    assert {f"{name}: RMS residual" for name in names} <= set(bad.values)

@@ -56,7 +56,7 @@ def test_the_search_finds_that_optimum_and_shows_how():
     assert friction_condition(found.excitation) == pytest.approx(closed_form(2), abs=5e-4)
     assert found.feasible
     assert (np.diff(found.history[0]) > 0).all() and (np.diff(found.history[1]) < 0).all()
-    assert found.history[1, -1] == pytest.approx(found.figure)
+    assert found.history[1, -1] == pytest.approx(found.objective_value)
 
 
 def test_conditions_at_the_ends_leave_one_coefficient_or_two():
@@ -92,14 +92,14 @@ def test_the_genetic_search_takes_its_chances():
 
 
 def test_ranks_and_the_condition_that_makes_the_paper_split():
-    assert [rank for rank, _ in ranks(arm(), 2).values()] == list(flexible2r.ASKED["ranks"])
+    assert [rank for rank, _ in ranks(arm(), 2).values()] == list(flexible2r.TARGETS["ranks"])
     # one direction of motion, standard parameters and joint 2 alone are the deficient ones
     assert [columns - rank for rank, columns in ranks(arm(), 2).values()] == [0, 0, 2, 0, 0, 1, 0, 2]
     assert link_side(arm()).condition_numbers["none"] > 10.0
 
 
 def tracked(model, moving):
-    """What the sensors show where the links follow the motion of the paper exactly; derivatives are those of a sum of
+    """Sensor readings where the links follow the motion of the paper exactly; derivatives are those of a sum of
     waves."""
     t = np.arange(int(PERIOD * RATE)) / RATE
     q, dq, ddq, _ = motion_of(moving).evaluate(t)

@@ -53,7 +53,7 @@ def test_the_published_optimum_breaks_its_limits_for_joint_1_only(arm):
     assert shares["joint1"].max() > 2.0 > 1.0 > shares["joint2"].max()
 
 
-def test_a_joint_whose_neighbour_is_held_has_the_torque_of_the_whole_arm(arm):
+def test_a_joint_whose_neighbor_is_locked_has_the_torque_of_the_whole_arm(arm):
     rng = np.random.default_rng(1)
     theta, state = rng.uniform(0.5, 2.0, 6), rng.uniform(-2.0, 2.0, 3)
     whole = arm.base.independent
@@ -65,7 +65,7 @@ def test_a_joint_whose_neighbour_is_held_has_the_torque_of_the_whole_arm(arm):
         assert arm.dynamics(theta, joint).inverse_dynamics(*state[:, None])[0] == pytest.approx(torque, rel=1e-12)
 
 
-def test_strokes_that_are_followed_exactly_tell_the_parameters(arm):
+def test_strokes_that_are_followed_exactly_identify_the_parameters(arm):
     published = logistic2r.published_strokes(arm)
     found = published.identified(published._designed())
     assert np.allclose(found.values, arm.nominal, atol=1e-9)

@@ -96,13 +96,13 @@ def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
     experiment = Experiment.of_paper()
     motions = planar3r_experiment.three_runs(planar3r.TURNS)
     runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
-    ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.estimator)
+    ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.settings.estimator)
     exact = experiment.errors([ideal])
     assert exact.norms[0] < 5e-4 and exact.worst[0] < 0.02
     stepwise, generalized = (ESTIMATORS[name]() for name in ("stepwise", "generalized"))
     noisy = experiment.measured(runs, 0)
     first, same = (experiment.estimate(noisy, estimator) for estimator in (stepwise, generalized))
-    # while one joint moves alone, its own torque tells as many combinations as it has parameters: nothing is left to weigh
+    # while one joint moves alone, its own torque identifies as many combinations as it has parameters: nothing is left to weigh
     assert np.allclose(first.values, same.values, atol=0.05 * first.standard_deviations)
     second = experiment.estimate(experiment.measured(one, 0), generalized)
     for estimate in (first, second):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper of 2022 in quaternions: what its samples tell of each body, and what they cannot."""
+"""The quaternion paper of 2022: identifiable and unidentifiable entries of each body from its samples."""
 
 import json
 
@@ -8,11 +8,11 @@ import pytest
 
 from robot_dyn_id.papers.quaternion6r.arm import PRINTED, Arm, accelerated, body_by_body, to_digits
 from robot_dyn_id.papers.quaternion6r.reproduction import (
-    ASKED,
     HIDDEN,
+    IDENTIFIABLE,
     OTHER_READING,
     PUBLISHED,
-    TOLD,
+    TARGETS,
     Errors,
     noisy_runs,
 )
@@ -32,35 +32,42 @@ def test_the_bodies_are_cylinders_of_one_steel():
 
 
 @pytest.mark.parametrize("acceleration", [np.deg2rad(30.0), OTHER_READING])
-def test_exact_signals_give_all_that_can_be_told(acceleration):
+def test_exact_signals_give_all_identifiable_entries(acceleration):
     signals = ARM.recorded(accelerated(PRINTED, acceleration))
     found = ARM.fitted(signals, RATE)
     assert found.not_excited == HIDDEN and np.isinf(found.standard_deviations[0, 2:]).all()
-    assert Errors.of(found.values, ARM.truth).all < 1e-9
+    assert Errors.from_values(found.values, ARM.truth).all < 1e-9
     own = body_by_body(ARM.bodies(signals), 1e-6)
     assert np.array_equal(np.isnan(own), np.isnan(found.values))
-    assert Errors.of(own, ARM.truth).all < 1e-9
+    assert Errors.from_values(own, ARM.truth).all < 1e-9
 
 
 def test_what_is_not_found_is_no_small_error():
     values = ARM.truth + 1e-3
     values[0, 2:] = np.nan
-    assert Errors.of(values, ARM.truth).inertia == pytest.approx(1e-3), "hidden entries are left out"
+    assert Errors.from_values(values, ARM.truth).inertia == pytest.approx(1e-3), "hidden entries are left out"
     values[3, 1] = np.nan
-    assert np.isnan(Errors.of(values, ARM.truth).inertia) and np.isnan(Errors.of(values, ARM.truth).all)
-    assert Errors.of(values, ARM.truth).mass == pytest.approx(1e-3)
-    assert {one.verdict for one in Errors.of(values, ARM.truth).below_published("")} == {"beaten", "not reproducible"}
+    assert np.isnan(Errors.from_values(values, ARM.truth).inertia) and np.isnan(
+        Errors.from_values(values, ARM.truth).all
+    )
+    assert Errors.from_values(values, ARM.truth).mass == pytest.approx(1e-3)
+    assert {one.verdict for one in Errors.from_values(values, ARM.truth).below_published("")} == {
+        "beaten",
+        "not reproducible",
+    }
 
 
 def test_seven_digits_are_better_than_the_paper_and_six_are_not():
-    seven, six = (Errors.of(ARM.printed(accelerated(PRINTED), digits).values, ARM.truth) for digits in (7, 6))
+    seven, six = (Errors.from_values(ARM.printed(accelerated(PRINTED), digits).values, ARM.truth) for digits in (7, 6))
     assert [figure.verdict for figure in seven.below_published("7")] == ["beaten"] * 3
     assert "not reproducible" in [figure.verdict for figure in six.below_published("6")]
 
 
 def test_the_published_errors_are_those_of_the_papers_own_fit_between_seven_and_six_digits():
     seven, six = (
-        Errors.of(body_by_body(ARM.bodies(ARM.rounded(accelerated(PRINTED), digits)), 10.0**-digits), ARM.truth)
+        Errors.from_values(
+            body_by_body(ARM.bodies(ARM.rounded(accelerated(PRINTED), digits)), 10.0**-digits), ARM.truth
+        )
         for digits in (7, 6)
     )
     published = list(PUBLISHED.values())[:3]
@@ -73,16 +80,16 @@ def test_signals_are_rounded_as_they_are_printed():
     np.testing.assert_array_equal(to_digits(7)(given), [123456.8, -0.0001234568, 0.0])
 
 
-def test_a_motion_of_all_hinges_tells_what_the_papers_does_not():
+def test_a_motion_of_all_hinges_excites_the_entries_that_the_papers_motion_does_not():
     """With noise on the wrenches: reported sigma and errors of a few runs."""
     runs = {run.name: run for run in noisy_runs() if run.wrench_only}
     short, whole, swings = (run.errors(ARM, 3) for run in runs.values())
     worst = [float(np.nanmax(sigma.mean(axis=0)[:, 1:])) for sigma, _, _ in (short, whole, swings)]
     assert worst[0] > worst[1] > worst[2]
-    assert worst[2] < ASKED["sigma"]
-    bounds = [np.where(TOLD, run.bound(ARM), 0.0)[:, 1:].max() for run in runs.values()]
+    assert worst[2] < TARGETS["sigma"]
+    bounds = [np.where(IDENTIFIABLE, run.bound(ARM), 0.0)[:, 1:].max() for run in runs.values()]
     assert bounds == pytest.approx(worst, rel=0.1), "wrenches alone are noisy: nothing is left to gain"
-    assert bounds[0] > ASKED["sigma"] > bounds[1]
+    assert bounds[0] > TARGETS["sigma"] > bounds[1]
     for sigma, ours, _ in (short, whole, swings):
         assert np.sqrt(np.nanmean((ours / sigma) ** 2)) == pytest.approx(1.0, abs=0.3)
         assert np.isnan(sigma[:, 0, 2:]).all()
@@ -101,4 +108,4 @@ def test_the_answer_of_the_command(capsys, monkeypatch):
     assert (inertia["published"], inertia["ours"], inertia["verdict"]) == (982.8128, None, "not reproducible")
     assert figures["7 digits: largest error of mass [kg]"]["verdict"] == "beaten"
     missed = [figure["verdict"] == "does not hold" for figure in answer["figures"]]
-    assert code == int(any(missed)) == 1  # 100 samples of the paper's motion do not tell J11 of body 3 within 5 %
+    assert code == int(any(missed)) == 1  # 100 samples of the paper's motion do not determine J11 of body 3 within 5 %

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of the space manipulator's paper: what can be told at all, its trials, its temperature; small extents."""
+"""Steps of the space manipulator's paper: identifiability, its trials, its temperature; small extents."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_with_little_noise_the_truth_is_found(quiet):
             assert abs(constant.value - value) < 5.0 * constant.standard_deviation
         away = np.abs(outcome.estimate.values - base) / outcome.estimate.standard_deviations
         assert np.mean(away < 3.0) > 0.95
-        assert outcome.misfit.max() < space6r.ASKED["misfit"] and outcome.correlation.min() > 0.999
+        assert outcome.misfit.max() < space6r.TARGETS["misfit"] and outcome.correlation.min() > 0.999
     noise = quiet.outcomes["truth"][0].misfit  # of 1250 samples: give or take 2 %
     np.testing.assert_allclose(noise, 1.0, atol=0.08)
 
@@ -124,7 +124,7 @@ def test_temperature():
     assert heat.one[1, 0] > TABLE_1["fc"][0] + 0.2 * TABLE_1["kv1"][0]  # viscous friction is in it
 
 
-def test_stribeck_velocities_below_what_samples_show_cannot_be_told():
+def test_stribeck_velocities_below_the_resolution_of_samples_are_not_identifiable():
     wide, narrow = velocity_deviations(0.05, MOTION), velocity_deviations(1e-3, MOTION)
     assert np.all(wide < narrow) and np.all(np.isinf(velocity_deviations(1e-7, MOTION)))
 

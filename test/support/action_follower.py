@@ -29,9 +29,14 @@ class ActionFollower(Follower):
 
     def come(self):
         self.server = ActionServer(
-            self, FollowJointTrajectory, self.topic, self.execute,
+            self,
+            FollowJointTrajectory,
+            self.topic,
+            self.execute,
             goal_callback=lambda goal: GoalResponse.ACCEPT if self.accepts(goal.trajectory) else GoalResponse.REJECT,
-            handle_accepted_callback=self.take, cancel_callback=lambda goal: CancelResponse.ACCEPT)  # fmt: skip
+            handle_accepted_callback=self.take,
+            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+        )
 
     def leave(self):
         if self.server is not None:

@@ -81,7 +81,8 @@ CODES = {
 def check_error_object(stdout, err, exit_code):
     """The error as `--json` reports it, and nothing else on standard output; the line is that of standard error."""
     (name, error), *others = json.loads(stdout).items()
-    assert (name, others, set(error)) == ("error", [], {"code", "message", "action", "exit_code"})
+    keys = {"code", "message", "action", "exit_code"} | ({"findings"} if error["code"] == "unsafe_data" else set())
+    assert (name, others, set(error)) == ("error", [], keys)
     assert error["exit_code"] == exit_code
     assert error["code"] in CODES[exit_code]
     assert err.splitlines()[-1].endswith(error["message"])
@@ -109,5 +110,12 @@ def damaged(change):
 
 def command(*words, **options):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, env=environment, timeout=120,
-                          check=False, **options)  # fmt: skip
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+        **options,
+    )

@@ -122,10 +122,14 @@ HOSTILE = {
     "column twice": (item("column_names", "m2", 1), "column_names has m2 twice"),
     "names in another order": (swapped("names"), "is not the name of its column"),
     "units of others": (item("units", "lb"), "units is not that of its URDF"),
-    "held joint with NaN": (lambda one: (whole("held_joint_names", ["h"])(one), whole("held_joint_positions", [NAN])(one)),
-                            "held_joint_positions holds nan"),
-    "held joint that moves": (lambda one: (whole("held_joint_names", ["elbow"])(one),
-                                           whole("held_joint_positions", [0.0])(one)), "elbow is among joint_names"),
+    "held joint with NaN": (
+        lambda one: (whole("held_joint_names", ["h"])(one), whole("held_joint_positions", [NAN])(one)),
+        "held_joint_positions holds nan",
+    ),
+    "held joint that moves": (
+        lambda one: (whole("held_joint_names", ["elbow"])(one), whole("held_joint_positions", [0.0])(one)),
+        "elbow is among joint_names",
+    ),
     "NaN standard parameter": (item("standard_parameters", NAN), "standard_parameters holds nan"),
     "infinite term": (item("term_values", INF), "term_values holds inf"),
     "unknown term": (item("term_names", "magic"), "term magic on .* is not known"),
@@ -150,7 +154,7 @@ HOSTILE = {
     "xacro": (described(XACRO), ""),
     "another hash": (whole("urdf_sha256", "0" * 64), "the hash differs"),
     "edited URDF": (whole("urdf", ARM + " "), "the hash differs"),
-}  # fmt: skip
+}
 """Changes of the message of a good set, and the reason of the refusal (a regular expression)."""
 
 

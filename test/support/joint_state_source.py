@@ -61,7 +61,9 @@ class Source(Node):
 def start_recorder(*arguments, before="", **options):
     """`ros2 run robot_dyn_id recorder` where there is no `ros2`; `before` is run in the process first."""
     code = f"import sys\n{before}\nfrom robot_dyn_id.nodes.recorder import main\nsys.exit(main())"
-    return subprocess.Popen([sys.executable, "-c", code, "--ros-args", *arguments], stderr=subprocess.PIPE, text=True, **options)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "--ros-args", *arguments], stderr=subprocess.PIPE, text=True, **options
+    )
 
 
 def bytes_on_disk(folder, topic="/joint_states"):

@@ -8,7 +8,7 @@ import numpy as np
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.parameters import ParameterSet, stored_fields, urdf_hash
+from robot_dyn_id.parameters import FitFor, ParameterSet, TermState, stored_fields, urdf_hash
 from support.simulated import LIFT, Simulated
 
 
@@ -28,22 +28,62 @@ def awkward_set() -> ParameterSet:
     urdf = '<robot name="é">\r\n\t<link name="a: b"/>  \n\n#no comment\u2028\x85 "quoted" \'too\'\n</robot>\n '
     names = tuple(f"c{i}" for i in range(22))
     return ParameterSet(
-        robot_name="Röböt 关节 🤖", urdf=urdf, urdf_sha256=urdf_hash(urdf), joint_names=("関節: 1", "true"),
-        held_joint_names=("- ß",), held_joint_positions=np.array([0.1]), gravity=np.array([0.0, 0.1, -9.81]),
-        body_names=("true", "関節: 1"), names=tuple(names[i] for i in columns),
-        expressions=("c0 + 1/3 c5", "c1", "c2", "null", "~"), units=("kg", "kg m", "kg m", "", "N m s"),
-        values=mapping @ full, standard_deviations=sigmas, status=("not excited", "good", "weak", "good", "weak"),
-        covariance=covariance, column_names=names, mapping=mapping, independent_columns=columns,
-        standard_parameters=full[:20], physically_consistent=True, term_names=("viscous", "offset"),
-        term_joints=("true", "- ß"), term_values=full[20:], term_standard_deviations=np.array([np.inf, 0.1]),
-        term_constant_names=("coulomb.smoothing_width",), term_constant_joints=("true",),
-        term_constant_values=np.array([1e-310]), sample_rate=1000 / 3, cutoff_frequency=4.1, filter_order=4,
-        data_sources=("null", "~", "- a", "{b}", " spaces ", ""), data_sha256="cd", estimator="weighted",
-        software_version="0", held_out_nrmse=np.array([1e-310, np.nan]), held_out_all_joints_nrmse=float("nan"),
-        condition_number=float("inf"), condition_number_scaling="columns", verdict="suspect",
-        reasons=("joint ß: …", "# no comment"), q_min=np.array([-1.0, 0]), q_max=np.array([1.7e11, 2]),
-        dq_max=np.array([1.0, 2]), ddq_max=np.array([1.0, 2]),
-    )  # fmt: skip
+        robot_name="Röböt 关节 🤖",
+        urdf=urdf,
+        urdf_sha256=urdf_hash(urdf),
+        joint_names=("関節: 1", "true"),
+        held_joint_names=("- ß",),
+        held_joint_positions=np.array([0.1]),
+        gravity=np.array([0.0, 0.1, -9.81]),
+        body_names=("true", "関節: 1"),
+        names=tuple(names[i] for i in columns),
+        expressions=("c0 + 1/3 c5", "c1", "c2", "null", "~"),
+        units=("kg", "kg m", "kg m", "", "N m s"),
+        values=mapping @ full,
+        standard_deviations=sigmas,
+        status=("not excited", "good", "weak", "good", "weak"),
+        covariance=covariance,
+        column_names=names,
+        mapping=mapping,
+        independent_columns=columns,
+        standard_parameters=full[:20],
+        physically_consistent=True,
+        term_names=("viscous", "offset"),
+        term_joints=("true", "- ß"),
+        term_values=full[20:],
+        term_standard_deviations=np.array([np.inf, 0.1]),
+        term_constant_names=("coulomb.smoothing_width",),
+        term_constant_joints=("true",),
+        term_constant_values=np.array([1e-310]),
+        sample_rate=1000 / 3,
+        cutoff_frequency=4.1,
+        filter_order=4,
+        data_sources=("null", "~", "- a", "{b}", " spaces ", ""),
+        data_sha256="cd",
+        estimator="weighted",
+        software_version="0",
+        held_out_nrmse=np.array([1e-310, np.nan]),
+        held_out_all_joints_nrmse=float("nan"),
+        condition_number=float("inf"),
+        condition_number_scaling="columns",
+        verdict="suspect",
+        reasons=("joint ß: …", "# no comment"),
+        q_min=np.array([-1.0, 0]),
+        q_max=np.array([1.7e11, 2]),
+        dq_max=np.array([1.0, 2]),
+        ddq_max=np.array([1.0, 2]),
+        states=(
+            TermState("dahl.deflection", "true", (1 / 3, -0.0), ("a: b", "delta"), (5e-324, 0.1 + 0.2)),
+            TermState("dahl.deflection", "- ß", (1e-310,)),
+        ),
+        fit_for=(
+            FitFor("payload", "no", 1 / 3, "N m", float("inf"), ("noise", "null"), ("関節: 1",)),
+            FitFor("feed_forward", "limited", -0.0, "", 0.1),
+        ),
+        effort_kind="motor_torque",
+        robot_compensates=("gravity", "friction"),
+        held_out_method="range",
+    )
 
 
 def assert_same(one, other):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm of `flexible2r` in simulation: its parameters and experiments, and the order of the paper beside ours."""
+"""Simulated arm of `flexible2r`: parameters, experiments, the paper's order of identification and ours."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from robot_dyn_id.papers.inputs import model_of, settings_of
 from robot_dyn_id.signals.filtering import LowPass
 
 RATIO, PERIOD, RATE = 101.0, 5.0, 500.0
-"""Of the gears; of the motion [s]; of the recording [Hz]."""
+"""Gear ratio, period of the motion [s], sample rate of the recording [Hz]."""
 
 START = np.deg2rad(30.0)
-"""Where both joints begin [rad]."""
+"""Start position of both joints [rad]."""
 
 WIDTH = 0.002
 """Velocity within which the friction of the simulated joints goes through zero [rad/s]; the paper has a hard sign."""
@@ -42,13 +42,13 @@ TRUTH = {
     **{"Jm1": 2e-4, "fvm1": 1e-3, "fcm1": 0.05, "Jm2": 1.5e-4, "fvm2": 8e-4, "fcm2": 0.04},
     **{"offm1": -0.8 / RATIO, "offm2": 0.6 / RATIO},  # the motors' torques have no offset of their own
 }
-"""Parameters beside the links', which are the URDF's: chosen, as the paper prints none."""
+"""Parameters other than those of the links (which are in the URDF): chosen here, since the paper prints none."""
 
 NOISE = Noise(q=2e-5, motor_q=1e-4, tau=0.3, motor_tau=3e-3)
-"""Of a sample."""
+"""Noise of one sample."""
 
 PERIODS = 10
-"""That are averaged."""
+"""Number of periods that are averaged."""
 
 POSE_TORQUE = 0.03
 """Noise of a torque sensor's mean over a pose [N m]."""
@@ -69,7 +69,7 @@ def arm(width: float = WIDTH, torque_sensor: bool = True) -> FlexibleModel:
 
 
 def true_values(model: FlexibleModel) -> Array:
-    """Its parameters, shape (p,); springs have no preload."""
+    """True parameters of the arm, shape (p,); springs have no preload."""
     links = np.zeros(len(model.regressor.names))
     links[: len(model.model.inertial_parameters)] = model.model.inertial_parameters
     values = np.zeros(len(model.names))
@@ -101,7 +101,7 @@ def experiments(model: FlexibleModel, motions: Sequence[Sequence[str]] = MOTIONS
 
 
 def noisy(clean: Sequence[Experiment], seed: int) -> list[Experiment]:
-    """What the sensors show of them: poses, and means of periods."""
+    """Add sensor noise: to poses, and to means over periods."""
     at_rest, root = replace(NOISE, tau=POSE_TORQUE), math.sqrt(PERIODS)
     moving = Noise(NOISE.q / root, NOISE.motor_q / root, NOISE.tau / root, NOISE.motor_tau / root)
     seeds = np.random.SeedSequence(seed).generate_state(len(clean))
@@ -118,26 +118,26 @@ ORDER = (
     *(((f"motor of joint{j}",), (f"{BOTH}: motor of joint{j}",)) for j in (1, 2)),
     *(((f"spring of joint{j}",), (f"{BOTH}: spring of joint{j}",)) for j in (1, 2)),
 )
-"""The paper's: friction from each link alone, link 2, both links, motors, springs."""
+"""Order of the paper: friction from each link alone, link 2, both links, motors, springs."""
 
 
 def in_paper_order(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
-    """Identification as the paper does it: angles and torques are low-passed, and columns made of the angles."""
+    """Identify as in the paper: angles and torques are low-passed, columns are computed from the angles."""
     return _ordered(model, recorded, _columns_of_filtered_angles)
 
 
 def in_paper_order_filtered(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
-    """The paper's order with columns that are filtered as the torques are: what that alone makes is seen so."""
+    """Identify in the paper's order with columns filtered like the torques, which isolates the effect of the filter."""
     return _ordered(model, recorded, _filtered_columns)
 
 
 def _ordered(
     model: FlexibleModel, recorded: Sequence[Experiment], rows: Callable[[FlexibleModel, Experiment], list[JointRows]]
 ) -> StepwiseSolution:
-    """The paper's order; poses at rest are not used.
+    """Identify in the paper's order; poses at rest are not used.
 
     The motion is the same forwards and backwards in time: in the odd part in time of a joint's torque, gravity, inertia
-    and offset cancel, and friction is left.
+    and offset cancel, and only friction remains.
     """
     friction = np.isin(model.names, ("fv1", "fv2", "fc1", "fc2"))
     found = []
@@ -154,7 +154,7 @@ def _ordered(
 
 
 def _columns_of_filtered_angles(model: FlexibleModel, recorded: Experiment) -> list[JointRows]:
-    """The paper's rows."""
+    """Rows as in the paper."""
     motor_q, motor_tau = (
         None if values is None else recorded.low_passed(values, LOW_PASS)
         for values in (recorded.motor_q, recorded.motor_tau)
@@ -174,17 +174,17 @@ def _filtered_columns(model: FlexibleModel, recorded: Experiment) -> list[JointR
 
 
 def _odd(values: Array) -> Array:
-    """The odd part in time of a period, along the first axis."""
+    """Odd part in time of a period, along the first axis."""
     return (values - np.roll(values[::-1], 1, axis=0)) / 2.0
 
 
 def improved(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
-    """The order that rank and condition of the recorded data ask for."""
+    """Identify in the order given by rank and condition of the recorded data."""
     return identify_flexible(model, recorded, LOW_PASS).solution
 
 
 def at_once(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
-    """All in one step, by residuals weighted."""
+    """Identify in one step, weighted by residuals."""
     return identify_flexible(model, recorded, LOW_PASS, math.inf).solution
 
 
@@ -194,19 +194,19 @@ ORDERS: dict[str, Callable[[FlexibleModel, Sequence[Experiment]], StepwiseSoluti
     "improved order": improved,
     "at once": at_once,
 }
-"""By what the tables call them."""
+"""Orders of identification by their names in the tables."""
 
-# --- what can be seen before -------------------------------------------------------------------------------------
+# --- observability before identification ---
 
 
 def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
-    """Greatest rank over seeds, and number of columns, of pseudo-observations at random states (4.2 in the docs)."""
+    """Largest rank over seeds, and number of columns, of pseudo-observations at random states (section 4.2)."""
     link, gravity = np.arange(12), ["mx1", "my1", "mx2", "my2", "off1", "off2"]
     at_rest = np.array([model.names.index(name) for name in gravity])
     motors = np.concatenate([model.columns(("Jm", "fvm", "fcm"), joint.name) for joint in model.joints])
     joints, found = model.model.joint_names, {}
 
-    def seen(name: str, draws: Sequence[Array]) -> None:
+    def add(name: str, draws: Sequence[Array]) -> None:
         best = Observability.from_draws(draws)
         found[name] = (best.rank, best.columns)
 
@@ -214,23 +214,23 @@ def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
         every = [[e for e in pseudo_observations(model, moving, s) if kind in e.name] for s in range(seeds)]
         return [np.concatenate([e.expand(len(model.names))[:, columns] for e in some]) for some in every]
 
-    seen("link side without offsets, friction included", drawn(joints, "link", link[:10]))
-    seen("link side with offsets", drawn(joints, "link", link))
+    add("link side without offsets, friction included", drawn(joints, "link", link[:10]))
+    add("link side with offsets", drawn(joints, "link", link))
     one_way = [_states(model, seed, joints) for seed in range(seeds)]
     one_way = [Motion(one.q, 0.5 + np.abs(one.dq), one.ddq) for one in one_way]
-    seen("link side with offsets, one direction of motion", [_columns(model, one)[:, link] for one in one_way])
-    seen("motors", drawn(joints, "motor", motors))
-    seen("[Yg, E] at rest, base parameters", drawn(None, "link", at_rest))
+    add("link side with offsets, one direction of motion", [_columns(model, one)[:, link] for one in one_way])
+    add("motors", drawn(joints, "motor", motors))
+    add("[Yg, E] at rest, base parameters", drawn(None, "link", at_rest))
     poses = [_states(model, seed, None) for seed in range(seeds)]
     every = [model.regressor.dense(one).reshape(len(model.regressor.names), -1).T for one in poses]
     shown = np.any([np.abs(rows).max(axis=0) > 0.0 for rows in every], axis=0)
-    seen("[Yg, E] at rest, standard parameters", [rows[:, shown] for rows in every])
+    add("[Yg, E] at rest, standard parameters", [rows[:, shown] for rows in every])
     for still, name in ((1, "joint 1"), (0, "joint 2")):
         held = [one.q.copy() for one in poses]
         for q in held:
             q[still] = START
         rest = [Motion(q, np.zeros_like(q), np.zeros_like(q)) for q in held]
-        seen(f"[Yg, E] at rest, {name} moves alone", [_columns(model, one)[:, at_rest] for one in rest])
+        add(f"[Yg, E] at rest, {name} moves alone", [_columns(model, one)[:, at_rest] for one in rest])
     return found
 
 
@@ -245,15 +245,15 @@ def _columns(model: FlexibleModel, motion: Motion) -> Array:
 
 
 def link_side(model: FlexibleModel) -> Observability:
-    """Of the link side without offsets, on the motion of both joints at the paper's rate."""
+    """Observability of the link side without offsets, on the motion of both joints at the paper's rate."""
     motion = Motion(*motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
     return Observability.from_rows(_columns(model, motion)[:, :10])
 
 
-def stiffness_beside_the_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:
-    """Of both joints: what the motor's columns and the stiffness in one equation show, and what it gives for K.
+def stiffness_with_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:
+    """Observability of motor and stiffness in one equation, and the resulting K, for each joint.
 
-    The paper refuses that for the condition number.
+    The paper rejects this equation because of its condition number.
     """
     blind = arm(model.smoothing_width, torque_sensor=False)
     found = [one for one in equations(blind, recorded, LOW_PASS) if "motor of" in one.name]
@@ -264,6 +264,6 @@ def stiffness_beside_the_motor(model: FlexibleModel, recorded: Experiment) -> di
         values = solve_steps(
             prescribed_plan(blind.groups, [one], len(blind.names), order), blind.groups, [one], len(blind.names)
         ).values
-        seen = Observability.from_rows(one.expand(len(blind.names))[:, columns])
-        answer[joint] = seen, float(values[columns[-1]])
+        observability = Observability.from_rows(one.expand(len(blind.names))[:, columns])
+        answer[joint] = observability, float(values[columns[-1]])
     return answer

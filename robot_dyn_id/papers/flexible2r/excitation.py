@@ -44,7 +44,7 @@ WITHOUT_FRICTION = {
 """Columns that the paper may mean where it says that it has left friction out."""
 
 STARTS = 3
-"""Of the grid's best amplitudes, those from which a search begins."""
+"""Number of the grid's best amplitudes from which a search starts."""
 
 
 def plan(case: str, raw: bool = False, **given: Any) -> DesignTask:
@@ -96,7 +96,7 @@ def friction_condition(motion: Trajectory, scaling: str = "none", unit: float = 
 
 
 def friction_of(dq: Array, unit: float = PER_DEGREE) -> Observability:
-    """Of velocities at the paper's samples, shape (n, 251)."""
+    """Condition number of velocities at the paper's samples, shape (n, 251)."""
     rows = np.zeros((len(dq), len(TIMES), 2 * len(dq)))
     for joint, speed in enumerate(dq):
         sign = np.where(TIMES == 0.0, 0.0, np.where(speed < 0.0, -1.0, 1.0))
@@ -105,7 +105,7 @@ def friction_of(dq: Array, unit: float = PER_DEGREE) -> Observability:
 
 
 def closed_form(zeros: int) -> float:
-    """Least raw condition number of [v, sign v] over all amplitudes of t^4 (T - t)^4, with so many signs 0.
+    """Smallest raw condition number of [v, sign v] over amplitudes of t^4 (T - t)^4, for a number of zero signs.
 
     Of two columns c = cond has c^2 + c^-2 + 2 = (|v|^2 + n)^2 / (|v|^2 n - (sum |v|)^2), n the number of signs; least
     at |v|^2 = n, where the right side is 4 / (1 - x), x = (sum |v|)^2 / (|v|^2 n).
@@ -117,7 +117,7 @@ def closed_form(zeros: int) -> float:
 
 
 def free_coefficients(degree: int, at_start: int, at_end: int) -> int:
-    """Coefficients that are left free where so many derivatives, from the 0th on, are given at both ends."""
+    """Number of free coefficients where a number of derivatives, from the 0th on, are prescribed at both ends."""
     powers = range(degree + 1)
     rows = [[perm(m, d) if m == d else 0 for m in powers] for d in range(at_start)]
     rows += [[perm(m, d) for m in powers] for d in range(at_end)]
@@ -133,10 +133,10 @@ def _unit() -> Array:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a figure of Table 3 may be of, and the least condition number that comes of it.
+    """Possible reading of a figure of Table 3, and its smallest condition number.
 
     Attributes:
-        columns: of the parameters.
+        columns: columns of the parameters.
         degrees: whether accelerations are in deg/s^2, not rad/s^2.
         all_limits: whether the accelerations' limits are kept, not only those of range and speed.
         least: raw condition number.

@@ -27,7 +27,7 @@ from robot_dyn_id.papers.flexible2r.arm import (
     link_side,
     noisy,
     ranks,
-    stiffness_beside_the_motor,
+    stiffness_with_motor,
     true_values,
 )
 from robot_dyn_id.papers.flexible2r.excitation import (
@@ -52,42 +52,67 @@ PUBLISHED = {
 """Table 3: raw condition numbers, those of friction with velocities in deg/s."""
 
 LAST_DIGIT = 1.5e-4
-"""Of the table: one unit, and half of one for its rounding."""
+"""Tolerance of the table: one unit of the last digit, and half of one for its rounding."""
 
-ASKED: dict[str, Any] = {
+TARGETS: dict[str, Any] = {
     "optimum": 3.2882,
     "degree 10": {"link 1": 2.78, "link 2": 2.52, "both": 2.86},
     "free coefficients": {4: 1, 3: 2},  # by derivatives that are given at the end
     "ranks": (10, 12, 10, 6, 6, 6, 6, 4),
     "no noise": 0.1,
     "errors": {
-        "I1": 8.0, "I2": 8.0, "h1x": 0.2, "h2x": 0.2, "fv1": 2.0, "fc1": 2.0, "fv2": 2.0, "fc2": 2.0,
-        "B1": 2.0, "B2": 2.0, "K1": 0.1, "K2": 0.1,
+        "I1": 8.0,
+        "I2": 8.0,
+        "h1x": 0.2,
+        "h2x": 0.2,
+        "fv1": 2.0,
+        "fc1": 2.0,
+        "fv2": 2.0,
+        "fc2": 2.0,
+        "B1": 2.0,
+        "B2": 2.0,
+        "K1": 0.1,
+        "K2": 0.1,
     },
     "ratio": 1.0,
     "unidentifiable": 0,
-}  # fmt: skip
-"""Of this package: condition numbers; errors in % of the truth, and ratios of those of two orders. Ranks are those that
-the columns of `ranks` can have: both links with friction; beside offsets; offsets and Coulomb friction are one where
-nothing turns round; ... ; where joint 2 alone moves, the weight of link 1 and the offset of joint 1 are one."""
+}
+"""Acceptance limits of this package: condition numbers; errors in % of the truth; ratios of errors of two orders.
+Ranks are the largest that the columns of `ranks` can have: both links with friction; with offsets; offset and Coulomb
+friction coincide without reversals; ...; if joint 2
+moves alone, the weight of link 1 and the offset of joint 1 coincide."""
 
 OPTIMUM_ERROR = 5e-4
-"""Greatest distance from the optimum."""
+"""Largest distance from the optimum."""
 
 NAMES = {
-    "I1": "Izz1", "I2": "Izz2", "h1x": "mx1", "h1y": "my1", "h2x": "mx2", "h2y": "my2", "fv1": "fv1", "fc1": "fc1",
-    "fv2": "fv2", "fc2": "fc2", "M01": "off1", "M02": "off2", "B1": "Jm1", "B2": "Jm2", "K1": "K1", "K2": "K2",
-}  # fmt: skip
-"""What the paper calls parameters, and what this package does; the paper has B_mf1 for fvm1."""
+    "I1": "Izz1",
+    "I2": "Izz2",
+    "h1x": "mx1",
+    "h1y": "my1",
+    "h2x": "mx2",
+    "h2y": "my2",
+    "fv1": "fv1",
+    "fc1": "fc1",
+    "fv2": "fv2",
+    "fc2": "fc2",
+    "M01": "off1",
+    "M02": "off2",
+    "B1": "Jm1",
+    "B2": "Jm2",
+    "K1": "K1",
+    "K2": "K2",
+}
+"""Names of the parameters in this package by their names in the paper; the paper has B_mf1 for fvm1."""
 
 SIDE_BY_SIDE = ("I1", "I2", "h1x", "h2x", "M01", "M02")
 """Parameters for which the improved order is to be better than the paper's."""
 
 SHOWN = ("paper's order", "improved order")
-"""Orders with figures of their own; those of the others are told beside."""
+"""Orders with their own figures; the others are mentioned in the explanation."""
 
 DRAWS = 10
-"""Of noise, per seed."""
+"""Draws of noise per seed."""
 
 CLAIMS = {
     0: "the paper: full rank only without friction",
@@ -96,7 +121,7 @@ CLAIMS = {
 
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
-    """Excitation, ranks, and identification in the paper's order and in that which rank and condition ask for."""
+    """Reproduce excitation, ranks, and identification in the paper's order and in that given by rank and condition."""
     figures: list[Figure] = []
     drawings: list[Drawing] = []
     _excitation(extent, progress, figures, drawings)
@@ -107,14 +132,19 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     clean = experiments(model)
     recorded, draws = noisy(clean, 0), DRAWS * extent.seeds
     figures += _stiffness(model, recorded[-1])
-    plain = {order: _relative(model, np.abs(find(model, clean).values - true_values(model)))
-             for order, find in ORDERS.items()}  # fmt: skip
+    plain = {
+        order: _relative(model, np.abs(find(model, clean).values - true_values(model)))
+        for order, find in ORDERS.items()
+    }
     found, errors = _identified(model, [recorded, *(noisy(clean, draw) for draw in range(1, draws))], progress)
     figures += _side_by_side(errors, plain)
     first, orders = found[0]["improved order"], Counter(_order(one["improved order"]) for one in found)
     often, times = orders.most_common(1)[0]
-    figures.append(Figure("groups that the planner cannot identify", len(first.plan.unidentifiable),
-                          asked=ASKED["unidentifiable"]))  # fmt: skip
+    figures.append(
+        Figure(
+            "groups that the planner cannot identify", len(first.plan.unidentifiable), target=TARGETS["unidentifiable"]
+        )
+    )
     drawings += [*_motion(model, recorded, first), _by_order(errors)]
     notes = (
         "the paper prints no masses, friction or motors: those of urdf/flexible2r.urdf and flexible2r_arm.py are "
@@ -127,36 +157,68 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
 
 
 def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawings: list[Drawing]) -> None:
-    """Table 3."""
+    """Add the figures of Table 3."""
     exact = closed_form(2)
-    figures.append(Figure("friction: exact optimum, 2 of 251 signs 0", exact, asked=ASKED["optimum"],
-                          agreement=OPTIMUM_ERROR,
-                          why=f"1: {closed_form(1):.4f}, 3: {closed_form(3):.4f}"))  # fmt: skip
+    figures.append(
+        Figure(
+            "friction: exact optimum, 2 of 251 signs 0",
+            exact,
+            target=TARGETS["optimum"],
+            agreement=OPTIMUM_ERROR,
+            why=f"1: {closed_form(1):.4f}, 3: {closed_form(3):.4f}",
+        )
+    )
     histories: dict[str, Design] = {}
     for case, published in PUBLISHED["friction"].items():
         progress(f"excitation of {case}")
         found = histories[f"{case}, gradients"] = searched(case, True, 8)
         reached = friction_condition(found.excitation)
-        figures.append(Figure(f"friction, {case}: condition number, raw", reached, published, "lower", LAST_DIGIT,
-                              why=f"deg/s; in rad/s all limits allow {friction_within_limits(case):.3g}"))  # fmt: skip
+        figures.append(
+            Figure(
+                f"friction, {case}: condition number, raw",
+                reached,
+                published,
+                "lower",
+                LAST_DIGIT,
+                why=f"deg/s; in rad/s all limits allow {friction_within_limits(case):.3g}",
+            )
+        )
         wide = searched(case, False, 10)
         reached = friction_condition(wide.excitation, "columns", 1.0)
-        figures.append(Figure(f"friction, {case}: degree 10, unit-norm columns, all limits", reached,
-                              better="lower", asked=ASKED["degree 10"][case]))  # fmt: skip
+        figures.append(
+            Figure(
+                f"friction, {case}: degree 10, unit-norm columns, all limits",
+                reached,
+                better="lower",
+                target=TARGETS["degree 10"][case],
+            )
+        )
         if case == "both" or extent.full:
             progress(f"genetic search of {case}")
             figures.append(_genetic(case, published, histories))
     drawings.append(_searches(histories))
     for given, words in ((4, "no jerk at both ends"), (3, "7 conditions as printed")):
-        figures.append(Figure(f"free coefficients of degree 8, {words}", free_coefficients(8, 4, given),
-                              asked=ASKED["free coefficients"][given]))  # fmt: skip
+        figures.append(
+            Figure(
+                f"free coefficients of degree 8, {words}",
+                free_coefficients(8, 4, given),
+                target=TARGETS["free coefficients"][given],
+            )
+        )
     progress("readings of the condition numbers without friction")
     for case, published in PUBLISHED["no friction"].items():
         every = list(readings(case))
         nearest = min(every, key=lambda one: abs(one.least - published))
-        figures.append(Figure(f"no friction, {case}: condition number, raw", nearest.least, published, "same",
-                              LAST_DIGIT, why=f"columns, units and limits are not printed; nearest of {len(every)} "
-                              f"readings: {nearest}"))  # fmt: skip
+        figures.append(
+            Figure(
+                f"no friction, {case}: condition number, raw",
+                nearest.least,
+                published,
+                "same",
+                LAST_DIGIT,
+                why=f"columns, units and limits are not printed; nearest of {len(every)} readings: {nearest}",
+            )
+        )
 
 
 def _genetic(case: str, published: float, histories: dict[str, Design]) -> Figure:
@@ -170,30 +232,46 @@ def _genetic(case: str, published: float, histories: dict[str, Design]) -> Figur
 
 
 def _ranks(model: FlexibleModel) -> Iterator[Figure]:
-    """4.2, and why the paper splits the link side all the same."""
-    for place, ((name, (rank, columns)), most) in enumerate(zip(ranks(model).items(), ASKED["ranks"], strict=True)):
-        yield Figure(f"rank, {name}, of {columns}", rank, asked=float(most), why=CLAIMS.get(place, ""))
+    """Figures of section 4.2, and the condition number for which the paper splits the link side."""
+    for place, ((name, (rank, columns)), most) in enumerate(zip(ranks(model).items(), TARGETS["ranks"], strict=True)):
+        yield Figure(f"rank, {name}, of {columns}", rank, target=float(most), why=CLAIMS.get(place, ""))
     whole = link_side(model).condition_numbers
     why = f"of unit-norm columns {whole['columns']:.3g}; above {MAX_CONDITION_NUMBER:g} the paper splits"
-    yield Figure("10 columns of the link side, paper's motion: condition number, raw", whole["none"], None, "higher",
-                 asked=MAX_CONDITION_NUMBER, why=why)  # fmt: skip
+    yield Figure(
+        "10 columns of the link side, paper's motion: condition number, raw",
+        whole["none"],
+        None,
+        "higher",
+        target=MAX_CONDITION_NUMBER,
+        why=why,
+    )
 
 
 def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
-    """4.5: a condition number that is a matter of units."""
+    """Figures of section 4.5: a condition number that depends on units."""
     truth = true_values(model)
-    for place, (seen, stiffness) in enumerate(stiffness_beside_the_motor(model, recorded).values(), 1):
-        numbers, true = seen.condition_numbers, truth[model.names.index(f"K{place}")]
-        name = f"stiffness {place} beside the motor's columns"
-        yield Figure(f"{name}: condition number, raw", numbers["none"], None, "higher", asked=MAX_CONDITION_NUMBER,
-                     why="the paper: extremely large, so that stiffness must not be identified jointly")  # fmt: skip
+    for place, (observability, stiffness) in enumerate(stiffness_with_motor(model, recorded).values(), 1):
+        numbers, true = observability.condition_numbers, truth[model.names.index(f"K{place}")]
+        name = f"stiffness {place} with the motor's columns"
+        yield Figure(
+            f"{name}: condition number, raw",
+            numbers["none"],
+            None,
+            "higher",
+            target=MAX_CONDITION_NUMBER,
+            why="the paper: extremely large, so that stiffness must not be identified jointly",
+        )
         yield Figure(f"{name}: condition number, unit-norm columns", numbers["columns"], better="lower")
-        yield Figure(f"{name}: error of K [%]", 100.0 * abs(stiffness / true - 1.0), better="lower",
-                     why="identified jointly all the same, from one motion with noise")  # fmt: skip
+        yield Figure(
+            f"{name}: error of K [%]",
+            100.0 * abs(stiffness / true - 1.0),
+            better="lower",
+            why="identified jointly nevertheless, from one motion with noise",
+        )
 
 
 Errors = dict[str, dict[str, float]]
-"""In % of the truth, by order and parameter."""
+"""Errors in % of the truth, by order and parameter."""
 
 
 Recorded = Sequence[Experiment]
@@ -203,7 +281,7 @@ Recorded = Sequence[Experiment]
 def _identified(
     model: FlexibleModel, every: Sequence[Recorded], progress: Progress
 ) -> tuple[list[dict[str, StepwiseSolution]], Errors]:
-    """What every draw of noise gives, by order, and the rms errors of all of them."""
+    """Identify from every draw of noise in every order; returns the solutions and the RMS errors over the draws."""
     found, truth = [], true_values(model)
     for draw, recorded in enumerate(every, 1):
         progress(f"identification in {len(ORDERS)} orders, draw {draw} of {len(every)}")
@@ -213,47 +291,61 @@ def _identified(
 
 
 def _order(found: StepwiseSolution) -> str:
-    """Its steps in words."""
+    """Steps of a solution as text."""
     return "; ".join(f"{n}. {', '.join(step.groups)}" for n, step in enumerate(found.plan.steps, 1))
 
 
 def _relative(model: FlexibleModel, errors: Array) -> dict[str, float]:
-    """Errors of the parameters that the arm has."""
+    """Relative errors of the parameters that are not zero [%]."""
     truth = true_values(model)
     return {model.names[i]: 100.0 * float(errors[i] / abs(truth[i])) for i in np.flatnonzero(truth)}
 
 
 def _side_by_side(errors: Errors, plain: Errors) -> Iterator[Figure]:
-    """4.6 and 4.7."""
+    """Figures of sections 4.6 and 4.7."""
     for order, found in plain.items():
         ours = order in ("improved order", "at once")
-        yield Figure(f"{order}, no noise: worst error [%]", max(found.values()), better="lower",
-                     asked=ASKED["no noise"] if ours else None, why=f"of {len(found)} parameters")  # fmt: skip
+        yield Figure(
+            f"{order}, no noise: worst error [%]",
+            max(found.values()),
+            better="lower",
+            target=TARGETS["no noise"] if ours else None,
+            why=f"of {len(found)} parameters",
+        )
     for name, own in NAMES.items():
         others = ", ".join(f"{order} {found[own]:.2g}" for order, found in errors.items() if order not in SHOWN)
         for order in SHOWN:
             ours = order == "improved order"
             why = f"without noise {plain[order][own]:.2g}" + (f"; {others}" if ours else "")
-            yield Figure(f"{name}, {order}: rms error [%]", errors[order][own], better="lower",
-                         asked=ASKED["errors"].get(name) if ours else None, why=why)  # fmt: skip
+            yield Figure(
+                f"{name}, {order}: rms error [%]",
+                errors[order][own],
+                better="lower",
+                target=TARGETS["errors"].get(name) if ours else None,
+                why=why,
+            )
     for name in SIDE_BY_SIDE:
         ratio = errors["improved order"][NAMES[name]] / errors["paper's order"][NAMES[name]]
-        yield Figure(f"{name}: error of the improved order by that of the paper's", ratio, better="lower",
-                     asked=ASKED["ratio"])  # fmt: skip
+        yield Figure(
+            f"{name}: error of the improved order by that of the paper's",
+            ratio,
+            better="lower",
+            target=TARGETS["ratio"],
+        )
 
 
 def _searches(histories: dict[str, Design]) -> Drawing:
-    """The optimization curves."""
+    """Draw the optimization curves."""
     curves = []
     for name, found in histories.items():
-        steps, figures = np.append(found.history, [[found.evaluations], [found.figure]], axis=1)
+        steps, figures = np.append(found.history, [[found.evaluations], [found.objective_value]], axis=1)
         curves.append(Curve(name, steps, np.exp(figures)))
     panel = Panel("evaluations of the objective", "condition number, raw", tuple(curves), "xy")
     return Drawing("flexible2r_search", "Friction: best motion of degree 8 during the search", (panel,))
 
 
 def _motion(model: FlexibleModel, recorded: Recorded, found: StepwiseSolution) -> Iterator[Drawing]:
-    """Torques of both joints as measured and as the model has them; springs."""
+    """Draw measured and modeled torques of both joints, and the springs."""
     panels, springs, both = [], [], recorded[-1]
     states, t = both.states(LOW_PASS), np.arange(both.q.shape[1]) / both.rate
     for row in rows_of(model, states):
@@ -275,7 +367,7 @@ def _motion(model: FlexibleModel, recorded: Recorded, found: StepwiseSolution) -
 
 
 def _by_order(errors: Errors) -> Drawing:
-    """Errors of the parameters by order."""
+    """Draw the errors of the parameters by order."""
     places = np.arange(len(NAMES), dtype=np.float64)
     curves = [
         Curve(order, places, np.array([found[own] for own in NAMES.values()]), "points")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of Qian et al., drawn from ours: tracking and torques of each iteration, parameters over iterations."""
+"""Plots of Qian et al. from our results: tracking and torques of each iteration, parameters over iterations."""
 
 from __future__ import annotations
 
@@ -15,30 +15,39 @@ from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, Stroke
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 SHOWN = 3
-"""Iterations that the paper shows."""
+"""Number of iterations that the paper shows."""
 
-LEAST = 1e-6
-"""Least error on a logarithmic axis [rad]."""
+SMALLEST_ERROR = 1e-6
+"""Smallest error on a logarithmic axis [rad]."""
 
 
 def drawings(
     trials: StrokeTrials, iterations: Sequence[Iteration[StepwiseSolution]], feasible: Sequence[Array]
 ) -> tuple[Drawing, ...]:
-    """Of the published strokes, and the parameters of the feasible ones, (6,) after each iteration."""
+    """Draw the published strokes, and the parameters of the feasible ones, (6,) after each iteration."""
     shown = iterations[:SHOWN]
     theta = [one.parameters.values[PAPER] for one in iterations if one.parameters is not None]
     return (
-        Drawing("logistic2r_tracking", "Tracking of the published strokes, one joint after the other",
-                tuple(panel for joint in JOINTS for panel in _tracking(trials, shown, joint))),
-        Drawing("logistic2r_torques", f"Torques in iteration {SHOWN}: measured, and of what was identified from them",
-                tuple(_torques(trials, shown[-1], joint) for joint in JOINTS)),
-        Drawing("logistic2r_parameters", "Parameters after each iteration: published strokes, then feasible ones",
-                (_parameters(trials, theta), _parameters(trials, feasible), _errors(trials, theta, feasible))),
-    )  # fmt: skip
+        Drawing(
+            "logistic2r_tracking",
+            "Tracking of the published strokes, one joint after the other",
+            tuple(panel for joint in JOINTS for panel in _tracking(trials, shown, joint)),
+        ),
+        Drawing(
+            "logistic2r_torques",
+            f"Torques in iteration {SHOWN}: measured, and of what was identified from them",
+            tuple(_torques(trials, shown[-1], joint) for joint in JOINTS),
+        ),
+        Drawing(
+            "logistic2r_parameters",
+            "Parameters after each iteration: published strokes, then feasible ones",
+            (_parameters(trials, theta), _parameters(trials, feasible), _errors(trials, theta, feasible)),
+        ),
+    )
 
 
 def _turn(trials: StrokeTrials, iteration: Iteration[StepwiseSolution], joint: str) -> tuple[Array, Array, Array]:
-    """Times since the beginning of a joint's turn, angles and torques, (N,) each."""
+    """Times since the start of a joint's turn, angles and torques, each of shape (N,)."""
     chunk = Chunk.join(list(iteration.trial.recording.chunks([joint])))
     assert chunk.tau is not None
     begin, stop = trials.strokes.turn(joint)
@@ -52,7 +61,7 @@ def _tracking(trials: StrokeTrials, shown: Sequence[Iteration[StepwiseSolution]]
         t, q, _ = _turn(trials, iteration, joint)
         designed = trials.strokes.of[joint].motion.evaluate(t)[0][0]
         curves.append(Curve(f"iteration {number}", t, q))
-        errors.append(Curve(f"iteration {number}", t, np.maximum(np.abs(q - designed), LEAST)))
+        errors.append(Curve(f"iteration {number}", t, np.maximum(np.abs(q - designed), SMALLEST_ERROR)))
     return (
         Panel("t [s]", f"{joint} [rad]", (*curves, Curve("designed", t, designed))),
         Panel("t [s]", f"|error| of {joint} [rad]", tuple(errors), logarithmic="y"),
@@ -65,9 +74,9 @@ def _torques(trials: StrokeTrials, iteration: Iteration[StepwiseSolution], joint
     curves = [Curve("measured", t, tau)]
     if iteration.parameters is not None:
         rows = trials.strokes.arm.rows(joint, q[kept], *trials.strokes.of[joint].rates(q[kept], direction))
-        told = np.full(len(t), np.nan)
-        told[kept] = rows @ iteration.parameters.values
-        curves.append(Curve("estimated, in the windows", t, told))
+        estimated = np.full(len(t), np.nan)
+        estimated[kept] = rows @ iteration.parameters.values
+        curves.append(Curve("estimated, in the windows", t, estimated))
     return Panel("t [s]", f"torque of {joint} [N m]", tuple(curves))
 
 

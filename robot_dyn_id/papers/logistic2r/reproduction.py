@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Qian et al.: a 2-joint arm excited by Logistic strokes, identified and moved again with what was identified."""
+"""Qian et al.: a 2-joint arm excited by logistic strokes, identified, and moved again with the identified model."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ PUBLISHED: dict[str, Any] = {
     "validation": (0.00574, 0.0),  # RMS torque error of both joints on q1 = sin t, q2 = -sin t [N m]
     "validation, Fourier": (0.0141, 0.0060),
 }
-"""Printed: condition numbers in a drawing only, and no sample time. Windows are samples on either side."""
+"""Printed values; condition numbers only in a plot, no sample time. Windows are samples on either side."""
 
-ASKED = {
+TARGETS = {
     "regressor": 1e-10,
     "rates": 1e-12,
     "limits": 1.0,
@@ -40,28 +40,28 @@ ASKED = {
     "error": 0.01,  # after iteration 3 on the published strokes, 4 on the feasible ones, and of arms unlike their URDF
     "final error": 0.001,
 }
-"""Of this package: greatest relative differences and shares; errors in kg m^2 and kg m."""
+"""Acceptance limits of this package: largest relative differences and fractions; errors in kg m^2 and kg m."""
 
 LAST_DIGIT = 5e-6
-"""Half of the last one of the printed torque errors [N m]."""
+"""Half of the last digit of the printed torque errors [N m]."""
 
 ROUNDING = 1e-6
-"""Of a use of limits that is 1 by design."""
+"""Rounding of the use of a limit that is 1 by design."""
 
 
 def plan(joint: str, **given: Any) -> DesignTask:
-    """The design of one joint's strokes, the other joint held: its angle does not change the condition number.
+    """Set up the design of one joint's strokes; the angle of the other, locked joint has no influence.
 
     Args:
-        joint: that moves.
-        given: what takes the place of keys of the design file.
+        joint: name of the moving joint.
+        given: replacements of keys of the design file.
     """
     held = {name: 0.0 for name in ("joint1", "joint2") if name != joint}
     return plan_of(settings_of("logistic2r", **given), model_of("logistic2r", GRAVITY, held), ())
 
 
 def published_strokes(arm: Arm) -> Strokes:
-    """The published optimum, about the middle of the joints' ranges; T = 40 / w, which is not printed."""
+    """Published optimum, about the middle of the joints' ranges; T = 40 / w is not printed."""
     strokes = {}
     for joint in JOINTS:
         span, steepness = (np.array([PUBLISHED[joint][name]]) for name in ("span", "steepness"))
@@ -71,7 +71,7 @@ def published_strokes(arm: Arm) -> Strokes:
 
 
 def feasible_strokes(arm: Arm) -> Strokes:
-    """The best within the limits, designed."""
+    """Optimize strokes within the limits."""
     half, strokes = settings_of("logistic2r").demand.window / 2.0, {}
     for joint in JOINTS:
         motion = designed("logistic2r", plan(joint)).excitation
@@ -81,7 +81,7 @@ def feasible_strokes(arm: Arm) -> Strokes:
 
 
 def fourier(strokes: Strokes) -> tuple[Excitation, float]:
-    """A Fourier series within the same limits, both joints moving, and its length: as many rows as the strokes [s]."""
+    """Optimize a Fourier series within the same limits, with the number of rows of the strokes, and its length [s]."""
     rows = sum(2 * len(stroke.motion.middles) * round(stroke.half / SAMPLE) for stroke in strokes.of.values())
     seconds = rows / len(JOINTS) * SAMPLE
     settings = settings_of("logistic2r", form="fourier", period=seconds, window=0.0)
@@ -89,12 +89,12 @@ def fourier(strokes: Strokes) -> tuple[Excitation, float]:
 
 
 def gains_of(joint: str) -> Gains:
-    """The printed gains; the feedback has the sign that makes it one."""
+    """Printed gains, with the sign of negative feedback."""
     return Gains(PUBLISHED[joint]["Kp"], PUBLISHED[joint]["Kd"], exponent=PUBLISHED["exponent"])
 
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
-    """The paper's figures, and ours."""
+    """Reproduce the paper's figures."""
     arm = Arm()
     progress("designing strokes within the limits")
     published, feasible = published_strokes(arm), feasible_strokes(arm)
@@ -104,7 +104,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
         *of_equations(arm, published),
         *of_design(published, feasible),
         *of_iterations(runs),
-        *of_starts(published, feasible, ASKED["error"], extent, progress),
+        *of_starts(published, feasible, TARGETS["error"], extent, progress),
         *of_validation(runs["published"]),
     ]
     progress("designing a Fourier series for as many rows")
@@ -125,7 +125,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
 
 
 def equations_of_the_paper(q: Array, dq: Array, ddq: Array) -> Array:
-    """Its regressor with g = 9.8 and a1 = 1, motion of shape (2, N), shape (N, 2, 6); "d1" in its eq. 6 is a1."""
+    """Regressor of the paper, g = 9.8 and a1 = 1, shape (N, 2, 6), motion of shape (2, N); "d1" in eq. 6 is a1."""
     (c1, s1), (c2, s2), (c12, s12) = ((np.cos(x), np.sin(x)) for x in (q[0], q[1], q[0] + q[1]))
     g, none, both, mixed = -GRAVITY[2], np.zeros_like(c1), ddq[0] + ddq[1], 2.0 * ddq[0] + ddq[1]
     whirl = (2.0 * dq[0] + dq[1]) * dq[1]
@@ -135,7 +135,7 @@ def equations_of_the_paper(q: Array, dq: Array, ddq: Array) -> Array:
 
 
 def of_equations(arm: Arm, strokes: Strokes) -> list[Figure]:
-    """What is exact."""
+    """Figures on exact identities."""
     motion = Motion(*np.random.default_rng(0).uniform(-3.0, 3.0, (3, 2, 200)))
     ours = arm.regressor.dense(motion)[arm.base.independent[PAPER]].transpose(2, 1, 0)
     theirs = equations_of_the_paper(motion.q, motion.dq, motion.ddq)
@@ -149,25 +149,27 @@ def of_equations(arm: Arm, strokes: Strokes) -> list[Figure]:
         for own, exact in zip(stroke.rates(q, direction), true, strict=True):
             rates = max(rates, float(np.abs(own - exact).max() / np.abs(exact).max()))
     order = [group for step in strokes.plan().steps for group in step.groups]
-    found = "found by rank and condition number, not told"
+    found = "determined by rank and condition number"
     return [
-        Figure("equations of the paper - regressor, relative", difference, asked=ASKED["regressor"], better="lower"),
-        Figure("regressor - Pinocchio's, relative", check, asked=ASKED["regressor"], better="lower"),
-        Figure("rates of the angle (eq. 15, 16) - derivatives, relative", rates, asked=ASKED["rates"], better="lower"),
+        Figure("equations of the paper - regressor, relative", difference, target=TARGETS["regressor"], better="lower"),
+        Figure("regressor - Pinocchio's, relative", check, target=TARGETS["regressor"], better="lower"),
+        Figure(
+            "rates of the angle (eq. 15, 16) - derivatives, relative", rates, target=TARGETS["rates"], better="lower"
+        ),
         Figure("step in which link 2 is identified", 1.0 + order.index("link 2"), published=1.0, why=found),
         Figure("step in which link 1 is identified", 1.0 + order.index("link 1"), published=2.0),
     ]
 
 
 def condition(stroke: Stroke) -> float:
-    """Condition number, raw, of what a joint's own three parameters are identified from."""
+    """Raw condition number of the equations of a joint's own three parameters."""
     around = SAMPLE * np.arange(-round(stroke.half / SAMPLE), round(stroke.half / SAMPLE))
     q, _, ddq = stroke.motion.evaluate(np.concatenate([middle + around for middle in stroke.motion.middles]))[:3]
     return float(np.linalg.cond(np.column_stack([ddq[0], -GRAVITY[2] * np.cos(q[0]), GRAVITY[2] * np.sin(q[0])])))
 
 
 def used(arm: Arm, joint: str, stroke: Stroke) -> Array:
-    """Greatest share of a joint's limits of position (from the middle of its range), velocity, acceleration, (3,)."""
+    """Largest use of a joint's limits of position (from mid-range), velocity and acceleration, shape (3,)."""
     number, limits = arm.model.joint_names.index(joint), arm.model.limits
     q, dq, ddq = (x[0] for x in stroke.motion.evaluate(np.arange(0.0, stroke.motion.duration, 1e-3))[:3])
     lower, upper = limits.lower[number], limits.upper[number]
@@ -177,25 +179,38 @@ def used(arm: Arm, joint: str, stroke: Stroke) -> Array:
 
 
 def of_design(published: Strokes, feasible: Strokes) -> list[Figure]:
-    """The published optimum breaks its own limits; the best within them tells more."""
+    """Figures on limits and condition numbers: the published optimum violates its own limits."""
     shares = {joint: used(published.arm, joint, stroke) for joint, stroke in published.of.items()}
     own = max(float(used(feasible.arm, joint, stroke).max()) for joint, stroke in feasible.of.items())
     theirs, ours = (sum(condition(stroke) for stroke in strokes.of.values()) for strokes in (published, feasible))
     figures = [
-        Figure(f"{what} over its limit, published optimum, joint 1", float(share), asked=ASKED["limits"],
-               better="higher", why="above 1 the published optimum breaks the paper's own limits, eq. 18")
+        Figure(
+            f"{what} over its limit, published optimum, joint 1",
+            float(share),
+            target=TARGETS["limits"],
+            better="higher",
+            why="above 1 the published optimum breaks the paper's own limits, eq. 18",
+        )
         for what, share in zip(("velocity", "acceleration"), shares["joint1"][1:], strict=True)
-    ]  # fmt: skip
+    ]
     return [
         *figures,
-        Figure("greatest use of a limit, published optimum, joint 2", float(shares["joint2"].max()),
-               asked=ASKED["limits"], better="lower"),
-        Figure("sum of condition numbers, published optimum", theirs,
-               why=f"evaluated at {1.0 / SAMPLE:g} Hz: the paper only draws it, and prints no sample time"),
-        Figure("sum of condition numbers, our optimum within all limits", ours, asked=ASKED["condition"],
-               better="lower"),
-        Figure("greatest use of a limit, our optimum", own, asked=ASKED["limits"] + ROUNDING, better="lower"),
-    ]  # fmt: skip
+        Figure(
+            "greatest use of a limit, published optimum, joint 2",
+            float(shares["joint2"].max()),
+            target=TARGETS["limits"],
+            better="lower",
+        ),
+        Figure(
+            "sum of condition numbers, published optimum",
+            theirs,
+            why=f"evaluated at {1.0 / SAMPLE:g} Hz: the paper only draws it, and prints no sample time",
+        ),
+        Figure(
+            "sum of condition numbers, our optimum within all limits", ours, target=TARGETS["condition"], better="lower"
+        ),
+        Figure("greatest use of a limit, our optimum", own, target=TARGETS["limits"] + ROUNDING, better="lower"),
+    ]
 
 
 def of_iterations(runs: dict[str, Run]) -> list[Figure]:
@@ -208,13 +223,20 @@ def of_iterations(runs: dict[str, Run]) -> list[Figure]:
             why = "" if k else "the paper does not print its start; ours has a rule"
             words = f"error of {name} after iteration {k + 1} [kg m^2]"
             figures.append(Figure(words, error, float(abs(value - truth)), "lower", why=why))
-    asked = {("published", 3): ASKED["error"], ("feasible", 3): None, ("feasible", 4): ASKED["error"]}
-    for (name, iteration), most in asked.items():
+    largest = {("published", 3): TARGETS["error"], ("feasible", 3): None, ("feasible", 4): TARGETS["error"]}
+    for (name, iteration), most in largest.items():
         words = f"greatest error after iteration {iteration}, {name} strokes"
-        figures.append(Figure(words, runs[name].error(iteration), asked=most, better="lower"))
+        figures.append(Figure(words, runs[name].error(iteration), target=most, better="lower"))
     for name, run in runs.items():
-        figures.append(Figure(f"greatest error, {BEST}, {name} strokes", run.best_error, asked=ASKED["final error"],
-                              better="lower", why=run.found.reason))  # fmt: skip
+        figures.append(
+            Figure(
+                f"greatest error, {BEST}, {name} strokes",
+                run.best_error,
+                target=TARGETS["final error"],
+                better="lower",
+                why=run.found.reason,
+            )
+        )
     return figures
 
 
@@ -223,9 +245,7 @@ def of_validation(run: Run) -> list[Figure]:
     t = np.linspace(0.0, 10.0, 1001)
     sine = np.array([np.sin(t), np.cos(t), -np.sin(t)])
     faster = np.array([np.cos(2.0 * t), -2.0 * np.sin(2.0 * t), -4.0 * np.cos(2.0 * t)])
-    weak, strong = (
-        equations_of_the_paper(*np.array([sine, other]).swapaxes(0, 1)) for other in (-sine, faster)
-    )  # fmt: skip
+    weak, strong = (equations_of_the_paper(*np.array([sine, other]).swapaxes(0, 1)) for other in (-sine, faster))
 
     def rms(rows: Array, theta: Array) -> Array:
         return np.asarray(np.sqrt(np.mean((rows @ (theta - truth)) ** 2, axis=0)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strokes of a 2-joint arm, one joint moving and the other held by its brake, and what they tell (Qian et al.).
+"""Strokes of a 2-joint arm, one joint moving and the other held by its brake, and their equations (Qian et al.).
 
 Parameters theta are the arm's six base parameters (mx1, my1, Izz1, mx2, my2, Izz2), joint 2's mass in those of link 1.
 """
@@ -42,18 +42,18 @@ GROUPS = (Group("link 1", np.arange(3)), Group("link 2", np.arange(3, 6)))
 
 
 def _times(count: int) -> Array:
-    """Of so many samples [s]."""
+    """Sample time [s]."""
     return np.arange(count, dtype=np.float64) * SAMPLE
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """How one joint moves there and back.
+    """Motion of one joint there and back.
 
     Attributes:
-        motion: of that joint alone.
+        motion: motion of that joint alone.
         half: half the window around the middle of every stroke whose samples count [s].
-        gains: of its feedback.
+        gains: feedback gains.
     """
 
     motion: Logistic
@@ -61,23 +61,23 @@ class Stroke:
     gains: Gains
 
     def samples(self, t: Array) -> tuple[Array, Array]:
-        """Which of the times are within the windows, shape (N,) bool, and the commanded directions there, (M,)."""
+        """Mask of the times within the windows, shape (N,), and the commanded directions there, shape (M,)."""
         kept = np.zeros(len(t), dtype=bool)
         for middle in self.motion.middles:
             kept |= (t >= middle - self.half - 1e-9) & (t < middle + self.half - 1e-9)
         return kept, self.motion.clock(t[kept])[1]
 
     def rates(self, q: Array, direction: Array) -> tuple[Array, Array]:
-        """Velocity and acceleration at measured angles of those samples, shape (M,) each."""
+        """Velocity and acceleration at the measured angles of those samples, each of shape (M,)."""
         span = self.motion.span
         return rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
 
 
 class Arm:
-    """The arm, and what it is like while one of its joints is held at 0."""
+    """Arm, and its dynamics while one of its joints is locked at 0."""
 
     def __init__(self) -> None:
-        """Read it."""
+        """Read the URDF."""
         self.model = model_of("logistic2r", GRAVITY)
         self.regressor = Regressor(self.model)
         self.base: BaseParameters = base_parameters(self.regressor)
@@ -89,10 +89,10 @@ class Arm:
         return self.base.mapping @ self.model.inertial_parameters
 
     def _held(self, joint: str) -> tuple[Regressor, BaseParameters, Array]:
-        """Regressor and base parameters of one joint, and what these are of theta, shape (3, 6).
+        """Regressor and base parameters of one joint, and their map from theta, shape (3, 6).
 
-        The torque of a joint is the same whether the other is held or rests: the map from one set to the other is what
-        makes it so in random motions.
+        The torque of a joint is the same whether the other is locked or at rest; the map is fitted to this identity in
+        random motions.
         """
         model = model_of("logistic2r", GRAVITY, {name: 0.0 for name in JOINTS if name != joint})
         regressor = Regressor(model)
@@ -108,7 +108,7 @@ class Arm:
         return np.asarray(self.regressor.dense(motion)[self.base.independent, number].T)
 
     def dynamics(self, theta: Array, joint: str | None = None) -> Dynamics:
-        """With these parameters; that of one joint while the other is held, or of both."""
+        """Dynamics with these parameters: of one joint while the other is locked, or of both."""
         if joint is None:
             return Dynamics(self.regressor, self.base.independent, theta)
         regressor, base, lumped = self.held[joint]
@@ -117,38 +117,38 @@ class Arm:
 
 @dataclass(frozen=True)
 class Strokes:
-    """Strokes of joint 2, then of joint 1, and the parameters that they tell.
+    """Strokes of joint 2, then of joint 1, and the parameters that they identify.
 
     Attributes:
-        arm: that moves.
-        of: the strokes of each joint.
+        arm: the arm.
+        of: strokes by joint.
     """
 
     arm: Arm
     of: Mapping[str, Stroke]
 
     def identified(self, recording: Recording) -> StepwiseSolution:
-        """Theta from a recording: first link 2, then with it link 1, velocities and accelerations from the angles.
+        """Identify theta from a recording: link 2 first, then link 1; velocities and accelerations from the angles.
 
         Raises:
-            InputError: a row that is not finite, or the strokes do not tell all of theta.
+            InputError: a row that is not finite, or theta is not identifiable from the strokes.
         """
         equations = self.equations(recording)
         plan = plan_steps(GROUPS, [equations], 6)
         if plan.unidentifiable:
-            raise InputError(f"{', '.join(plan.unidentifiable)}: the strokes do not tell it")
+            raise InputError(f"{', '.join(plan.unidentifiable)}: not identifiable from the strokes")
         return solve_steps(plan, GROUPS, equations, 6)
 
     def plan(self) -> StepwisePlan:
-        """The order of the steps, from the designed motion itself."""
+        """Order of the steps, from the designed motion."""
         return plan_steps(GROUPS, [self.equations(self._designed())], 6)
 
     def equations(self, recording: Recording) -> list[Equations]:
-        """What each joint's turn tells."""
+        """Equations of each joint's turn."""
         names = self.arm.model.joint_names
         chunk = Chunk.join(list(recording.chunks(names)))
         if chunk.tau is None:
-            raise InputError(f"{recording.source}: it has no efforts; record them")
+            raise InputError(f"{recording.source}: no efforts were recorded")
         found = []
         for joint in JOINTS:
             stroke, number = self.of[joint], names.index(joint)
@@ -162,13 +162,13 @@ class Strokes:
         return found
 
     def turn(self, joint: str) -> tuple[float, float]:
-        """When it begins and ends [s]: whole samples."""
+        """Start and end of a joint's turn [s], whole samples."""
         lengths = [SAMPLE * round(self.of[name].motion.duration / SAMPLE) for name in JOINTS]
         place = JOINTS.index(joint)
         return sum(lengths[:place]), sum(lengths[: place + 1])
 
     def recording(self, parts: Mapping[str, tuple[Array, Array]]) -> ArrayRecording:
-        """Angles and torques of the joints in their turns as one recording; what a brake holds is not measured: 0."""
+        """Join angles and torques of the turns into one recording; the joint held by its brake is not measured: 0."""
         q, tau = (np.zeros((sum(len(part[0]) for part in parts.values()), 2)) for _ in range(2))
         begin = 0
         for joint in JOINTS:
@@ -178,7 +178,7 @@ class Strokes:
         return ArrayRecording("strokes", self.arm.model.joint_names, Chunk(_times(len(q)), q, None, tau))
 
     def _designed(self) -> ArrayRecording:
-        """The designed motion, with the torques of the URDF."""
+        """Designed motion with the torques of the URDF."""
         parts = {}
         for joint, stroke in self.of.items():
             t = _times(round(stroke.motion.duration / SAMPLE))
@@ -189,16 +189,16 @@ class Strokes:
 
 @dataclass(frozen=True)
 class StrokeTrials:
-    """`run` of `iteration.iterate`: the strokes by a simulated arm, each with the start inertia or what is known.
+    """Trials for `iteration.iterate`: strokes of a simulated arm with the start inertia or the identified model.
 
     Attributes:
-        strokes: what it should do.
-        theta: the true parameters, shape (6,).
-        droop: how far the weight may pull a joint away at the start, as a share of its stroke.
-        margin: the true inertias and weights are at most so many times those of the URDF.
-        sensors: of both joints.
-        rate: of the controller [Hz].
-        seed: of the noise.
+        strokes: designed strokes.
+        theta: true parameters, shape (6,).
+        droop: largest gravity sag of a joint at the start, as a fraction of its stroke.
+        margin: largest ratio of true inertias and weights to those of the URDF.
+        sensors: sensor errors of both joints.
+        rate: controller rate [Hz].
+        seed: seed of the noise.
     """
 
     strokes: Strokes
@@ -210,22 +210,29 @@ class StrokeTrials:
     seed: int = 0
 
     def start(self, joint: str) -> ScaledNominalInertia:
-        """What moves a joint at first."""
+        """Scaled nominal inertia with which a joint is first moved."""
         stroke, prior = self.strokes.of[joint], self.strokes.arm.dynamics(self.strokes.arm.nominal, joint)
         droop = self.droop * float(stroke.motion.span[0])
         return start_along(stroke.motion, stroke.motion.duration, prior, stroke.gains, droop, self.margin)
 
     def trial(self, joint: str, known: Array | None) -> Trial:
-        """The turn of one joint."""
+        """Simulate the turn of one joint."""
         arm, stroke = self.strokes.arm, self.strokes.of[joint]
         run = SimulatedTrials(
-            arm.dynamics(self.theta, joint), stroke.motion, stroke.motion.duration, self.rate, self.sensors,
-            stroke.gains, self.start(joint), limit_effort=False, seed=self.seed,
-        )  # fmt: skip
+            arm.dynamics(self.theta, joint),
+            stroke.motion,
+            stroke.motion.duration,
+            self.rate,
+            self.sensors,
+            stroke.gains,
+            self.start(joint),
+            limit_effort=False,
+            seed=self.seed,
+        )
         return run.follow(None if known is None else arm.dynamics(known, joint))
 
     def __call__(self, known: StepwiseSolution | None) -> Trial:
-        """Both turns; the error is that of both joints."""
+        """Simulate both turns; the error is that of both joints."""
         trials = {joint: self.trial(joint, None if known is None else known.values) for joint in JOINTS}
         every, parts = round(self.rate * SAMPLE), {}
         for joint, trial in trials.items():

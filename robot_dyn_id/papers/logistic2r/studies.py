@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeating the strokes of Qian et al.: from a start by a rule, for arms unlike their URDF, and with noise."""
+"""Repeated strokes of Qian et al.: start by a rule, arms that differ from their URDF, and noise."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, Strokes, Strok
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 
 START = 0.1
-"""Our rule for the start: the weight may pull a joint away by this share of its stroke, and no more."""
+"""Our rule for the start: largest gravity sag of a joint as a fraction of its stroke."""
 
 WRONG = 0.5
-"""The true parameters are within this share of the URDF's."""
+"""Largest relative deviation of the true parameters from those of the URDF."""
 
 ITERATIONS = 6
-"""At most; the last one may be the worse one after which repeating ends."""
+"""Largest number of iterations; the last one may be the worse one that ends the repetition."""
 
 BEST = f"best of {ITERATIONS} iterations"
-"""The one whose parameters moved the arm best, which is what repeating answers."""
+"""Label of the iteration with the smallest tracking error, which is the result."""
 
 NOISES = ((1e-4, 0.05), (1e-3, 0.1))
-"""Of angles [rad], with ten times as much of velocities per second, and of torques [N m]. The paper has none."""
+"""Noise of angles [rad] (ten times as much per second for velocities) and of torques [N m]; the paper has none."""
 
 QUIET = Sensors(np.zeros(1), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of repeating strokes.
+    """Result of repeated strokes.
 
     Attributes:
-        trials: how the arm was moved.
-        found: what came of it.
+        trials: simulated trials.
+        found: result of the iteration.
     """
 
     trials: StrokeTrials
@@ -49,23 +49,23 @@ class Run:
 
     @property
     def theta(self) -> tuple[Array, ...]:
-        """The parameters after every iteration, in the paper's order; once repeating has ended, `best`."""
-        told = [one.parameters.values[PAPER] for one in self.found.iterations if one.parameters is not None]
-        return (*told, *[self.best] * (ITERATIONS - len(told)))
+        """Parameters after every iteration, in the paper's order; `best` after the last one."""
+        identified = [one.parameters.values[PAPER] for one in self.found.iterations if one.parameters is not None]
+        return (*identified, *[self.best] * (ITERATIONS - len(identified)))
 
     @property
     def best(self) -> Array:
-        """The parameters with which the arm followed best, in the paper's order; NaN if there are none."""
+        """Parameters with the smallest tracking error, in the paper's order; NaN if no iteration succeeded."""
         found = self.found.parameters
         return np.full(6, np.nan) if found is None else found.values[PAPER]
 
     def error(self, iteration: int) -> float:
-        """Greatest error of any parameter after an iteration, counted from 1."""
+        """Largest error of a parameter after an iteration, counted from 1."""
         return self._error(self.theta[iteration - 1])
 
     @property
     def best_error(self) -> float:
-        """Greatest error of `best`."""
+        """Largest error of `best`."""
         return self._error(self.best)
 
     def _error(self, theta: Array) -> float:
@@ -75,15 +75,15 @@ class Run:
 def repeated(
     strokes: Strokes, theta: Array, start: float = START, sensors: Sensors = QUIET, seed: int = 0, gain: float = 0.0
 ) -> Run:
-    """Move, identify, move again with that."""
+    """Move, identify, and move again with the identified model."""
     trials = StrokeTrials(strokes, theta, start, 1.0 + WRONG, sensors, seed=seed)
     return Run(trials, iterate(trials, strokes.identified, gain, ITERATIONS))
 
 
 def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent, progress: Progress) -> list[Figure]:
-    """Arms that the URDF tells only roughly, and other starts: greatest errors of at most `most` are asked.
+    """Figures for arms that differ from their URDF, and for other starts; the target is a largest error of `most`.
 
-    There are 50 arms at the full extent.
+    The full extent has 50 arms.
     """
     count, rng, worst, failed = 50 if extent.full else 8, np.random.default_rng(0), [], []
     for k in range(count):
@@ -97,18 +97,28 @@ def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent
     starts = (0.05, 0.2, 0.3, 0.5)
     errors = [repeated(published, published.arm.nominal, start).error(3) for start in starts]
     share = 1.0 - len(failed) / count
-    told = "; ".join(failed) or f"none failed, greatest error {max(worst):.2g}"
+    explanation = "; ".join(failed) or f"none failed, greatest error {max(worst):.2g}"
     scatter = ", ".join(f"{start:.0%}: {error:.2g}" for start, error in zip(starts, errors, strict=True))
     return [
-        Figure(f"share of {count} arms within {WRONG:.0%} of the URDF: error < {most:g}, {BEST}", share,
-               asked=1.0, better="higher", why=told),
-        Figure(f"greatest error after iteration 3, starts with a droop of {min(starts):.0%} to {max(starts):.0%}",
-               max(errors), asked=most, better="lower", why=f"published strokes; {scatter}"),
-    ]  # fmt: skip
+        Figure(
+            f"share of {count} arms within {WRONG:.0%} of the URDF: error < {most:g}, {BEST}",
+            share,
+            target=1.0,
+            better="higher",
+            why=explanation,
+        ),
+        Figure(
+            f"greatest error after iteration 3, starts with a droop of {min(starts):.0%} to {max(starts):.0%}",
+            max(errors),
+            target=most,
+            better="lower",
+            why=f"published strokes; {scatter}",
+        ),
+    ]
 
 
 def of_noise(feasible: Strokes, series: Trajectory, seconds: float, extent: Extent, progress: Progress) -> list[Figure]:
-    """The strokes against a Fourier series within the same limits, as many rows of each, the same sensors."""
+    """Figures comparing strokes with a Fourier series within the same limits, with equal rows and sensors."""
     arm, figures = feasible.arm, []
     truth, standard = arm.nominal, arm.model.inertial_parameters
     for angle, torque in NOISES:
@@ -131,7 +141,10 @@ def of_noise(feasible: Strokes, series: Trajectory, seconds: float, extent: Exte
         figures += [
             Figure(f"{words}: greatest error, strokes, {BEST}", ours),
             Figure(f"{words}: greatest error, Fourier series, once", other_one),
-            Figure(f"{words}: the first over the second", ours / other_one,
-                   why="below 1 the strokes are the better excitation, which the paper shows without noise only"),
-        ]  # fmt: skip
+            Figure(
+                f"{words}: the first over the second",
+                ours / other_one,
+                why="below 1 the strokes are the better excitation, which the paper shows without noise only",
+            ),
+        ]
     return figures

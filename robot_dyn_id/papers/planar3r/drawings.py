@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What corresponds to the figures of the paper: torques, errors, accelerations, condition numbers."""
+"""Counterparts of the paper's plots: torques, errors, accelerations, condition numbers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.papers.planar3r.experiment import Errors
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
-POINTS = 1000
-"""Most points of a curve."""
+MOST_POINTS = 1000
+"""Largest number of points of a curve."""
 
 
 def torques(found: Identification) -> Drawing:
-    """Torques of a motion that the model has not seen, with boxes of their errors."""
+    """Draw the torques of a held-out motion with box plots of their errors."""
     trace, joints = found.evaluation.trace, found.parameters.joint_names
     panels = [
-        Panel("time [s]", f"torque of {name} [N m]",
-              (Curve("measured", trace.t, measured), Curve("estimated", trace.t, predicted)))
+        Panel(
+            "time [s]",
+            f"torque of {name} [N m]",
+            (Curve("measured", trace.t, measured), Curve("estimated", trace.t, predicted)),
+        )
         for name, measured, predicted in zip(joints, trace.measured, trace.predicted, strict=True)
-    ]  # fmt: skip
+    ]
     error = trace.predicted - trace.measured
     share = error / np.sqrt(np.mean(trace.measured**2, axis=1, keepdims=True))
     groups = np.repeat(np.arange(len(joints), dtype=np.float64), share.shape[1])
@@ -32,7 +35,7 @@ def torques(found: Identification) -> Drawing:
 
 
 def errors(names: Sequence[str], found: Mapping[str, Errors]) -> Drawing:
-    """Errors of every parameter over the draws, all in units of what the first of the experiments reports for it."""
+    """Draw the errors of every parameter over the draws, in standard deviations reported by the first experiment."""
     unit = np.median(next(iter(found.values())).sigma, axis=0)
     panels = []
     for name, one in found.items():
@@ -44,17 +47,20 @@ def errors(names: Sequence[str], found: Mapping[str, Errors]) -> Drawing:
 
 
 def accelerations(t: Array, true: Array, found: Mapping[str, Array]) -> Drawing:
-    """Accelerations by forward dynamics of identified sets, t of shape (N,), the others (N, joints)."""
-    step = max(1, len(t) // POINTS)
+    """Draw accelerations by forward dynamics of identified sets; t has shape (N,), the others (N, joints)."""
+    step = max(1, len(t) // MOST_POINTS)
     panels = tuple(
-        Panel("time [s]", f"joint {joint + 1} [rad/s^2]",
-              tuple(Curve(name, t[::step], values[::step, joint]) for name, values in {"true": true, **found}.items()))
+        Panel(
+            "time [s]",
+            f"joint {joint + 1} [rad/s^2]",
+            tuple(Curve(name, t[::step], values[::step, joint]) for name, values in {"true": true, **found}.items()),
+        )
         for joint in range(true.shape[1])
-    )  # fmt: skip
+    )
     return Drawing("planar3r_accelerations", "Forward dynamics from the base parameters, another motion", panels)
 
 
 def conditions(curves: Sequence[Curve]) -> Drawing:
-    """Condition numbers over frequency."""
+    """Draw condition numbers over frequency."""
     panel = Panel("frequency [rad/s]", "condition number, raw", tuple(curves), logarithmic="xy")
     return Drawing("planar3r_conditions", "Sines of one joint in the posture 0", (panel,))

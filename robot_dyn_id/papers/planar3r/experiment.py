@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated experiment of `planar3r`: the paper's three runs and one designed motion, under the same noise."""
+"""Simulated experiment of `planar3r`: the paper's three runs and one designed motion under the same noise."""
 
 from __future__ import annotations
 
@@ -24,39 +24,38 @@ from robot_dyn_id.files.configuration import Configuration, read_configuration, 
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of
-from robot_dyn_id.signals.processing import linear_problem
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors, measured
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot, followed
 
 RATE = 1000.0
-"""Samples per second of the paper, and ticks of the simulated robot [Hz]."""
+"""Sample rate of the paper, and rate of the simulated robot [Hz]."""
 
 LARGE = 0.1
-"""Parameters above this [SI] are compared by their relative errors: a share of a smaller one says nothing."""
+"""Parameters above this value [SI] are compared by their relative errors, which are meaningless for smaller ones."""
 
 VALIDATION = Demand(period=10.0)
-"""A random Fourier series that nothing was designed for."""
+"""Random Fourier series for validation; no optimization."""
 
 
 def configuration() -> Configuration:
-    """How the paper identifies: terms, filter, least speed, joint by joint."""
+    """Read the identification settings of the paper: terms, filter, lowest speed, joint by joint."""
     return read_configuration(shared_file("config/identification/planar3r.yaml"))
 
 
 def arm() -> RobotModel:
-    """The robot, with the gravity of the paper."""
+    """Load the robot with the gravity of the paper."""
     return model_of("planar3r", configuration().gravity or STANDARD_GRAVITY)
 
 
 def sine(joint: int, turns: float) -> SequentialSine:
-    """The paper's motion of one joint in the posture 0: one full period, between one that swells and one that fades.
+    """Motion of one joint at configuration 0 as in the paper: one full period between a fade-in and a fade-out period.
 
     Args:
-        joint: its number.
-        turns: of the generating circle [1/min].
+        joint: number of the joint.
+        turns: rotational speed of the generating circle [1/min].
     """
     amplitude = np.array(list(settings_of("planar3r").amplitude.values()))
     return SequentialSine(np.zeros(len(amplitude)), 60.0 / turns, 1, (joint,), amplitude)
@@ -64,12 +63,12 @@ def sine(joint: int, turns: float) -> SequentialSine:
 
 @dataclass(frozen=True)
 class Errors:
-    """Estimates of k draws of the noise.
+    """Estimates for k draws of the noise.
 
     Attributes:
-        truth: the p parameters.
-        values: shape (k, p).
-        sigma: standard deviations that were reported, shape (k, p).
+        truth: true values of the p parameters.
+        values: estimates, shape (k, p).
+        sigma: reported standard deviations, shape (k, p).
     """
 
     truth: Array
@@ -78,7 +77,7 @@ class Errors:
 
     @property
     def norms(self) -> Array:
-        """Norm of the error over that of the truth, N m s and kg m together, shape (k,)."""
+        """Norm of the error over the norm of the truth, N m s and kg m together, shape (k,)."""
         return np.asarray(np.linalg.norm(self.values - self.truth, axis=1) / np.linalg.norm(self.truth))
 
     @property
@@ -88,19 +87,19 @@ class Errors:
         return np.asarray(np.abs(self.values[:, large] / self.truth[large] - 1.0).max(axis=1))
 
     def beyond(self, sigmas: float) -> Mask:
-        """Which errors are larger than so many of their reported standard deviations, shape (k, p)."""
+        """Mask of the errors larger than `sigmas` reported standard deviations, shape (k, p)."""
         return np.asarray(np.abs(self.values - self.truth) > sigmas * self.sigma)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The arm with the friction of its configuration, and how it is identified.
+    """Arm with the friction of its configuration, and its identification settings.
 
     Attributes:
         model: the robot.
-        configuration: of the identification.
-        plant: the true dynamics.
-        sensors: their errors.
+        configuration: settings of the identification.
+        plant: true dynamics.
+        sensors: errors of the sensors.
     """
 
     model: RobotModel
@@ -110,7 +109,7 @@ class Experiment:
 
     @staticmethod
     def of_paper() -> Experiment:
-        """With the parameters that the simulator node has as well."""
+        """Experiment with the parameters of the simulator node."""
         chosen, given = configuration(), node_parameters("planar3r", "simulator")
         model = arm()
         viscous, coulomb, effort = (np.array(given[key]) for key in ("viscous", "coulomb", "effort_noise"))
@@ -121,7 +120,7 @@ class Experiment:
     @cached_property
     def regressor(self) -> Regressor:
         """Robot and terms that are identified."""
-        return Regressor(self.model, terms_on_joints(self.model, self.configuration.terms))
+        return Regressor(self.model, terms_on_joints(self.model, self.configuration.settings.terms))
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -139,30 +138,30 @@ class Experiment:
         return followed(SimulatedRobot(self.plant, start, 1.0 / RATE, limit_effort=False), motion)
 
     def measured(self, runs: Sequence[Chunk], seed: int) -> list[ArrayRecording]:
-        """What the sensors show of runs; each has noise of its own."""
+        """Sensor readings of runs, each with its own noise."""
         names, first = self.model.joint_names, seed * len(runs)
         return [measured(names, true, self.sensors, first + number) for number, true in enumerate(runs)]
 
     def exact(self, runs: Sequence[Chunk]) -> list[ArrayRecording]:
-        """What ideal sensors show; velocities are derivatives of the positions all the same."""
+        """Readings of ideal sensors; velocities are still derivatives of the positions."""
         return [ArrayRecording("ideal sensors", self.model.joint_names, replace(true, dq=None)) for true in runs]
 
     def estimate(self, recordings: Sequence[ArrayRecording], estimator: Estimator) -> Estimate:
         """Base parameters from recordings."""
         chosen, joints = self.configuration.settings, self.model.joint_names
-        seen = survey(recordings, joints, chosen.drives)
-        plan = plan_signals(seen, chosen.cutoff, chosen.filter_order, chosen.velocity)
+        surveyed = survey(recordings, joints, chosen.drives)
+        plan = plan_signals(surveyed, chosen.cutoff, chosen.filter_order, chosen.velocity)
         plan = replace(plan, slowest=(float(chosen.reversal_speed),) * len(joints))
-        walk = walker(recordings, joints, chosen.drives, plan)
-        return estimator.fit(linear_problem(self.regressor, self.base.independent, walk, plan))
+        trials = FilteredTrials(recordings, joints, chosen.drives, plan)
+        return estimator.fit(trials.problem(self.regressor, self.base.independent))
 
     def errors(self, estimates: Sequence[Estimate]) -> Errors:
-        """What is wrong with estimates."""
+        """Errors of estimates."""
         values, sigma = ([getattr(e, key) for e in estimates] for key in ("values", "standard_deviations"))
         return Errors(self.truth, np.array(values), np.array(sigma))
 
     def dynamics(self, estimate: Estimate) -> Dynamics:
-        """Of estimated base parameters."""
+        """Dynamics with estimated base parameters."""
         return Dynamics(self.regressor, self.base.independent, estimate.values)
 
 

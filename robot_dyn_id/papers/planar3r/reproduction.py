@@ -62,16 +62,25 @@ PUBLISHED: dict[str, Any] = {
         "mx3": {},
         "my3": {},
     },
-    "values": {"Izz1": 5.888, "mx1": 5.199, "my1": 0.0469, "Izz2": 3.588, "mx2": -1.284, "my2": 0.0381,
-               "Izz3": 0.111, "mx3": -0.287, "my3": 0.0016},
+    "values": {
+        "Izz1": 5.888,
+        "mx1": 5.199,
+        "my1": 0.0469,
+        "Izz2": 3.588,
+        "mx2": -1.284,
+        "my2": 0.0381,
+        "Izz3": 0.111,
+        "mx3": -0.287,
+        "my3": 0.0016,
+    },
     "viscous": (-157.56, -46.302, -9.562),
     "condition numbers": {"joint3": 47.73, "joint2": 52.95, "joint1": 54.34},
     "torque errors": {"joint1": 23.76, "joint2": 17.09, "joint3": 3.55},
-}  # fmt: skip
+}
 """Printed: rank and pivot columns (counted from 1, in the paper's order of parameters), Table 3 and its groupings,
 condition numbers in the order in which joints are excited, RMS errors of torques measured on the robot [N m]."""
 
-ASKED: dict[str, Any] = {
+TARGETS: dict[str, Any] = {
     "groupings": 1e-12,
     "table 3": 5e-5,  # half of its last digit
     "difference from Pinocchio": MAX_DIFFERENCE_RATIO,
@@ -82,46 +91,46 @@ ASKED: dict[str, Any] = {
     "one over three": 1.0,
     "correlation": 0.99,
 }
-"""Of this package; errors as a share of the truth."""
+"""Acceptance limits of this package; errors as a ratio to the truth."""
 
 TURNS = {"joint1": 15.0, "joint2": 15.0, "joint3": 14.0}
-"""Of the excitations [1/min]; printed with rad/s, which the motors could not follow: 4100 N m of friction."""
+"""Rotational speeds of the excitations [1/min]; printed with rad/s, which would need 4100 N m against friction."""
 
 FRICTION = (Viscous(), Coulomb(0.0))
-"""Of the paper: with sgn(dq)."""
+"""Friction model of the paper, with sgn(dq)."""
 
 SPEEDS = np.geomspace(0.1, 15.0, 61)
-"""Frequencies at which condition numbers are looked at, up to the printed 15 rad/s [rad/s]."""
+"""Frequencies at which condition numbers are evaluated, up to the printed 15 rad/s [rad/s]."""
 
 IDEAL, THREE, ONE = "ideal sensors", "three runs", "one designed motion"
 
-MOVING = 0.1
-"""Least speed of joints whose accelerations are compared [rad/s]: slower, one whose friction turns moves all others."""
+MIN_COMPARED_SPEED = 0.1
+"""Lowest joint speed at which accelerations are compared [rad/s]: at a reversal of friction all joints accelerate."""
 
 SAMPLES = 12
-"""Of the paper, at random, for its rank."""
+"""Number of random samples from which the paper determines the rank."""
 
 DRAWS = 20
-"""Of the noise, at least: fewer say nothing about uncertainties."""
+"""Lowest number of draws of the noise; fewer do not support statements on uncertainty."""
 
 
 def plan(joint: str, **given: Any) -> DesignTask:
-    """The design of one joint's sine: the paper's amplitude, posture of all joints and frequency free.
+    """Set up the design of one joint's sine: the paper's amplitude; configuration of all joints and frequency are free.
 
-    The parameters are the independent columns of all three torques while the others stand: 7, 9 and 11 for joints 3, 2
-    and 1, the best reading of the paper's condition numbers.
+    The parameters are the independent columns of all three torques while the others are at rest: 7, 9 and 11 for
+    joints 3, 2 and 1, the best reading of the paper's condition numbers.
 
     Args:
-        joint: that moves.
-        given: what takes the place of keys of the design file.
+        joint: name of the moving joint.
+        given: replacements of keys of the design file.
     """
     return plan_of(settings_of("planar3r", moving=(joint,), **given), arm(), FRICTION)
 
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
-    """All steps of the paper from its URDF, then one motion in place of its three."""
+    """Reproduce all steps of the paper from its URDF, then replace its three motions by one."""
     experiment, draws = Experiment.of_paper(), max(DRAWS, extent.seeds)
-    progress("base parameters, and Pinocchio's equations beside ours")
+    progress("base parameters, compared with Pinocchio's equations")
     figures = [*equations(experiment.model)]
     progress("condition numbers of the sines")
     found, drawn = sines(experiment.model, progress)
@@ -133,14 +142,14 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
         (
             f"statistics are of {draws} draws of the noise (--seeds for more than {DRAWS}) in motions simulated once",
             "friction is simulated with positive coefficients; the paper prints negative ones",
-            "noise of the sensors: config/planar3r.yaml; the paper tells none",
+            "noise of the sensors: config/planar3r.yaml; the paper states none",
         ),
         (drawn, *more),
     )
 
 
 def equations(model: RobotModel) -> Iterator[Figure]:
-    """Ranks, pivots, groupings, and agreement with Pinocchio."""
+    """Compute ranks, pivots, groupings, and agreement with Pinocchio."""
     rigid, motion = Regressor(model), random_motion(model, 500, seed=1)
     few = random_motion(model, SAMPLES)
     with_friction = Regressor(model, terms_on_joints(model, FRICTION))
@@ -155,13 +164,21 @@ def equations(model: RobotModel) -> Iterator[Figure]:
     for row, name in enumerate(base.names):
         for column, factor in {name: 1.0, **PUBLISHED["groupings"].get(name, {})}.items():
             printed[row, rigid.names.index(column)] = factor
-    yield Figure("K_r: largest difference from the printed groupings", float(np.abs(base.mapping - printed).max()),
-                 better="lower", asked=ASKED["groupings"])  # fmt: skip
+    yield Figure(
+        "K_r: largest difference from the printed groupings",
+        float(np.abs(base.mapping - printed).max()),
+        better="lower",
+        target=TARGETS["groupings"],
+    )
     values = base.mapping @ model.inertial_parameters
     table = np.array([PUBLISHED["values"].get(name, np.nan) for name in base.names])
-    yield Figure("base parameters of the URDF: largest difference from Table 3 [SI]",
-                 float(np.abs(values - table).max()), better="lower", asked=ASKED["table 3"],
-                 why="its masses are chosen; the combinations are printed with up to four decimals")  # fmt: skip
+    yield Figure(
+        "base parameters of the URDF: largest difference from Table 3 [SI]",
+        float(np.abs(values - table).max()),
+        better="lower",
+        target=TARGETS["table 3"],
+        why="its masses are chosen; the combinations are printed with up to four decimals",
+    )
     check = cross_check(rigid, motion)
     identified = Dynamics(rigid, base.independent, values)
     differences = {
@@ -172,15 +189,22 @@ def equations(model: RobotModel) -> Iterator[Figure]:
         "acceleration from the base parameters, eq. 28": acceleration_difference(identified, motion),
     }
     for name, difference in differences.items():
-        yield Figure(f"{name}: difference from Pinocchio", difference, better="lower",
-                     asked=ASKED["difference from Pinocchio"])  # fmt: skip
+        yield Figure(
+            f"{name}: difference from Pinocchio",
+            difference,
+            better="lower",
+            target=TARGETS["difference from Pinocchio"],
+        )
     modes = np.linalg.eigvals(-np.linalg.solve(identified.mass_matrix(np.zeros(3)), np.diag(PUBLISHED["viscous"])))
-    yield Figure("fastest velocity mode with friction as printed, eq. 28 [1/s]", float(modes.real.max()),
-                 why="positive: the arm would drive itself; with positive coefficients it is the negative")  # fmt: skip
+    yield Figure(
+        "fastest velocity mode with friction as printed, eq. 28 [1/s]",
+        float(modes.real.max()),
+        why="positive: the arm would drive itself; with positive coefficients it is the negative",
+    )
 
 
 def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]:
-    """Condition numbers of the paper's sines, of designed ones, and over frequency."""
+    """Compute condition numbers of the paper's sines, of optimized ones, and over frequency."""
     figures, curves, marks = [], [], []
     regressor = Regressor(model, terms_on_joints(model, FRICTION))
     for name, published in PUBLISHED["condition numbers"].items():
@@ -193,26 +217,40 @@ def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]
         marks.append((2.0 * np.pi / own.period, published, 2.0 * np.pi / best.period, best_figure))
         digit = 0.005
         figures += [
-            Figure(f"condition number, {name}, {TURNS[name]:g} r/min, posture 0", own_figure, published,
-                   agreement=digit, why="raw, all torques; the paper tells neither postures nor columns"),
-            Figure(f"condition number, {name}, designed", best_figure, published, "lower", digit,
-                   ASKED["condition numbers"][name],
-                   f"optimized, not the paper's trajectory: posture free, {2.0 * np.pi / best.period:.2f} rad/s"),
-            Figure(f"frequency of the least condition number, {name}, posture 0 [rad/s]", float(SPEEDS[sweep.argmin()]),
-                   why=f"above it the number rises, to {sweep[-1]:.0f} at {SPEEDS[-1]:g} rad/s: faster is not better"),
-        ]  # fmt: skip
+            Figure(
+                f"condition number, {name}, {TURNS[name]:g} r/min, posture 0",
+                own_figure,
+                published,
+                agreement=digit,
+                why="raw, all torques; the paper states neither configurations nor columns",
+            ),
+            Figure(
+                f"condition number, {name}, designed",
+                best_figure,
+                published,
+                "lower",
+                digit,
+                TARGETS["condition numbers"][name],
+                f"optimized, not the paper's trajectory: posture free, {2.0 * np.pi / best.period:.2f} rad/s",
+            ),
+            Figure(
+                f"frequency of the least condition number, {name}, posture 0 [rad/s]",
+                float(SPEEDS[sweep.argmin()]),
+                why=f"above it the number rises, to {sweep[-1]:.0f} at {SPEEDS[-1]:g} rad/s: faster is not better",
+            ),
+        ]
     at, published, best_at, least = np.array(marks).T
     curves += [Curve("published", at, published, "points"), Curve("designed, other postures", best_at, least, "points")]
     return figures, conditions(curves)
 
 
 def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000) -> float:
-    """Raw condition number of one full period of a joint's sine: all torques, leftmost independent columns.
+    """Compute the raw condition number of one full period of a joint's sine: all torques, leftmost independent columns.
 
     Args:
         regressor: robot and friction.
-        motion: of one joint.
-        samples: evenly in the period; beyond some hundreds the number is the same.
+        motion: motion of one joint.
+        samples: number of samples in the period; the result is the same above some hundreds.
     """
     begin = (motion.turn - motion.period) / 2.0
     states = Motion(*motion.evaluate(begin + motion.period * np.arange(samples) / samples)[:3])
@@ -221,18 +259,26 @@ def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000)
 
 
 def simulation(experiment: Experiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:
-    """The paper's three runs and one designed motion under the same noise, and what the models are good for."""
-    motions, joint_by_joint = three_runs(TURNS), experiment.configuration.estimator
+    """Simulate the paper's three runs and one designed motion under the same noise, and evaluate the models."""
+    motions, joint_by_joint = three_runs(TURNS), experiment.configuration.settings.estimator
     progress("simulating the three runs, the one motion and the motion to predict")
     runs, one, held = [experiment.run(m) for m in motions], [experiment.run(one_motion())], experiment.run(validation())
     ideal = experiment.estimate(experiment.exact(runs), joint_by_joint)
     exact = experiment.errors([ideal])
     figures = [
-        Figure(f"{IDEAL}: norm of the errors / norm of the parameters", exact.norms[0], better="lower",
-               asked=ASKED["ideal norm"]),
-        Figure(f"{IDEAL}: largest relative error of parameters above {LARGE:g}", exact.worst[0], better="lower",
-               asked=ASKED["ideal worst"]),
-    ]  # fmt: skip
+        Figure(
+            f"{IDEAL}: norm of the errors / norm of the parameters",
+            exact.norms[0],
+            better="lower",
+            target=TARGETS["ideal norm"],
+        ),
+        Figure(
+            f"{IDEAL}: largest relative error of parameters above {LARGE:g}",
+            exact.worst[0],
+            better="lower",
+            target=TARGETS["ideal worst"],
+        ),
+    ]
     found, sets = {}, {IDEAL: experiment.dynamics(ideal)}
     for name, trials, estimator in ((THREE, runs, joint_by_joint), (ONE, one, ESTIMATORS["generalized"]())):
         estimates = []
@@ -243,39 +289,64 @@ def simulation(experiment: Experiment, draws: int, progress: Progress) -> tuple[
         figures += statistics(name, found[name])
     lengths = [sum(motion.duration for motion in motions), one_motion().duration]
     figures += [
-        Figure(f"{ONE}: its length less that of the three runs [s]", lengths[1] - lengths[0], agreement=1e-9,
-               asked=0.0),
+        Figure(
+            f"{ONE}: its length less that of the three runs [s]", lengths[1] - lengths[0], agreement=1e-9, target=0.0
+        ),
         *(
-            Figure(f"{ONE} / three runs: {what}, median", float(np.median(after) / np.median(before)), better="lower",
-                   asked=ASKED["one over three"],
-                   why="same length, same noise, within the ranges of the sines; found before the noise")
+            Figure(
+                f"{ONE} / three runs: {what}, median",
+                float(np.median(after) / np.median(before)),
+                better="lower",
+                target=TARGETS["one over three"],
+                why="same length, same noise, within the ranges of the sines; found before the noise",
+            )
             for what, after, before in (
                 ("norm of the errors", found[ONE].norms, found[THREE].norms),
                 (f"largest relative error above {LARGE:g}", found[ONE].worst, found[THREE].worst),
             )
         ),
-    ]  # fmt: skip
+    ]
     predicted, drawn = forward(experiment, held, sets)
-    result = identify(experiment.measured(runs, 0), experiment.measured([held], 0), experiment.model,
-                      experiment.configuration.settings, __version__)  # fmt: skip
+    result = identify(
+        experiment.measured(runs, 0),
+        experiment.measured([held], 0),
+        experiment.model,
+        experiment.configuration.settings,
+        __version__,
+    )
     for joint in result.evaluation.held_out.joints:
-        figures.append(Figure(f"torque on another motion, {joint.name}: RMS error [N m]", joint.rmse,
-                              PUBLISHED["torque errors"][joint.name], agreement=0.005,
-                              why="published: measured on the robot; here noise is chosen and outweighs the "
-                              "parameters: not to be compared"))  # fmt: skip
+        figures.append(
+            Figure(
+                f"torque on another motion, {joint.name}: RMS error [N m]",
+                joint.rmse,
+                PUBLISHED["torque errors"][joint.name],
+                agreement=0.005,
+                why="published: measured on the robot; here noise is chosen and outweighs the "
+                "parameters: not to be compared",
+            )
+        )
     names = experiment.base.names
     return [*figures, *predicted], [torques(result), errors(names, found), drawn]
 
 
 def statistics(name: str, errors: Errors) -> Iterator[Figure]:
-    """Errors over the draws, and what was reported of them."""
+    """Compare the errors over the draws with the reported standard deviations."""
     within, beyond = 1.0 - float(errors.beyond(2.0).mean()), int(errors.beyond(3.0).sum())
     count = errors.values.size
-    yield Figure(f"{name}: share of errors within 2 reported standard deviations", within, agreement=0.03,
-                 asked=ASKED["within 2 sigma"], why=f"of {count} errors")  # fmt: skip
-    yield Figure(f"{name}: errors beyond 3 reported standard deviations", beyond, better="lower",
-                 asked=float(binom.ppf(0.99, count, 2.0 * norm.sf(3.0))),
-                 why=f"of {count}; asked: what 99 % of such experiments keep to if deviations are right")  # fmt: skip
+    yield Figure(
+        f"{name}: share of errors within 2 reported standard deviations",
+        within,
+        agreement=0.03,
+        target=TARGETS["within 2 sigma"],
+        why=f"of {count} errors",
+    )
+    yield Figure(
+        f"{name}: errors beyond 3 reported standard deviations",
+        beyond,
+        better="lower",
+        target=float(binom.ppf(0.99, count, 2.0 * norm.sf(3.0))),
+        why=f"of {count}; target: met by 99 % of such experiments if the reported deviations are right",
+    )
     yield Figure(f"{name}: norm of the errors / norm of the parameters, median", float(np.median(errors.norms)))
     yield Figure(
         f"{name}: largest relative error of parameters above {LARGE:g}, median", float(np.median(errors.worst))
@@ -283,16 +354,22 @@ def statistics(name: str, errors: Errors) -> Iterator[Figure]:
 
 
 def forward(experiment: Experiment, held: Chunk, sets: Mapping[str, Dynamics]) -> tuple[list[Figure], Drawing]:
-    """Accelerations from true states and torques of another motion, where every joint is faster than `MOVING`."""
+    """Compare accelerations at true states and torques of another motion, at speeds above `MIN_COMPARED_SPEED`."""
     assert held.dq is not None and held.tau is not None
-    moves = np.abs(held.dq).min(axis=1) > MOVING
+    moves = np.abs(held.dq).min(axis=1) > MIN_COMPARED_SPEED
     true = experiment.plant.forward_dynamics(held.q, held.dq, held.tau)
     found = {name: one.forward_dynamics(held.q, held.dq, held.tau) for name, one in sets.items()}
     figures = []
     for name, rates in found.items():
         joints = [float(np.corrcoef(a[moves], b[moves])[0, 1]) for a, b in zip(true.T, rates.T, strict=True)]
-        figures.append(Figure(f"forward dynamics, {name}: least correlation of accelerations", min(joints),
-                              better="higher", asked=ASKED["correlation"] if name == IDEAL else None,
-                              why="joints 1 to 3: " + ", ".join(f"{value:.4f}" for value in joints)))  # fmt: skip
+        figures.append(
+            Figure(
+                f"forward dynamics, {name}: least correlation of accelerations",
+                min(joints),
+                better="higher",
+                target=TARGETS["correlation"] if name == IDEAL else None,
+                why="joints 1 to 3: " + ", ".join(f"{value:.4f}" for value in joints),
+            )
+        )
         rates[~moves] = np.nan
     return figures, accelerations(held.t, true, found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of `quaternion6r`: what a simulation shows of it, how it moves, and the paper's own fit."""
+"""Robot of `quaternion6r`: simulated signals, motions, and the paper's own fit."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.inputs import model_of
 
 GRAVITY = (0.0, 0.0, -9.80665)
-"""[m/s^2]"""
+"""Gravity in the base frame [m/s^2]."""
 
 PRINTED = np.array([0.3, 0.6, 0.9, 1.2, 1.5])
-"""When the paper samples its simulation [s]."""
+"""Times at which the paper samples its simulation [s]."""
 
 LENGTH = 2.0
-"""Of that simulation [s]."""
+"""Duration of that simulation [s]."""
 
 ACCELERATION = np.deg2rad(30.0)
-"""Of hinges 1 and 2 from rest [rad/s^2], which fits the 60 degrees of the paper's 2 s."""
+"""Acceleration of hinges 1 and 2 from rest [rad/s^2]; it gives the 60 degrees of the paper's 2 s."""
 
 POSTURE = (0.0, 0.0, np.pi / 2, 0.0, np.pi / 2, 0.0)
-"""Of the hinges at the start; assumed [rad]."""
+"""Assumed configuration of the hinges at the start [rad]."""
 
 NOISE = 1e-3
-"""Share of each signal's root mean square."""
+"""Noise as a fraction of each signal's root mean square."""
 
 ROUNDING = 1e-9
-"""Signals below this share of the greatest one of their kind are 0."""
+"""Signals below this fraction of the largest one of their kind count as 0."""
 
 Change = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
 class Signals:
-    """What the paper reads of a body from its simulation, N samples.
+    """Signals of a body that the paper takes from its simulation, N samples.
 
     Attributes:
-        quaternion: body to world, scalar first, shape (4, N).
-        first, second: its derivatives [1/s, 1/s^2], shape (4, N).
-        acceleration: of the center of mass along the axes of the world, without gravity [m/s^2], shape (3, N).
-        moment, force: of the inner hinge along the axes of the world [N m, N], shape (3, N).
+        quaternion: rotation from body to world, scalar first, shape (4, N).
+        first, second: derivatives of the quaternion [1/s, 1/s^2], shape (4, N).
+        acceleration: acceleration of the center of mass in world axes, without gravity [m/s^2], shape (3, N).
+        moment, force: wrench of the inner hinge in world axes [N m, N], shape (3, N).
     """
 
     quaternion: Array
@@ -61,11 +61,11 @@ class Signals:
     moment: Array
     force: Array
 
-    @staticmethod
-    def of(body: ChainBody) -> Signals:
-        """The signals of a body."""
+    @classmethod
+    def from_body(cls, body: ChainBody) -> Signals:
+        """Signals of a body."""
         angles = rate_quaternions(body.rotation, body.rate, body.rate_change)
-        return Signals(*angles, body.acceleration, body.wrench[:3], body.wrench[3:])
+        return cls(*angles, body.acceleration, body.wrench[:3], body.wrench[3:])
 
     @property
     def angles(self) -> Array:
@@ -73,7 +73,7 @@ class Signals:
         return np.concatenate([self.quaternion, self.first, self.second])
 
     def changed(self, change: Change, wrench_only: bool = False) -> Signals:
-        """Every signal changed, or those of the hinge only."""
+        """Apply a change to every signal, or to those of the hinge only."""
         names = ("moment", "force") if wrench_only else [item.name for item in fields(self)]
         return Signals(**{k: change(v) if k in names else v for k, v in vars(self).items()})
 
@@ -83,9 +83,9 @@ class Arm:
     """The robot of the paper.
 
     Attributes:
-        model: it.
-        frames: in the centers of mass of its bodies.
-        truth: m, J11, J22, J33 of its bodies, shape (6, 4) [kg, kg m^2].
+        model: robot model.
+        frames: frames at the centers of mass of the bodies.
+        truth: m, J11, J22, J33 of the bodies, shape (6, 4) [kg, kg m^2].
     """
 
     model: RobotModel
@@ -94,7 +94,7 @@ class Arm:
 
     @staticmethod
     def of_urdf() -> Arm:
-        """As its URDF tells."""
+        """Arm of the URDF."""
         model = model_of("quaternion6r", GRAVITY)
         frames = centroidal_frames(model)
         inertias = model.inertial_parameters.reshape(-1, 10)[:, CENTROIDAL]
@@ -103,11 +103,11 @@ class Arm:
         return Arm(model, frames, inertias)
 
     def recorded(self, motion: Motion) -> list[Signals]:
-        """What the paper's simulation shows."""
-        return [Signals.of(body) for body in simulated_chain(self.model, motion, self.frames)]
+        """Signals of the paper's simulation."""
+        return [Signals.from_body(body) for body in simulated_chain(self.model, motion, self.frames)]
 
     def bodies(self, signals: Sequence[Signals]) -> list[ChainBody]:
-        """The chain as the paper sees it: places follow from quaternions and lengths, hinges are at both ends."""
+        """Chain as in the paper: positions follow from quaternions and lengths, hinges are at both ends."""
         made: list[ChainBody] = []
         hinge = np.zeros_like(signals[0].force)
         for read, frame in zip(signals, self.frames, strict=True):
@@ -120,15 +120,15 @@ class Arm:
         return made
 
     def fitted(self, signals: Sequence[Signals], rate: float, precision: float = 1e-6) -> ChainEstimate:
-        """All bodies together, see `identify_chain`."""
+        """Identify all bodies together, see `identify_chain`."""
         return identify_chain(self.bodies(signals), rate, GRAVITY, precision=precision)
 
     def fitted_with_motion(self, signals: Sequence[Signals]) -> ChainEstimate:
-        """All bodies and the motion of the hinges from signals with `NOISE`, see `identify_moving_chain`."""
+        """Identify all bodies and the motion of the hinges from signals with `NOISE`, see `identify_moving_chain`."""
 
         def observed(number: int, body: ChainBody) -> Array:
             """With the sign of the measured quaternion: both signs are the same rotation."""
-            expected, measured = Signals.of(body), signals[number].quaternion
+            expected, measured = Signals.from_body(body), signals[number].quaternion
             sign = (expected.quaternion * np.tile(measured, expected.quaternion.shape[1] // measured.shape[1])).sum(
                 axis=0
             )
@@ -144,7 +144,7 @@ class Arm:
         return identify_moving_chain(self.model, self.frames, readings, observed, start, precision=NOISE)
 
     def rounded(self, motion: Motion, digits: int) -> list[Signals]:
-        """Signals that are printed with so many significant digits."""
+        """Signals rounded to a number of significant digits."""
         return [read.changed(to_digits(digits)) for read in self.recorded(motion)]
 
     def printed(self, motion: Motion, digits: int) -> ChainEstimate:
@@ -182,13 +182,13 @@ def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
         columns = wrench_regressor(body.motion(GRAVITY))[:3, CENTROIDAL[1:]].transpose(2, 0, 1).reshape(-1, 3)
         _, singular, right = np.linalg.svd(columns, full_matrices=False)
         hidden = right[singular < limit * singular[0]]
-        told = np.abs(hidden).max(axis=0, initial=0.0) < limit
-        found[number, 1:][told] = (np.linalg.pinv(columns, rcond=limit) @ own.ravel())[told]
+        identifiable = np.abs(hidden).max(axis=0, initial=0.0) < limit
+        found[number, 1:][identifiable] = (np.linalg.pinv(columns, rcond=limit) @ own.ravel())[identifiable]
     return found
 
 
 def to_digits(digits: int) -> Change:
-    """Signals as a table prints them."""
+    """Rounding to a number of significant digits."""
     return np.vectorize(lambda value: float(f"{value:.{digits - 1}e}"))
 
 

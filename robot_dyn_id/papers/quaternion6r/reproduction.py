@@ -36,21 +36,23 @@ PUBLISHED = {"mass [kg]": 0.0032, "inertia [kg m^2]": 0.0264, "inertia [%]": 0.0
 OTHER_READING = 9.5493
 """The other acceleration that the paper prints [rad/s^2], which is 30 / pi: three turns in 2 s."""
 
-ASKED = {"exact": 1e-9, "rank of body 1": 1.0, "wrongly named": 0.0, "postures": 0.99, "sigma": 5.0, "spread": 1.0}
-"""Of this package: greatest relative error of exact signals; of body 1's Euler equation; entries; least share; greatest
-sigma with noise [%]; errors over sigma."""
+TARGETS = {"exact": 1e-9, "rank of body 1": 1.0, "wrongly named": 0.0, "postures": 0.99, "sigma": 5.0, "spread": 1.0}
+"""Acceptance limits of this package: largest relative error with exact signals, rank of body 1's Euler equation,
+entries that are named wrongly, lowest fraction of configurations, largest sigma with noise [%], errors over sigma."""
 
 HIDDEN = ("Iyy1", "Izz1")
-"""Body 1 turns about its own vertical axis only: nothing tells its inertia across it."""
+"""Body 1 rotates about its own vertical axis only: its inertias about the other axes are not excited."""
 
-TOLD = ~np.isin([[f"{INERTIAL_SYMBOLS[column]}{body}" for column in CENTROIDAL] for body in range(1, 7)], HIDDEN)
-"""All other entries, shape (6, 4)."""
+IDENTIFIABLE = ~np.isin(
+    [[f"{INERTIAL_SYMBOLS[column]}{body}" for column in CENTROIDAL] for body in range(1, 7)], HIDDEN
+)
+"""Mask of the identifiable entries, shape (6, 4)."""
 
 SAMPLES = 500
-"""With noise."""
+"""Number of samples of the noisy runs."""
 
 DRAWS, POSTURES = 8, 100
-"""Runs with other noise per seed, and other postures; three times as many with `--full`."""
+"""Runs with different noise per seed, and random configurations (three times as many in a full reproduction)."""
 
 NOTES = (
     "all data are simulated from the URDF: it has the paper's masses and inertias, so the truth is known",
@@ -62,13 +64,13 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Errors:
-    """Largest errors of an estimate of m, J11, J22, J33 where they are `TOLD`; NaN if one of these is not found.
+    """Largest errors of an estimate of m, J11, J22, J33 where `IDENTIFIABLE`; NaN if one of these is not found.
 
     Attributes:
-        mass: [kg].
-        inertia: [kg m^2].
-        relative: of the inertias [%].
-        all: of all entries, as a ratio.
+        mass: error of the mass [kg].
+        inertia: error of the inertia [kg m^2].
+        relative: relative error of the inertia [%].
+        all: relative error of all entries, as a ratio.
     """
 
     mass: float
@@ -76,19 +78,21 @@ class Errors:
     relative: float
     all: float
 
-    @staticmethod
-    def of(values: Array, truth: Array) -> Errors:
-        """Those of values, shape (6, 4)."""
-        wrong = np.where(TOLD, np.abs(values - truth), 0.0)
+    @classmethod
+    def from_values(cls, values: Array, truth: Array) -> Errors:
+        """Errors of values, shape (6, 4)."""
+        wrong = np.where(IDENTIFIABLE, np.abs(values - truth), 0.0)
         ratio = wrong / truth
         largest = (x.max() for x in (wrong[:, 0], wrong[:, 1:], 100.0 * ratio[:, 1:], ratio))
-        return Errors(*(float(x) for x in largest))
+        return cls(*(float(x) for x in largest))
 
     def below_published(self, name: str) -> list[Figure]:
-        """Beside the largest errors that the paper prints."""
+        """Figures that compare with the largest errors printed in the paper."""
         ours = zip((self.mass, self.inertia, self.relative), list(PUBLISHED.items())[:3], strict=True)
-        return [Figure(f"{name}: largest error of {what}", value, published, "lower", asked=published)
-                for value, (what, published) in ours]  # fmt: skip
+        return [
+            Figure(f"{name}: largest error of {what}", value, published, "lower", target=published)
+            for value, (what, published) in ours
+        ]
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,9 @@ class NoisyRuns:
     """A motion measured several times with noise.
 
     Attributes:
-        name: what is noisy, and what moves.
-        motion: at `SAMPLES` samples.
-        rate: of them [Hz].
+        name: noisy signals and motion.
+        motion: states at `SAMPLES` samples.
+        rate: sample rate [Hz].
         wrench_only: whether the motion is known exactly.
     """
 
@@ -108,13 +112,13 @@ class NoisyRuns:
     wrench_only: bool
 
     def bound(self, arm: Arm) -> Array:
-        """Least possible sigma for this noise of the wrenches, the motion known exactly, in per cent, shape (6, 4)."""
+        """Cramer-Rao bound of sigma for this noise of the wrenches and known motion [%], shape (6, 4)."""
         signals = arm.recorded(self.motion)
         noise = np.array([[sizes["moment"], sizes["force"]] for sizes in noise_of(signals)])
         return 100.0 * least_deviations(arm.bodies(signals), noise, GRAVITY) / arm.truth
 
     def errors(self, arm: Arm, draws: int) -> tuple[Array, Array, Array]:
-        """Reported one sigma, errors, and errors of the paper's own fit, in per cent, shape (draws, 6, 4) each."""
+        """Reported sigma, errors, and errors of the paper's own fit [%], each of shape (draws, 6, 4)."""
         precision = 1e-6 if self.wrench_only else NOISE
         signals = arm.recorded(self.motion)
         sigma, ours, own = np.empty((3, draws, *arm.truth.shape))
@@ -129,7 +133,7 @@ class NoisyRuns:
 
 
 def noisy_runs() -> tuple[NoisyRuns, ...]:
-    """Motions under noise of the wrenches, and of all signals."""
+    """Motions with noise of the wrenches, and of all signals."""
     motions = {
         f"the paper's motion until {PRINTED[-1]:g} s": (accelerated, PRINTED[-1]),
         f"the paper's motion, all its {LENGTH:g} s": (accelerated, LENGTH),
@@ -144,112 +148,149 @@ def noisy_runs() -> tuple[NoisyRuns, ...]:
 
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
-    """The paper's figures beside ours."""
+    """Reproduce the paper's figures."""
     arm = Arm.of_urdf()
     progress("the printed samples")
     figures = _exact(arm)
-    rounded = {digits: Errors.of(arm.printed(accelerated(PRINTED), digits).values, arm.truth) for digits in (8, 7, 6)}
+    rounded = {
+        digits: Errors.from_values(arm.printed(accelerated(PRINTED), digits).values, arm.truth) for digits in (8, 7, 6)
+    }
     figures += rounded[7].below_published("7 digits")
     for digits in (8, 6):
         figures.append(Figure(f"{digits} digits: largest error of inertia [%]", rounded[digits].relative))
     for digits in (7, 6):
         own = body_by_body(arm.bodies(arm.rounded(accelerated(PRINTED), digits)), 10.0**-digits)
         name = f"{digits} digits, body by body as in the paper: largest error of inertia [%]"
-        figures.append(Figure(name, Errors.of(own, arm.truth).relative))
+        figures.append(Figure(name, Errors.from_values(own, arm.truth).relative))
     fine = np.linspace(0.0, PRINTED[-1], 51)[1:]
     others = {
         f"{OTHER_READING} rad/s^2": accelerated(PRINTED, OTHER_READING),
         f"{len(fine)} samples": accelerated(fine),
     }
     for name, motion in others.items():
-        figures += Errors.of(arm.printed(motion, 7).values, arm.truth).below_published(f"7 digits, {name}")
+        figures += Errors.from_values(arm.printed(motion, 7).values, arm.truth).below_published(f"7 digits, {name}")
     postures = POSTURES * (3 if extent.full else 1)
     progress(f"{postures} random postures")
     figures.append(_postures(arm, postures))
-    told, ratios = {}, []
+    sigmas, ratios = {}, []
     for run in noisy_runs():
         progress(f"0.1 % noise: {run.name}")
         sigma, ours, own = run.errors(arm, DRAWS * extent.seeds)
-        told[run.name] = sigma.mean(axis=0)
-        ratios.append((ours / sigma)[:, TOLD])
-        figures += _noisy(run, told[run.name], run.bound(arm), ours, own)
+        sigmas[run.name] = sigma.mean(axis=0)
+        ratios.append((ours / sigma)[:, IDENTIFIABLE])
+        figures += _noisy(run, sigmas[run.name], run.bound(arm), ours, own)
     spread = float(np.sqrt(np.mean(np.square(ratios))))
-    figures.append(Figure("noise: errors over the reported sigma, rms", spread, asked=ASKED["spread"], agreement=0.15,
-                          why="sigma is itself found from the data"))  # fmt: skip
+    figures.append(
+        Figure(
+            "noise: errors over the reported sigma, rms",
+            spread,
+            target=TARGETS["spread"],
+            agreement=0.15,
+            why="sigma is itself found from the data",
+        )
+    )
     return Reproduction(
-        "quaternion6r", SOURCE, tuple(figures), NOTES, (_wrenches(arm), _errors(rounded), _sigmas(told))
+        "quaternion6r", SOURCE, tuple(figures), NOTES, (_wrenches(arm), _errors(rounded), _sigmas(sigmas))
     )
 
 
 def _exact(arm: Arm) -> list[Figure]:
-    """Signals as they are, and what they do not tell."""
+    """Figures from exact signals, and the entries that are not identifiable."""
     signals = arm.recorded(accelerated(PRINTED))
     found, bodies = arm.fitted(signals, 1.0 / PRINTED[0]), arm.bodies(signals)
     columns = wrench_regressor(bodies[0].motion(GRAVITY))[:3, CENTROIDAL[1:]].transpose(0, 2, 1).reshape(-1, 3)
     what = list(PUBLISHED)[-1]
     return [
-        Figure("double precision: largest relative error", Errors.of(found.values, arm.truth).all, asked=ASKED["exact"],
-               better="lower"),
-        Figure("rank of body 1's Euler equation, of 3", float(np.linalg.matrix_rank(columns)),
-               asked=ASKED["rank of body 1"]),
-        Figure(f"entries wrongly named (not excited: {', '.join(HIDDEN)})",
-               float(len(set(found.not_excited) ^ set(HIDDEN))), asked=ASKED["wrongly named"]),
-        Figure(what, float(found.values[0, 2]), PUBLISHED[what],
-               why="body 1 only turns about its own vertical axis: no equation of the paper holds J22 or J33 then"),
-    ]  # fmt: skip
+        Figure(
+            "double precision: largest relative error",
+            Errors.from_values(found.values, arm.truth).all,
+            target=TARGETS["exact"],
+            better="lower",
+        ),
+        Figure(
+            "rank of body 1's Euler equation, of 3",
+            float(np.linalg.matrix_rank(columns)),
+            target=TARGETS["rank of body 1"],
+        ),
+        Figure(
+            f"entries wrongly named (not excited: {', '.join(HIDDEN)})",
+            float(len(set(found.not_excited) ^ set(HIDDEN))),
+            target=TARGETS["wrongly named"],
+        ),
+        Figure(
+            what,
+            float(found.values[0, 2]),
+            PUBLISHED[what],
+            why="body 1 only turns about its own vertical axis: no equation of the paper holds J22 or J33 then",
+        ),
+    ]
 
 
 def _postures(arm: Arm, count: int) -> Figure:
-    """How much the posture matters, which the paper does not print."""
+    """Figure on the influence of the configuration, which the paper does not report."""
     rng, below = np.random.default_rng(0), []
     for _ in range(count):
         motion = accelerated(
             np.sort(rng.uniform(0.2, LENGTH, len(PRINTED))), posture=rng.uniform(-np.pi, np.pi, 6).tolist()
         )
-        below.append(Errors.of(arm.printed(motion, 7).values, arm.truth).inertia < PUBLISHED["inertia [kg m^2]"])
-    return Figure(f"{count} random postures and times, 7 digits: share below the published inertia error",
-                  float(np.mean(below)), asked=ASKED["postures"], better="higher")  # fmt: skip
+        below.append(
+            Errors.from_values(arm.printed(motion, 7).values, arm.truth).inertia < PUBLISHED["inertia [kg m^2]"]
+        )
+    return Figure(
+        f"{count} random postures and times, 7 digits: share below the published inertia error",
+        float(np.mean(below)),
+        target=TARGETS["postures"],
+        better="higher",
+    )
 
 
 def _noisy(run: NoisyRuns, sigma: Array, bound: Array, ours: Array, own: Array) -> list[Figure]:
-    """What is reported under noise, what could be, what it really is, and what the paper's own fit makes of it."""
-    reported, least, errors, others = (np.where(TOLD, x, 0.0)[:, 1:] for x in (sigma, bound, _rms(ours), _rms(own)))
+    """Figures on reported sigma, its bound, actual errors, and errors of the paper's own fit under noise."""
+    reported, least, errors, others = (
+        np.where(IDENTIFIABLE, x, 0.0)[:, 1:] for x in (sigma, bound, _rms(ours), _rms(own))
+    )
     body, column = np.unravel_index(np.argmax(reported), reported.shape)
     worst = f"the largest is {('J11', 'J22', 'J33')[column]} of body {body + 1}"
-    if least.max() > ASKED["sigma"]:
-        worst += "; no unbiased estimate does what is asked: see the bound"
-    better = float(np.exp(np.mean(np.log(_rms(ours) / _rms(own))[:, 1:], where=TOLD[:, 1:])))
+    if least.max() > TARGETS["sigma"]:
+        worst += "; no unbiased estimate can meet the target: see the bound"
+    better = float(np.exp(np.mean(np.log(_rms(ours) / _rms(own))[:, 1:], where=IDENTIFIABLE[:, 1:])))
     return [
-        Figure(f"{run.name}: largest sigma [%]", float(reported.max()), asked=ASKED["sigma"], better="lower",
-               why=worst),
-        Figure(f"{run.name}: largest Cramer-Rao bound [%]", float(least.max()),
-               why="of any unbiased estimate that knows the motion and the size of the noise"),
+        Figure(
+            f"{run.name}: largest sigma [%]", float(reported.max()), target=TARGETS["sigma"], better="lower", why=worst
+        ),
+        Figure(
+            f"{run.name}: largest Cramer-Rao bound [%]",
+            float(least.max()),
+            why="of any unbiased estimate that knows the motion and the size of the noise",
+        ),
         Figure(f"{run.name}: largest rms error of all runs [%]", float(errors.max())),
         Figure(f"{run.name}: the same, body by body as in the paper [%]", float(others.max())),
         Figure(f"{run.name}: errors over those of body by body, mean of all inertias", better),
-    ]  # fmt: skip
+    ]
 
 
 def _rms(errors: Array) -> Array:
-    """Of all runs, errors of shape (draws, 6, 4)."""
+    """Root mean square over the runs of errors of shape (draws, 6, 4)."""
     return np.asarray(np.sqrt(np.mean(errors**2, axis=0)))
 
 
 def _wrenches(arm: Arm) -> Drawing:
-    """Force and moment in the hinges along the paper's motion."""
+    """Draw force and moment in the hinges along the paper's motion."""
     t = np.linspace(0.0, LENGTH, 201)
     signals = arm.recorded(accelerated(t))
 
     def sizes(name: str) -> tuple[Curve, ...]:
-        return tuple(Curve(f"hinge {number}", t, np.linalg.norm(getattr(read, name), axis=0))
-                     for number, read in enumerate(signals, 1))  # fmt: skip
+        return tuple(
+            Curve(f"hinge {number}", t, np.linalg.norm(getattr(read, name), axis=0))
+            for number, read in enumerate(signals, 1)
+        )
 
     force, moment = Panel("t [s]", "force [N]", sizes("force")), Panel("t [s]", "moment [N m]", sizes("moment"))
     return Drawing("quaternion6r_wrenches", "Wrenches of the hinges along the paper's motion", (force, moment))
 
 
 def _errors(rounded: dict[int, Errors]) -> Drawing:
-    """Errors over the printed digits, beside the published one."""
+    """Draw the errors over the number of printed digits, with the published error."""
     digits = np.array(list(rounded), dtype=np.float64)
     ours = Curve("ours", digits, np.array([error.relative for error in rounded.values()]))
     paper = Curve("published", digits, np.full(len(digits), PUBLISHED["inertia [%]"]))
@@ -257,13 +298,16 @@ def _errors(rounded: dict[int, Errors]) -> Drawing:
     return Drawing("quaternion6r_digits", "Inertias from rounded signals", (panel,))
 
 
-def _sigmas(told: dict[str, Array]) -> Drawing:
-    """Reported standard deviations of all inertias."""
+def _sigmas(sigmas: dict[str, Array]) -> Drawing:
+    """Draw the reported standard deviations of all inertias."""
     names = tuple(f"{symbol} {body}" for body in range(1, 7) for symbol in ("J11", "J22", "J33"))
     panels = []
     for noisy in ("wrenches", "all signals"):
-        curves = [Curve(name.removeprefix(f"{noisy}, "), np.arange(18.0), sigma[:, 1:].ravel(), "points")
-                  for name, sigma in told.items() if name.startswith(noisy)]  # fmt: skip
-        curves.append(Curve("asked", np.arange(18.0), np.full(len(names), ASKED["sigma"])))
+        curves = [
+            Curve(name.removeprefix(f"{noisy}, "), np.arange(18.0), sigma[:, 1:].ravel(), "points")
+            for name, sigma in sigmas.items()
+            if name.startswith(noisy)
+        ]
+        curves.append(Curve("target", np.arange(18.0), np.full(len(names), TARGETS["sigma"])))
         panels.append(Panel(f"inertia, body; noise on {noisy}", "one sigma [%]", tuple(curves), "y", names))
     return Drawing("quaternion6r_noise", "Inertias under 0.1 % noise, 500 samples", tuple(panels))

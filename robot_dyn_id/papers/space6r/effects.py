@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of its friction, measured: Stribeck velocities, temperature, and the arm without weight."""
+"""Claims of the paper about friction, tested: Stribeck velocities, temperature, and the weightless arm."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.problem import raw_problem
-from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, TemperatureCoulomb, Term
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
@@ -24,17 +24,17 @@ ALPHA, REFERENCE = -0.06, 20.0
 """Change of the Coulomb friction [N m/K], which the paper does not print, from its reference temperature [C] on."""
 
 TEMPERATURES = np.arange(-40.0, 81.0, 10.0)
-"""[C]"""
+"""Temperatures of the experiment [C]."""
 
 SLOW, SPEEDS = 0.3, np.linspace(0.15, 1.2, 8)
 """Constant speeds of joint 1 [rad/s], up to its limit."""
 
 STAY, TEMPERATURE_NOISE = 5.0, 3.9
-"""At each temperature [s]; of the torque [N m]."""
+"""Time at each temperature [s]; noise of the torque [N m]."""
 
 
 LEAST_BREAKAWAY = 1.2
-"""Least fb / fc of the bound on Stribeck velocities: the 1.02 of joint 2 in the table tells next to nothing of vb."""
+"""Smallest fb / fc of the bound on Stribeck velocities: at the 1.02 of joint 2, vb is hardly identifiable."""
 
 
 def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
@@ -52,11 +52,11 @@ def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
 def velocity_deviations(velocity: float, motion: Motion) -> Array:
     """Cramer-Rao bound of the standard deviation of log(vb), joint by joint, rigid parameters known, shape (6,).
 
-    Of the friction of Table 1, fb at least `LEAST_BREAKAWAY` fc.
+    The friction is that of Table 1 with fb at least `LEAST_BREAKAWAY` fc.
 
     Args:
-        velocity: of all joints [rad/s].
-        motion: that is recorded.
+        velocity: Stribeck velocity of all joints [rad/s].
+        motion: recorded motion.
     """
     term, found = ImprovedStribeck(velocity), []
     for joint, dq in enumerate(motion.dq):
@@ -95,7 +95,7 @@ class Heat:
 
 
 def _law() -> ImprovedStribeck:
-    """Of joint 1."""
+    """Friction law of joint 1."""
     return ImprovedStribeck(TABLE_1["vb"][0])
 
 
@@ -113,10 +113,8 @@ def _fitted(speeds: Array, names: tuple[str, ...], terms: tuple[Term, ...], rng:
     torque += TEMPERATURE_NOISE * rng.normal(size=torque.shape)
     regressor = Regressor(model, ((joint, heat), *((joint, term) for term in terms)))
     columns = np.array([regressor.names.index(name) for name in names])
-    # noise is white here: told so, the standard deviations are those of the textbook
-    found = OrdinaryLeastSquares(0).fit(
-        raw_problem(regressor, Layout.from_columns(regressor, columns), motion, torque, RATE)
-    )
+    # the noise is white: with AR order 0 the standard deviations are those of ordinary least squares
+    found = OrdinaryLeastSquares(0).fit(UnfilteredProblem.from_samples(regressor, columns, motion, torque, RATE))
     return np.column_stack([found.values, found.standard_deviations])
 
 
@@ -139,9 +137,9 @@ class Weightless:
         """Identify in one place, vb nominal, and predict in the other.
 
         Args:
-            seed: of the trial on the ground.
-            ground: the trial.
-            motion: that it is identified from.
+            seed: seed of the trial on the ground.
+            ground: trial on the ground.
+            motion: motion of the identification.
         """
         orbit = Trial.of(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
         return Weightless(
@@ -160,9 +158,8 @@ def _friction_share(trial: Trial, motion: Motion) -> Array:
 
 
 def _carried(source: Trial, target: Trial) -> Array:
-    """Error in the target of what was identified in the source; what that does not tell is zero."""
-    assert source.problem.origin is not None
+    """Error in the target with the parameters identified in the source; unidentifiable ones are zero."""
     values = np.zeros(len(source.truth))
     values[source.base.independent] = WeightedLeastSquares().fit(source.problem).values
-    regressor = Regressor(target.regressor.model, source.problem.origin.regressor.terms)
+    regressor = Regressor(target.regressor.model, source.problem.regressor.terms)
     return np.asarray(np.sqrt(np.mean((regressor.torque(target.other, values) - target.clean) ** 2, axis=1)))

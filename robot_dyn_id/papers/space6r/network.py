@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The neural network that the space manipulator's paper compares with: from the motion of the joints to their torques.
+"""Neural network with which the paper compares: from the motion of the joints to their torques.
 
-The paper prints neither its layers nor its training: here two layers of 64, motions and torques standardised,
-everything else as scikit-learn has it.
+The paper prints neither layers nor training: two layers of 64 are used here, motions and torques are standardized, and
+everything else has scikit-learn's defaults.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.papers.space6r.trials import Outcome, Trial
 
 NETWORKS = {"network": 1e-4, "network, trained longer": 1e-6}
-"""Names among the methods, and the decrease of the loss that is none: that of scikit-learn, and a hundredth of it."""
+"""Names of the methods, and the decrease of the loss at which training stops: scikit-learn's, and a hundredth of it."""
 
 LAYERS = (64, 64)
 
 EPOCHS = 5000
-"""More than are needed: training stops when the loss has not fallen for ten of them."""
+"""Largest number of epochs: training stops earlier, when the loss has not decreased for ten of them."""
 
 
 def why_not(full: bool) -> str:
-    """Why no network is trained; empty if one is.
+    """Reason why no network is trained; empty if one is.
 
     Args:
         full: whether the slow baselines are run.
@@ -40,11 +40,11 @@ def why_not(full: bool) -> str:
 
 
 def trained(trial: Trial, tolerance: float) -> Outcome:
-    """Train on what is recorded, and predict along the other motion; where scikit-learn is installed.
+    """Train on the recorded motion and predict along the other one (needs scikit-learn).
 
     Args:
-        trial: what is recorded, and the other motion.
-        tolerance: decrease of the loss that is none.
+        trial: recorded motion, and the motion of the prediction.
+        tolerance: decrease of the loss below which training stops.
     """
     layered = importlib.import_module("sklearn.neural_network").MLPRegressor
     scaled = importlib.import_module("sklearn.preprocessing").StandardScaler

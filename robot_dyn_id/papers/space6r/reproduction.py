@@ -54,7 +54,7 @@ PUBLISHED = {
 }
 """Identified parameters, greatest RMSE [N m], least correlation, and ratios of errors and times."""
 
-ASKED = {
+TARGETS = {
     "condition": 130.0,
     "cost": 1.001,
     "speed": 4.0,
@@ -63,10 +63,10 @@ ASKED = {
     "misfit": 1.25,
     "alpha": 3.0 * 0.00129,
 }
-"""What this package demands of itself."""
+"""Acceptance limits of this package."""
 
 RANKS = {"on the ground": (36, 40, 46, 70, 82), "without weight": (34, 38, 44, 68, 80)}
-"""Of `PARTS`, by singular values, that this package demands of itself."""
+"""Expected ranks of `PARTS`, from singular values."""
 
 SEEDS = 5
 """True robots that a median is judged by, at least."""
@@ -83,24 +83,29 @@ UNPRINTED = "depends on settings that the paper does not print"
 
 
 def plan(**given: Any) -> DesignTask:
-    """The design of its Fourier series.
+    """Set up the design of the Fourier series.
 
     Args:
-        given: what takes the place of keys of the design file.
+        given: replacements of keys of the design file.
     """
     return plan_of(settings_of("space6r", **given), model_of("space6r"), (RotorInertia(), ImprovedStribeck()))
 
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
-    """Ranks, the excitation, the comparison of estimators, and what the paper says of its friction."""
+    """Reproduce ranks, excitation, comparison of estimators, and the claims about friction."""
     progress("identifiable parameters")
     figures = list(_of_ranks())
     progress("excitation (half a minute)")
     found = designed("space6r", plan())
-    figures.append(Figure(
-        "condition number of the excitation, 64 columns", found.condition_numbers["none"], better="lower",
-        asked=ASKED["condition"], why="the paper prints neither limits nor frequency: 0.1 Hz and limits are chosen",
-    ))  # fmt: skip
+    figures.append(
+        Figure(
+            "condition number of the excitation, 64 columns",
+            found.condition_numbers["none"],
+            better="lower",
+            target=TARGETS["condition"],
+            why="the paper prints neither limits nor frequency: 0.1 Hz and limits are chosen",
+        )
+    )
     motion, other = states(found.excitation), states(random_fourier(model_of("space6r"), OTHER, OTHER_PERIOD))
     levels = [_compared(level, extent, motion, other, progress) for level in LEVELS]
     for trials in levels:
@@ -123,10 +128,14 @@ def _compared(level: float, extent: Extent, motion: Motion, other: Motion, progr
 def _of_ranks() -> Iterator[Figure]:
     for place, gravity in (("on the ground", STANDARD_GRAVITY), ("without weight", WEIGHTLESS)):
         found = ranks(gravity)
-        for part, rank, asked in zip(PARTS, found, RANKS[place], strict=True):
-            yield Figure(f"identifiable {place}: {part}", rank, asked=asked)
-        yield Figure(f"identified {place}, of 108", found[-1], published=PUBLISHED["parameters"],
-                     why="the others change no torque, or only in combination")  # fmt: skip
+        for part, rank, expected in zip(PARTS, found, RANKS[place], strict=True):
+            yield Figure(f"identifiable {place}: {part}", rank, target=expected)
+        yield Figure(
+            f"identified {place}, of 108",
+            found[-1],
+            published=PUBLISHED["parameters"],
+            why="the others change no torque, or only in combination",
+        )
 
 
 def _of_methods(trials: Trials) -> Iterator[Figure]:
@@ -135,25 +144,37 @@ def _of_methods(trials: Trials) -> Iterator[Figure]:
             continue
         failed = int(np.isnan(trials.each(name, error)).sum())
         more = f"; {failed} of {len(trials.trials)} did not converge" if failed else ""
-        yield Figure(f"noise x {trials.level:g}, {name}: error of the torque [N m]", trials.median(name, error),
-                     why=f"cost {trials.median(name, cost):.6g}, {trials.median(name, seconds):.2f} s{more}",
-                     )  # fmt: skip
+        yield Figure(
+            f"noise x {trials.level:g}, {name}: error of the torque [N m]",
+            trials.median(name, error),
+            why=f"cost {trials.median(name, cost):.6g}, {trials.median(name, seconds):.2f} s{more}",
+        )
 
 
 def _of_goals(trials: Trials) -> Iterator[Figure]:
     title = f"noise x {trials.level:g}"
-    yield Figure(f"{title}: cost of separable over pso_lm, worst seed",
-                 trials.ratio("separable", "pso_lm", cost, np.max), better="lower", asked=ASKED["cost"])  # fmt: skip
-    yield Figure(f"{title}: time of pso_lm over separable, least of the seeds",
-                 trials.ratio("pso_lm", "separable", seconds, np.min), better="higher", asked=ASKED["speed"],
-                 why="this swarm looks at compressed rows, not at the data, so that it is fast too")  # fmt: skip
+    yield Figure(
+        f"{title}: cost of separable over pso_lm, worst seed",
+        trials.ratio("separable", "pso_lm", cost, np.max),
+        better="lower",
+        target=TARGETS["cost"],
+    )
+    yield Figure(
+        f"{title}: time of pso_lm over separable, least of the seeds",
+        trials.ratio("pso_lm", "separable", seconds, np.min),
+        better="higher",
+        target=TARGETS["speed"],
+        why="this swarm looks at compressed rows, not at the data, so that it is fast too",
+    )
     count = len(trials.trials)
     few = f"; {count} is too few to judge it: --seeds {SEEDS}" if count < SEEDS else ""
-    yield Figure(f"{title}: error of map_constants over pso_lm, median",
-                 trials.ratio("map_constants", "pso_lm", error, np.median), better="lower",
-                 asked=None if few else ASKED["map"],
-                 why=f"the true robots are near the nominal one by construction, which the prior says{few}",
-                 )  # fmt: skip
+    yield Figure(
+        f"{title}: error of map_constants over pso_lm, median",
+        trials.ratio("map_constants", "pso_lm", error, np.median),
+        better="lower",
+        target=None if few else TARGETS["map"],
+        why=f"the true robots are near the nominal one by construction, which the prior says{few}",
+    )
     for name in ("map_constants, prior by size", "separable, weighted"):
         yield Figure(f"{title}: error of {name} over pso_lm, median", trials.ratio(name, "pso_lm", error, np.median))
 
@@ -161,75 +182,114 @@ def _of_goals(trials: Trials) -> Iterator[Figure]:
 def _of_predictions(trials: Trials) -> Iterator[Figure]:
     """Along the other motion, with the noise of the paper."""
     truth = trials.each("truth", lambda outcome: float(outcome.misfit.max())).max()
-    for name, asked in (("map_constants", "misfit of map"), ("separable", "misfit"), ("pso_lm", "misfit")):
+    for name, limit in (("map_constants", "misfit of map"), ("separable", "misfit"), ("pso_lm", "misfit")):
         worst = over_known(np.max, trials.each(name, lambda outcome: float(outcome.misfit.max())))
-        yield Figure(f"{name}: RMSE over noise, worst joint and seed", worst, better="lower", asked=ASKED[asked],
-                     why=f"the true parameters have {truth:.4g}")  # fmt: skip
+        yield Figure(
+            f"{name}: RMSE over noise, worst joint and seed",
+            worst,
+            better="lower",
+            target=TARGETS[limit],
+            why=f"the true parameters have {truth:.4g}",
+        )
         least = over_known(np.min, trials.each(name, lambda outcome: float(outcome.correlation.min())))
-        yield Figure(f"{name}: R, worst joint and seed", least, PUBLISHED["R"], "higher", asked=PUBLISHED["R"])
+        yield Figure(f"{name}: R, worst joint and seed", least, PUBLISHED["R"], "higher", target=PUBLISHED["R"])
     rmse = over_known(np.max, trials.each("map_constants", lambda outcome: float((outcome.misfit * NOISE).max())))
-    yield Figure("map_constants: greatest RMSE [N m]", rmse, PUBLISHED["RMSE"], "lower",
-                 why=f"the noise of joint 2 alone is {NOISE[1]:.4g} N m, the RMSE that the paper measured",
-                 )  # fmt: skip
+    yield Figure(
+        "map_constants: greatest RMSE [N m]",
+        rmse,
+        PUBLISHED["RMSE"],
+        "lower",
+        why=f"the noise of joint 2 alone is {NOISE[1]:.4g} N m, the RMSE that the paper measured",
+    )
 
 
 def _of_claims(levels: list[Trials], untrained: str) -> Iterator[Figure]:
     """Ratios that the paper prints; neither side is the better one: they are to be met.
 
     Args:
-        levels: of the noise.
+        levels: levels of the noise.
         untrained: why there is no network; empty if there is one.
     """
     for trials in levels:
         title = f"noise x {trials.level:g}: "
         for peer in ("lm", "pso"):
-            yield Figure(f"{title}error of pso_lm over {peer}", trials.ratio("pso_lm", peer, error, np.median),
-                         PUBLISHED[f"pso_lm over {peer}"], agreement=PERCENT, why=UNPRINTED)  # fmt: skip
+            yield Figure(
+                f"{title}error of pso_lm over {peer}",
+                trials.ratio("pso_lm", peer, error, np.median),
+                PUBLISHED[f"pso_lm over {peer}"],
+                agreement=PERCENT,
+                why=UNPRINTED,
+            )
         slow = "pso, 800 iterations" if "pso, 800 iterations" in trials.outcomes else "pso"
-        yield Figure(f"{title}time of pso_lm over {slow}", trials.ratio("pso_lm", slow, seconds, np.median),
-                     PUBLISHED["time of pso_lm over pso"], agreement=PERCENT, why=UNPRINTED)  # fmt: skip
+        yield Figure(
+            f"{title}time of pso_lm over {slow}",
+            trials.ratio("pso_lm", slow, seconds, np.median),
+            PUBLISHED["time of pso_lm over pso"],
+            agreement=PERCENT,
+            why=UNPRINTED,
+        )
         for name in NETWORKS:
             ratio = np.nan if untrained else trials.ratio("pso_lm", name, seconds, np.median)
-            yield Figure(f"{title}time of pso_lm over {name}", ratio, PUBLISHED["time of pso_lm over a neural network"],
-                         "lower", PERCENT, why=untrained or "depends on how long it is trained, which is not printed",
-                         )  # fmt: skip
+            yield Figure(
+                f"{title}time of pso_lm over {name}",
+                ratio,
+                PUBLISHED["time of pso_lm over a neural network"],
+                "lower",
+                PERCENT,
+                why=untrained or "depends on how long it is trained, which is not printed",
+            )
 
 
 def _of_velocities(trials: Trials, motion: Motion) -> Iterator[Figure]:
     for velocity in (0.001, 0.0055, 0.05):
-        yield Figure(f"vb = {velocity:g}: least deviation of vb / vb, worst joint",
-                     float(velocity_deviations(velocity, motion).max()),
-                     why="Cramer-Rao bound, rigid parameters known, noise x 1, 100 Hz; fb is taken for "
-                         f"{LEAST_BREAKAWAY:g} fc where it is less in the table")  # fmt: skip
+        yield Figure(
+            f"vb = {velocity:g}: least deviation of vb / vb, worst joint",
+            float(velocity_deviations(velocity, motion).max()),
+            why="Cramer-Rao bound, rigid parameters known, noise x 1, 100 Hz; fb is taken for "
+            f"{LEAST_BREAKAWAY:g} fc where it is less in the table",
+        )
     away = []
     for trial, outcome in zip(trials.trials, trials.outcomes["separable, weighted"], strict=True):
         true = [term.stribeck_velocity for _, term in trial.regressor.terms if isinstance(term, ImprovedStribeck)]
         for value, constant in zip(true, outcome.estimate.constants if outcome.estimate else (), strict=False):
             away.append(abs(np.log(constant.value / value)) * constant.value / constant.standard_deviation)
-    yield Figure(f"noise x {trials.level:g}: true vb within 2 standard deviations, share",
-                 float(np.mean(np.array(away) < 2.0)), why="separable, weighted; six joints, all seeds")  # fmt: skip
+    yield Figure(
+        f"noise x {trials.level:g}: true vb within 2 standard deviations, share",
+        float(np.mean(np.array(away) < 2.0)),
+        why="separable, weighted; six joints, all seeds",
+    )
 
 
 def _of_temperature() -> Iterator[Figure]:
     heat = Heat.of(0)
-    yield Figure("alpha: error from one direction of one speed [N m/K]", abs(float(heat.one[0, 0]) - ALPHA),
-                 better="lower", asked=ASKED["alpha"],
-                 why=f"{_pm(heat.one[0])}; two directions {_pm(heat.both)}, 8 speeds {_pm(heat.several[0])}",
-                 )  # fmt: skip
-    yield Figure("fc at one speed [N m]", float(heat.one[1, 0]),
-                 why=f"the true one is {TABLE_1['fc'][0]}: viscous friction is in it, and 8 speeds tell "
-                     f"{_pm(heat.several[1])}, kv1 {_pm(heat.several[2])}")  # fmt: skip
+    yield Figure(
+        "alpha: error from one direction of one speed [N m/K]",
+        abs(float(heat.one[0, 0]) - ALPHA),
+        better="lower",
+        target=TARGETS["alpha"],
+        why=f"{_pm(heat.one[0])}; two directions {_pm(heat.both)}, 8 speeds {_pm(heat.several[0])}",
+    )
+    yield Figure(
+        "fc at one speed [N m]",
+        float(heat.one[1, 0]),
+        why=f"the true one is {TABLE_1['fc'][0]}: viscous friction is part of it, and 8 speeds separate "
+        f"{_pm(heat.several[1])}, kv1 {_pm(heat.several[2])}",
+    )
 
 
 def _of_weight(ground: Trial, motion: Motion) -> Iterator[Figure]:
     found = Weightless.of(0, ground, motion)
     for place, share in zip(("on the ground", "without weight"), found.friction, strict=True):
-        yield Figure(f"friction {place}, joint 2: share of the torque", float(share[1]),
-                     why=f"joint 3: {share[2]:.2f}")  # fmt: skip
-    for name, errors in (("without weight, used on the ground", found.to_ground),
-                         ("on the ground, used without weight", found.to_orbit)):  # fmt: skip
-        yield Figure(f"identified {name}: error, worst joint [N m]", float(errors.max()),
-                     why=f"joint {1 + int(np.argmax(errors))}")  # fmt: skip
+        yield Figure(f"friction {place}, joint 2: share of the torque", float(share[1]), why=f"joint 3: {share[2]:.2f}")
+    for name, errors in (
+        ("without weight, used on the ground", found.to_ground),
+        ("on the ground, used without weight", found.to_orbit),
+    ):
+        yield Figure(
+            f"identified {name}: error, worst joint [N m]",
+            float(errors.max()),
+            why=f"joint {1 + int(np.argmax(errors))}",
+        )
 
 
 def _pm(pair: Array) -> str:

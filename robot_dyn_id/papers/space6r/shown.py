@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reproduction of the space manipulator draws, and the parameters that it tells."""
+"""Plots and notes of the reproduction of the space manipulator."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 SHOWN = "map_constants"
 """Method whose prediction is drawn."""
 
-TOLD = "separable, weighted"
+REPORTED = "separable, weighted"
 """Method whose parameters are listed: no prior has a share in them."""
 
 
 def notes(trials: Trials) -> tuple[str, ...]:
-    """Friction of every joint with standard deviations, and the columns that cannot be told."""
-    trial, found = trials.trials[0], trials.outcomes[TOLD][0].estimate
+    """Friction of every joint with standard deviations, and the unidentifiable columns."""
+    trial, found = trials.trials[0], trials.outcomes[REPORTED][0].estimate
     lines = ["cost: half of the sum of squared residuals, all rows alike; time: of the CPU; medians of the seeds"]
     if found is not None:
         sigma = found.standard_deviations
         known = int(np.count_nonzero(np.isfinite(sigma))) + sum(
             bool(np.isfinite(constant.standard_deviation)) for constant in found.constants
         )
-        lines.append(f"{TOLD}, noise x {trials.level:g}, first seed: {known} parameters with a standard deviation, "
-                     f"fb and vb among them")  # fmt: skip
+        lines.append(
+            f"{REPORTED}, noise x {trials.level:g}, first seed: {known} parameters with a standard deviation, "
+            f"fb and vb among them"
+        )
         places = {name: number for number, name in enumerate(trial.base.names)}
         for joint, constant in enumerate(found.constants, start=1):
             fc, rise = places[f"fci{joint}"], places[f"dfi{joint}"]
             both = sigma[fc] ** 2 + sigma[rise] ** 2 + 2.0 * found.covariance[fc, rise]
             values = found.values[fc], sigma[fc], found.values[fc] + found.values[rise], np.sqrt(max(both, 0.0))
-            lines.append("joint {}: fc {:.3f} +- {:.3f}, fb {:.3f} +- {:.3f} N m, vb {:.4f} +- {:.4f} rad/s".format(
-                joint, *values, constant.value, constant.standard_deviation
-            ))  # fmt: skip
+            lines.append(
+                "joint {}: fc {:.3f} +- {:.3f}, fb {:.3f} +- {:.3f} N m, vb {:.4f} +- {:.4f} rad/s".format(
+                    joint, *values, constant.value, constant.standard_deviation
+                )
+            )
     lines.append(f"no torque depends on {', '.join(trial.base.unidentifiable)}")
     lines.append(f"only in combinations: {', '.join(trial.base.combined)}")
     return tuple(lines)
@@ -50,12 +54,16 @@ def _torques(trials: Trials) -> Drawing:
     trial, predicted = trials.trials[0], trials.outcomes[SHOWN][0].predicted
     t = np.arange(predicted.shape[1]) / RATE
     panels = tuple(
-        Panel("time [s]", f"joint {joint + 1} [N m]", (
-            Curve("measured" if joint == 0 else "", t, trial.measured[joint]),
-            Curve("predicted" if joint == 0 else "", t, predicted[joint]),
-        ))
+        Panel(
+            "time [s]",
+            f"joint {joint + 1} [N m]",
+            (
+                Curve("measured" if joint == 0 else "", t, trial.measured[joint]),
+                Curve("predicted" if joint == 0 else "", t, predicted[joint]),
+            ),
+        )
         for joint in range(len(predicted))
-    )  # fmt: skip
+    )
     return Drawing("space6r_torques", f"Torque along another motion, {SHOWN}", panels)
 
 

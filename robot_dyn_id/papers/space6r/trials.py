@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of estimators on the space manipulator: its true robots, their data, and what each estimator gives."""
+"""Comparison of estimators on the space manipulator: true robots, their data, and the result of each estimator."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.prior import Prior, inertial_scales, term_scales
-from robot_dyn_id.dynamics.problem import LinearProblem, raw_problem
-from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia, Spring, Term
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import (
@@ -50,20 +50,20 @@ VELOCITIES = (0.05, 0.06, 0.04, 0.05, 0.08, 0.06)
 """Stribeck velocities of the comparison [rad/s]: those of the table lie below what 100 Hz shows."""
 
 NOISE = np.array([3.9462, 5.0670, 3.2432, 1.4322, 1.0583, 1.1699])
-"""Of the simulated torques: the RMSE of the paper's Table 2 [N m]."""
+"""Noise of the simulated torques: the RMSE of the paper's Table 2 [N m]."""
 
 RATE = 100.0
-"""[Hz]"""
+"""Sample rate [Hz]."""
 
 LEVELS = (1.0, 0.1)
-"""Of the noise, as shares of the paper's RMSE."""
+"""Levels of the noise, as fractions of the paper's RMSE."""
 
 RIGID, FRICTION, LEAST_RISE = 0.2, 0.3, 1.05
-"""A true robot is off the nominal one by up to these shares; its fb is at least so many times fc."""
+"""Largest relative deviations of a true robot from the nominal one (rigid, friction), and its smallest fb / fc."""
 
 
 ZERO = 1e-3
-"""Of the size of a body: what the prior of a parameter that is zero in the table is as sure of."""
+"""Prior uncertainty of a parameter that is zero in the table, as a fraction of the size of its body."""
 
 
 def regressor_of(model: RobotModel, velocities: Array) -> Regressor:
@@ -93,16 +93,16 @@ def states(motion: Trajectory, rate: float = RATE) -> Motion:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one estimator makes of one trial.
+    """Result of one estimator on one trial.
 
     Attributes:
         estimate: None where it does not converge; the figures are not numbers then.
         cost: half of the sum of squared residuals, all rows alike.
-        error: of the torque without noise along the other motion, root mean square over all joints [N m].
-        misfit: of the measured torque along it, RMSE of each joint over its noise, shape (6,).
-        correlation: of the measured and the predicted torque along it, shape (6,).
-        seconds: of CPU time.
-        predicted: the torque along it [N m], shape (6, N).
+        error: RMS error of the noise-free torque along the other motion over all joints [N m].
+        misfit: RMSE of the measured torque along it over the noise, per joint, shape (6,).
+        correlation: correlation of measured and predicted torque along it, shape (6,).
+        seconds: CPU time [s].
+        predicted: predicted torque along it [N m], shape (6, N).
     """
 
     estimate: Estimate | None
@@ -116,24 +116,24 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """One true robot and its noisy data, as estimators see them: nominal Stribeck velocities, nominal prior.
+    """One true robot and its noisy data; the problem has nominal Stribeck velocities and a nominal prior.
 
     Attributes:
         regressor: true robot and terms.
-        truth: of all of its columns, shape (c,).
-        problem: with the Stribeck velocities that are known before.
-        base: its base parameters.
-        motion: that is recorded.
-        torque: along it, with noise [N m], shape (6, N).
-        other: motion that the torque is predicted along.
-        clean: torque along it [N m], shape (6, N).
-        measured: the same with noise.
-        noise: of each joint [N m], shape (6,).
+        truth: true parameters of all columns, shape (c,).
+        problem: identification problem with nominal Stribeck velocities.
+        base: base parameters of the problem.
+        motion: recorded motion.
+        torque: torque along the recorded motion with noise [N m], shape (6, N).
+        other: motion of the prediction.
+        clean: torque along the other motion [N m], shape (6, N).
+        measured: torque along the other motion with noise [N m], shape (6, N).
+        noise: standard deviation of the noise of each joint [N m], shape (6,).
     """
 
     regressor: Regressor
     truth: Array
-    problem: LinearProblem
+    problem: UnfilteredProblem
     base: BaseParameters
     motion: Motion
     torque: Array
@@ -158,14 +158,14 @@ class Trial:
         clean = regressor.torque(other, truth)
         torque = regressor.torque(motion, truth)
         torque += noise[:, None] * rng.normal(size=torque.shape)
-        problem = raw_problem(
-            start, Layout.from_columns(start, base.independent), motion, torque, RATE, prior_of(model, base.mapping)
+        problem = UnfilteredProblem.from_samples(
+            start, base.independent, motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
         return Trial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
 
     def judged(self, predicted: Array, estimate: Estimate | None, cost: float, seconds: float) -> Outcome:
-        """What a prediction along the other motion is worth."""
+        """Evaluate a prediction along the other motion."""
         misfit = np.sqrt(np.mean((predicted - self.measured) ** 2, axis=1)) / self.noise
         correlation = [np.corrcoef(p, m)[0, 1] for p, m in zip(predicted, self.measured, strict=True)]
         error = float(np.sqrt(np.mean((predicted - self.clean) ** 2)))
@@ -179,14 +179,13 @@ class Trial:
         except ConvergenceError:
             return self.judged(np.full_like(self.clean, np.nan), None, np.nan, time.process_time() - begun)
         seconds = time.process_time() - begun
-        assert self.problem.origin is not None
-        regressor = found.regressor or self.problem.origin.regressor
+        regressor = found.regressor or self.problem.regressor
         predicted = regressor.torque(self.other, found.values, self.base.independent)
         cost = 0.5 * float(np.sum(found.residual_rms**2)) * found.rows / len(found.residual_rms)
         return self.judged(predicted, found, cost, seconds)
 
     def judged_truth(self) -> Outcome:
-        """What the true parameters are worth."""
+        """Evaluate the true parameters."""
         return self.judged(self.clean, None, np.nan, 0.0)
 
     def with_prior_by_size(self) -> Trial:
@@ -196,11 +195,11 @@ class Trial:
 
 
 def prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
-    """The nominal robot.
+    """Prior of the nominal robot.
 
     Args:
         model: the robot.
-        mapping: of its base parameters.
+        mapping: map from all parameters to the base parameters.
         by_size: whether an inertial parameter is as uncertain as the body is large (m, m r, m r^2), which is what is
             known of a robot by its URDF, instead of as large as its own value, which is how the true ones are drawn.
     """
@@ -235,9 +234,9 @@ class Trials:
     """Outcomes at one level of the noise.
 
     Attributes:
-        level: of the noise.
-        trials: one for each seed.
-        outcomes: of each method, one for each trial.
+        level: level of the noise.
+        trials: one trial for each seed.
+        outcomes: results by method, one for each trial.
     """
 
     level: float
@@ -264,27 +263,27 @@ class Trials:
         return np.array([what(outcome) for outcome in self.outcomes[method]])
 
     def median(self, method: str, what: Callable[[Outcome], float]) -> float:
-        """Of the trials that converged."""
+        """Median of a figure over the trials that converged."""
         return over_known(np.median, self.each(method, what))
 
     def ratio(self, method: str, peer: str, what: Callable[[Outcome], float], over: Callable[[Array], Any]) -> float:
-        """Of two methods, trial by trial, where both converged."""
+        """Ratio of a figure of two methods, trial by trial, where both converged."""
         return over_known(over, self.each(method, what) / self.each(peer, what))
 
 
 def over_known(over: Callable[[Array], Any], values: Array) -> float:
-    """A figure of the values that are numbers; NaN if there are none."""
+    """Statistic of the finite values; NaN if no value is finite."""
     known = values[np.isfinite(values)]
     return float(over(known)) if len(known) else np.nan
 
 
 def error(outcome: Outcome) -> float:
-    """Of the torque without noise, where the method converged."""
+    """Error of the noise-free torque."""
     return outcome.error
 
 
 def seconds(outcome: Outcome) -> float:
-    """CPU time, also of what did not converge."""
+    """CPU time [s], also without convergence."""
     return outcome.seconds
 
 

@@ -314,9 +314,9 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     full = np.concatenate([read.standard_parameters, read.term_values])
     torque = regressor.torque(motion, read.values, columns)
     assert ratio(torque, robot.regressor.torque(motion, full)) <= 1e-12
-    _, tau, warnings = predict_recording(recording, read)
+    _, tau, findings = predict_recording(recording, read)
     inside = slice(100, -100)
-    assert warnings == ()
+    assert findings == ()
     assert np.linalg.norm((tau - recording.samples.tau)[inside]) < 0.03 * np.linalg.norm(recording.samples.tau[inside])
 
 

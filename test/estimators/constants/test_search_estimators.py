@@ -46,7 +46,7 @@ def test_a_search_repeats_itself_and_counts_how_far_it_stopped_from_the_best():
     task = arm_problem(noisy(1))
     one, again = estimator_of("pso").fit(task), estimator_of("pso").fit(task)
     np.testing.assert_array_equal(one.values, again.values)
-    best = ESTIMATORS["weighted"]().fit(task.origin.problem_of(one.regressor, task.origin.columns))
+    best = ESTIMATORS["weighted"]().fit(task.with_columns(one.regressor, task.columns))
     assert np.all(one.standard_deviations >= np.abs(one.values - best.values) * 0.99)
 
 
@@ -57,7 +57,7 @@ def test_costs_of_the_box_are_those_of_the_data():
     points = space.lower + (space.upper - space.lower) * np.random.default_rng(0).random((5, len(space.lower)))
     p = len(task.names)
     for point, cost in zip(points, space.compute_costs(points), strict=True):
-        at = task.origin.problem_of(space.constants.regressor(point[p:]), task.origin.columns)
+        at = task.with_columns(space.constants.regressor(point[p:]), task.columns)
         assert cost == pytest.approx(0.5 * Factors.from_problem(at).squared_residuals(point[:p]).sum(), rel=1e-5)
 
 
@@ -70,7 +70,7 @@ def test_total_least_squares_is_that_of_the_singular_vector():
     right = np.linalg.svd(full / scale)[2][-1]
     expected = -right[:-1] / right[-1] * scale[-1] / scale[:-1]
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-3, atol=1e-4)
-    assert "total least squares assumes independent errors of" in estimate.notes[0]
+    assert [one.code for one in estimate.findings] == ["total_least_squares_errors"]
     nearly = TotalLeastSquares(column_error=1e-6).fit(problem(*data))
     np.testing.assert_allclose(nearly.values, ordinary.values, rtol=1e-9, atol=1e-9)
 
@@ -94,7 +94,9 @@ def periodic(columns, torques, times=4):
 def test_averages_of_exact_periods_give_the_exact_parameters():
     estimate = PeriodAveraged().fit(replace(problem(*periodic(*rows(count=50)), size=33), period=5.0))
     np.testing.assert_allclose(estimate.values, TRUTH, atol=1e-9)
-    assert estimate.notes == ("averages of 4 periods; intervals by Student's law with 3 degrees of freedom",)
+    (finding,) = estimate.findings
+    assert finding.code == "periods_averaged"
+    assert "4 periods" in finding.message and "3 degrees of freedom" in finding.message
 
 
 def test_few_periods_have_wide_intervals_that_hold_the_truth():

@@ -20,7 +20,7 @@ REMIND = 5.0
 """Time between two complaints about absent publishers [s]."""
 
 
-class Recording:
+class RecordingSession:
     """What is written into one bag.
 
     Attributes:

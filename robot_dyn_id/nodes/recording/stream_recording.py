@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording of a stream of joint states in parts: one bag for each excitation."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from sensor_msgs.msg import JointState
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.msg import RecordingStatus
+from robot_dyn_id.nodes.messages.message_types import definition
+from robot_dyn_id.nodes.messages.raw_stream import RawStream
+from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
+from robot_dyn_id.recordings.joint_states import TYPE_NAME
+
+BAG_TIMEOUT_S = 60.0
+"""Longest time that the disk may take to finish the bags [s]."""
+
+LOG_PERIOD_S = 5.0
+"""Shortest time between two log lines about the same failure [s]."""
+
+
+def wait_for_bags(bags: tuple[BackgroundWriter, ...]) -> list[Path]:
+    """Wait until bags are finished.
+
+    Returns:
+        Folders of the bags.
+
+    Raises:
+        InputError: a bag could not be written.
+    """
+    for bag in bags:
+        bag.ended(BAG_TIMEOUT_S)
+        if bag.failure:
+            raise InputError(bag.failure)
+    return [bag.folder for bag in bags]
+
+
+class StreamRecording:
+    """Joint states of a topic, written to bags from which a model is identified.
+
+    Attributes:
+        received: number of messages since the start or the latest `reset`.
+    """
+
+    def __init__(self, node: RobotNode, folder: Path, status_topic: str) -> None:
+        """Subscribe.
+
+        Args:
+            node: node that receives the joint states.
+            folder: folder in which the bags `stream_1`, `stream_2`, ... are created.
+            status_topic: name of the topic on which the state of the recording is published.
+        """
+        self.received = 0
+        self._node = node
+        self._folder = folder
+        self._bag: BackgroundWriter | None = None
+        self._parts: list[BackgroundWriter] = []
+        self._discarded: list[BackgroundWriter] = []
+        self._reset: list[BackgroundWriter] = []
+        self._ending = False
+        self._creation_failure = ""
+        self._source = RawStream(node, JointState, "joint_states", self._write)
+        self._topic = _joint_states()
+        self._status = RecordingStatusTopic(node, status_topic)
+
+    @property
+    def lost(self) -> int:
+        """Number of messages that the middleware reported as lost."""
+        return self._source.lost
+
+    @property
+    def failure(self) -> str:
+        """Reason why joint states are not recorded; empty if they are."""
+        return self._creation_failure or (self._bag.failure or "" if self._bag is not None else "")
+
+    @property
+    def open(self) -> bool:
+        """Whether a bag is being written."""
+        return self._bag is not None
+
+    @property
+    def parts(self) -> tuple[BackgroundWriter, ...]:
+        """Finished bags to identify from."""
+        return tuple(self._parts)
+
+    def close_part(self) -> None:
+        """Finish the current bag and keep it for the identification; the next message begins another one."""
+        self._parts += self._close()
+
+    def discard_part(self) -> None:
+        """Finish the current bag and leave it out of the identification."""
+        self._discarded += self._close()
+
+    def reset(self) -> None:
+        """Leave out everything that was received; the bags stay on the disk."""
+        self.close_part()
+        self._reset += [*self._parts, *self._discarded]
+        self._parts = []
+        self._discarded = []
+        self.received = 0
+
+    def end(self) -> None:
+        """Receive no more, and finish the bags."""
+        if not self._ending:
+            self._ending = True
+            self.publish_status()
+        self.close_part()
+
+    def finished(self) -> bool:
+        """Whether all bags are finished or have failed."""
+        return all(bag.ended() for bag in (*self._parts, *self._discarded, *self._reset))
+
+    def publish_status(self) -> None:
+        """Publish the state of the recording if it changed, and log why joint states cannot be recorded."""
+        state = RecordingStatus.RECORDING
+        reason = self.failure
+        if reason:
+            state = RecordingStatus.FAILED
+            if self.open:
+                self._node.get_logger().error(reason, throttle_duration_sec=LOG_PERIOD_S)
+        elif self._ending:
+            state = RecordingStatus.FINISHED
+        elif not self.received:
+            state = RecordingStatus.IDLE
+            reason = "no joint states yet"
+        self._status.publish(state, reason, self._describe)
+
+    def _describe(self, status: Any) -> None:
+        """Fill in folder, topic and number of messages.
+
+        Discarded bags are included: a smaller number means to subscribers that a recording was dropped.
+        """
+        bags = [*self._parts, *self._discarded, *([self._bag] if self._bag is not None else [])]
+        status.folder = str(self._folder)
+        status.topics = [self._source.name]
+        status.types = [TYPE_NAME]
+        status.counts = [sum(bag.written for bag in bags)]
+        status.lost = [self.lost]
+        status.rates = [0.0]
+        status.jitter = [0.0]
+
+    def _write(self, message: bytes) -> None:
+        if self._ending:
+            return
+        if self._bag is None:
+            number = next(n for n in count(1) if not (self._folder / f"stream_{n}").exists())
+            try:
+                self._bag = BackgroundWriter(self._folder / f"stream_{number}")
+            except InputError as error:  # the folder was removed, or the disk is full
+                self._creation_failure = f"joint states are not recorded: {error}"
+                self._node.get_logger().error(self._creation_failure, throttle_duration_sec=LOG_PERIOD_S)
+                return
+            self._creation_failure = ""
+            self._topic = _joint_states()  # each bag has statistics of its own
+            self._bag.announce(self._topic)
+            self._node.get_logger().info(f"joint states are recorded in {self._bag.folder}")
+        self.received += 1
+        self._bag.add(self._topic, self._node.get_clock().now().nanoseconds, message)
+
+    def _close(self) -> list[BackgroundWriter]:
+        """Finish the current bag; returns it, or nothing if there is none."""
+        bag = self._bag
+        self._bag = None
+        if bag is None:
+            return []
+        bag.end()
+        return [bag]
+
+
+def _joint_states() -> Stream:
+    """Topic of the bags, with empty statistics."""
+    return Stream("/joint_states", TYPE_NAME, definition(JointState), "", (), stamped=True)
