@@ -227,7 +227,7 @@ WRONG = {
     # contradictions
     "{joints: {a: {held: 1}}, identify: [a]}": "joint a is both held and to be identified",
     "terms: [coulomb, stribeck]": "terms: coulomb and stribeck cannot be identified together (both have coulomb): choose one",
-    "terms: [asymmetric, improved_stribeck]": "(both hold the columns of coulomb): choose one",
+    "terms: [asymmetric, improved_stribeck]": "(both have the columns of coulomb): choose one",
     "terms: [asymmetric, offset]": "terms: asymmetric and offset cannot be identified together",
     # constants of terms
     "terms: {stribeck: {stribeck_velocity: 0}}": "stribeck: stribeck_velocity must be positive, not 0",
