@@ -38,7 +38,7 @@ def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     model = RobotModel.from_file(URDFS / "planar3r.urdf")
     stored = read_trajectory(answer["trajectory_file"])
     assert stored.periods == 3 and stored.excitation.duration == 30.0 and stored.limits.acceleration[0] == 8.0
-    assert stored.check_robot(model, stored.limits) == ""
+    assert stored.check_robot(model, stored.limits) == ()
     page = Path(answer["preview_file"]).read_text()
     assert "planar3r" in page and "http" not in page.replace("http://www.w3.org", "")
 

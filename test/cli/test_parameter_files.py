@@ -13,7 +13,7 @@ from support.simulated import GRIPPER, changed, save_npz
 BAD_PARAMETERS = {
     "missing": (lambda files, folder: folder / "none.yaml", "none.yaml: cannot read the parameters"),
     "a field missing": (damaged(lambda content: content.pop("gravity")), "p.yaml: gravity is missing"),
-    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values cannot be read"),
+    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values: must be a list"),
     "a wrong length": (damaged(lambda content: content["values"].pop()), "p.yaml: parameter set: values has shape"),
     "something else": (lambda files, folder: files / "arm.urdf", "arm.urdf: not a "),
     "an unknown term": (damaged(lambda c: c.update(term_names=["magic"] * len(c["term_names"]))), "magic"),
