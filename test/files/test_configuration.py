@@ -85,7 +85,7 @@ def test_every_key_arrives(tmp_path):
             essential=0.2,
             bootstrap=50,
             thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
-            ignore=("sign", "degrees"),
+            ignore=("effort_sign", "positions_in_degrees"),
             drives={
                 "shoulder": Drive(13.6, -1.0),
                 "wrist": Drive(None, 1.0),
