@@ -26,7 +26,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.problem import LinearProblem, raw_problem
+from robot_dyn_id.dynamics.problem import LinearProblem, UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb
 from robot_dyn_id.estimators import Estimate, OrdinaryLeastSquares
@@ -74,7 +74,7 @@ class Line:
     @property
     def problem(self) -> LinearProblem:
         """As a stream of tiles."""
-        return raw_problem(self.regressor, self.layout, self.motion, self.torque)
+        return UnfilteredProblem.from_samples(self.regressor, self.layout.columns, self.motion, self.torque)
 
     def off(self, values: Array) -> float:
         """Relative error of parameters."""

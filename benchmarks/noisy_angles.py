@@ -44,8 +44,8 @@ from robot_dyn_id.estimators import (
 from robot_dyn_id.excitation import FourierSeries, random_fourier
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.closed_loop import ControllerModel, quantize
 from robot_dyn_id.simulation.plant import Plant
 
@@ -135,9 +135,9 @@ def estimators() -> tuple[Estimator, ...]:
 def estimate(recorded: ArrayRecording, estimator: Estimator, cutoff: float) -> Estimate:
     """One estimate behind one filter."""
     known, plan = robot(), SignalPlan.of(RATE, LowPass(cutoff), False)
-    walk = walker([recorded], recorded.joint_names, {}, plan)
+    trials = FilteredTrials([recorded], recorded.joint_names, {}, plan)
     prior = nominal_prior(known.regressor.model, known.base.mapping)
-    return estimator.fit(linear_problem(known.regressor, known.base.independent, walk, plan, prior))
+    return estimator.fit(trials.problem(known.regressor, known.base.independent, prior))
 
 
 @dataclass(frozen=True)

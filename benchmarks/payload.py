@@ -43,9 +43,9 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.payload import moved, payload_on_arm
 from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.sensors import simulated_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
@@ -88,8 +88,8 @@ class Study(NamedTuple):
 
     def problem(self, recording: ArrayRecording) -> LinearProblem:
         """Its rows."""
-        walk = walker([recording], recording.joint_names, {}, self.plan)
-        return linear_problem(self.regressor, self.arm.independent_columns.astype(np.int64), walk, self.plan)
+        trials = FilteredTrials([recording], recording.joint_names, {}, self.plan)
+        return trials.problem(self.regressor, self.arm.independent_columns.astype(np.int64))
 
 
 def brick(mass: float) -> Array:

@@ -63,9 +63,9 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 from robot_dyn_id.version import __version__
@@ -117,9 +117,9 @@ class Study:
 
     def problem(self, recording: ArrayRecording, plan: SignalPlan) -> LinearProblem:
         """As `pipeline.identify` makes it, kept in memory because several estimators walk it."""
-        walk = walker([recording], recording.joint_names, {}, plan)
+        trials = FilteredTrials([recording], recording.joint_names, {}, plan)
         prior = nominal_prior(self.regressor.model, self.base.mapping)  # of robots to simulate
-        streamed = linear_problem(self.regressor, self.base.independent, walk, plan, prior)
+        streamed = trials.problem(self.regressor, self.base.independent, prior)
         kept = [replace(tile, block=tile.block.copy()) for tile in streamed.tiles()]
 
         def tiles() -> Iterator[Tile]:
@@ -139,8 +139,8 @@ class Study:
         if isinstance(estimator, MaximumAPosterioriConstants):
             constants = Constants.from_problem(problem, estimator.name)
             away = estimator.spread * rng.normal(size=len(constants.places))
-            problem = constants.origin.problem_of(
-                constants.regressor(constants.logarithms + away), constants.origin.columns
+            problem = constants.problem.with_columns(
+                constants.regressor(constants.logarithms + away), constants.problem.columns
             )
         return replace(problem, prior=prior)
 
@@ -177,7 +177,7 @@ def measured_residuals() -> Array | str:
     regressor, plan = Regressor.from_parameters(found.parameters), found.evaluation.plan
     columns = found.parameters.independent_columns.astype(np.int64)
     left = []
-    for piece in walker(training, model.joint_names, {}, plan)():
+    for piece in FilteredTrials(training, model.joint_names, {}, plan):
         assert piece.tau is not None
         left.append(
             piece.tau[:, piece.own] - regressor.torque(piece.motion.take(piece.own), found.estimate.values, columns)

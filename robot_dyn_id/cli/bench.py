@@ -18,8 +18,8 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.problem import Smooth, raw_problem
-from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
@@ -29,8 +29,9 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
 from robot_dyn_id.simulation.sensors import Sensors, measured
 
@@ -68,8 +69,9 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     plan = replace(SignalPlan.of(RATE, LowPass(CUTOFF), False), row_stride=1).periodic(motion.period)
     seconds: dict[str, float] = {}
     for samples in (min(count, 4000), count):
-        walk = walker([_recording(dynamics, controller, motion, samples)], model.joint_names, {}, plan)
-        problem = linear_problem(regressor, base.independent, walk, plan, nominal_prior(model, base.mapping))
+        recording = _recording(dynamics, controller, motion, samples)
+        trials = FilteredTrials([recording], model.joint_names, {}, plan)
+        problem = trials.problem(regressor, base.independent, nominal_prior(model, base.mapping))
         for name, kind in ESTIMATORS.items():
             progress(f"{name}, {samples} samples")
             told = {"controller": controller} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
@@ -100,8 +102,8 @@ def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajecto
     """The robot under its controller, with sensors, and what the controller was told."""
     t, number = np.arange(samples) / RATE, np.arange(samples)
     wanted = Motion(*motion.evaluate(t)[:3])
-    told = Smooth(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
-    (true,) = Replay(controller, dynamics)([told])
+    told = FilteredWindow(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
+    (true,) = Replay(controller, dynamics, [told])
     assert true.tau is not None
     joints = dynamics.regressor.model.joint_names
     sensors = Sensors(np.full(len(joints), 0.1), 1e-6, 1e-3)
@@ -118,7 +120,7 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     torque = regressor.torque(motion, rng.normal(size=len(regressor.names)))
     rigid, n = Regressor(model), len(model.joint_names)
     dense, rows = np.zeros((10 * n, n, len(motion))), np.zeros((len(motion), n, 10 * n))
-    problem = raw_problem(regressor, Layout.from_columns(regressor, independent), motion, torque)
+    problem = UnfilteredProblem.from_samples(regressor, independent, motion, torque)
     loop = _pinocchio_loop(model, motion, rows)
 
     def stacked_least_squares() -> None:

@@ -93,7 +93,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeat_cycle(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
-    stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
+    stored = StoredExcitation.from_excitation(
+        model, plan.limits, excitation, about, plan.collision_check, plan.surroundings
+    )
     write_trajectory(path, stored)
     checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)
@@ -156,7 +158,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     model = robot_from(
         RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
     )
-    return model, Regressor(model, terms_on_joints(model, configuration.terms))
+    return model, Regressor(model, terms_on_joints(model, configuration.settings.terms))
 
 
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:
@@ -182,7 +184,7 @@ def _told(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str
 
 def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, settings: DesignSettings) -> None:
     from robot_dyn_id.report.margins import PlannedMotion
-    from robot_dyn_id.report.preview import write_preview
+    from robot_dyn_id.report.preview import PreviewOptions, write_preview
 
     t = np.linspace(0.0, found.excitation.duration, 2 + int(found.excitation.duration / 0.005))
     motion = found.excitation.evaluate(t)
@@ -191,12 +193,14 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
         path,
         shown,
         PlannedMotion(t, *motion[:3], plan.torques.of(motion)),
-        plan.limits,
-        f"{settings.form} for {model.name}",
-        plan.surroundings.obstacles,
-        settings.folders,
-        plan.clearance,
-        words=plan.collision_words,
+        PreviewOptions(
+            limits=plan.limits,
+            title=f"{settings.form} for {model.name}",
+            obstacles=plan.surroundings.obstacles,
+            folders=settings.folders,
+            clearance=plan.clearance,
+            words=plan.collision_words,
+        ),
     )
 
 

@@ -1,68 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values computed once and kept."""
+"""Cache of computed values, and recordings that are decoded once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import Derived, Recording
+from robot_dyn_id.data.recording import DerivedRecording, Recording
 
-Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+CACHE_LIMIT_BYTES = 32 * 2**20
+"""Largest value that is kept; a larger one is computed again, so that memory is bounded."""
+
+CACHE_ENTRIES = 4
+"""Number of values that are kept."""
 
 
-REMEMBERED = 32 * 2**20
-"""Largest recording that is kept decoded [bytes]; a larger one is read anew at each walk, so that memory is bounded."""
+class Cache(Generic[Value]):
+    """The values that were computed last, by key; values are single objects, or the items of a stream."""
 
+    def __init__(self, limit: int = CACHE_LIMIT_BYTES, entries: int = CACHE_ENTRIES) -> None:
+        """Start empty.
 
-def remembered(
-    walk: Callable[[], Iterator[Item]], size: Callable[[Item], int], limit: int = REMEMBERED
-) -> Callable[[], Iterator[Item]]:
-    """A walk whose items are kept after the first time, if they are not too large.
+        Args:
+            limit: largest stream that is kept [bytes].
+            entries: number of values that are kept; the oldest is dropped first.
+        """
+        self._limit, self._entries = limit, entries
+        self._values: dict[Hashable, Any] = {}
+        self._too_large: set[Hashable] = set()
 
-    Args:
-        walk: begins anew at each call.
-        size: of an item [bytes].
-        limit: for all of them [bytes].
-    """
-    kept: tuple[Item, ...] | None = None
-    too_large = False
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The value of a key, computed if it is not in the cache."""
+        if key not in self._values:
+            self._keep(key, compute())
+        value: Value = self._values[key]
+        return value
 
-    def again() -> Iterator[Item]:
-        nonlocal kept, too_large
-        if kept is not None:
-            yield from kept
+    def stream(
+        self, key: Hashable, start: Callable[[], Iterable[Value]], size: Callable[[Value], int]
+    ) -> Iterator[Value]:
+        """The items of a stream; they are kept once a pass has reached the end, if they are not too large.
+
+        Args:
+            key: key of the stream.
+            start: starts a pass; called if the stream is not in the cache.
+            size: size of an item [bytes].
+        """
+        if key in self._values:
+            yield from self._values[key]
             return
-        seen: list[Item] = []
+        items: list[Value] = []
         total = 0
-        for item in walk():
+        for item in start():
             total += size(item)
-            too_large = too_large or total > limit
-            if too_large:
-                seen.clear()
+            if total > self._limit:
+                self._too_large.add(key)
+            if key in self._too_large:
+                items.clear()
             else:
-                seen.append(item)
+                items.append(item)
             yield item
-        kept = None if too_large else tuple(seen)
+        if key not in self._too_large:
+            self._keep(key, tuple(items))
 
-    return again
+    def _keep(self, key: Hashable, value: object) -> None:
+        self._values[key] = value
+        while len(self._values) > self._entries:
+            del self._values[next(iter(self._values))]
 
 
-class Remembered(Derived):
-    """A recording whose chunks are kept after the first walk, if they are not too large.
+class CachedRecording(DerivedRecording):
+    """A recording whose chunks are kept after the first pass, if they are not too large.
 
-    Estimation walks over the data ten times and more, and decoding would be most of its time.
+    Estimation makes ten and more passes over the data; decoding would take most of its time.
     """
 
-    def __init__(self, recording: Recording, limit: int = REMEMBERED) -> None:
-        """Wrap a recording; `limit` is in bytes."""
-        self.recording, self._limit = recording, limit
-        self._walks: dict[tuple[str, ...], Callable[[], Iterator[Chunk]]] = {}
+    def __init__(self, recording: Recording, limit: int = CACHE_LIMIT_BYTES) -> None:
+        """Wrap a recording.
+
+        Args:
+            recording: the recording.
+            limit: largest recording that is kept [bytes].
+        """
+        self.recording = recording
+        self._cache: Cache[Chunk] = Cache(limit)
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`."""
         names = tuple(joints)
-        if names not in self._walks:
-            self._walks[names] = remembered(lambda: self.recording.chunks(names), lambda c: c.nbytes, self._limit)
-        return self._walks[names]()
+        return self._cache.stream(names, lambda: self.recording.chunks(names), lambda chunk: chunk.nbytes)

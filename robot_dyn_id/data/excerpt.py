@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.data.chunk import LATEST, Chunk, Span
-from robot_dyn_id.data.recording import Derived, Recording
+from robot_dyn_id.data.recording import DerivedRecording, Recording
 
 
 @dataclass(frozen=True)
-class Excerpt(Derived):
+class Excerpt(DerivedRecording):
     """The part of a recording between two times, counted from its first stamp.
 
     Attributes:

@@ -79,7 +79,7 @@ def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> 
     return [list(available).index(name) for name in wanted]
 
 
-class Derived:
+class DerivedRecording:
     """A recording made of another one: what it does not say itself is what that one says.
 
     Attributes:

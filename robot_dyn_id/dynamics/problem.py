@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The linear problem that estimators solve: tau = W theta as a stream of tiles, and what else is known about it."""
+"""Linear problem tau = W theta that estimators solve, as a stream of tiles.
+
+The regressor W is never stacked. It comes in tiles: some consecutive rows of one joint, and of these rows only the
+columns that can be nonzero (the joint's support), with the measured torque as the last row of the tile's block.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
-from robot_dyn_id.errors import UsageError
 
-TILE = 2048
-"""Samples of a tile of samples as they are."""
+TILE_SAMPLES = 2048
+"""Samples per tile of a problem that is made of samples without a recording."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class Tile:
     Attributes:
         joint: number of the joint.
         segment: number of the uninterrupted stretch of time; samples of one segment follow one another.
-        block: the joint's columns (in the order of its support) and its torque as the last row, (support + 1, N).
-            Rows of zeros are left out, and only keep time. Valid until the next tile is asked for.
+        block: nonzero columns of the joint (in the order of its support) and its torque as the last row, shape
+            (support + 1, N). Excluded samples are zero, so that the others keep their time. Valid until the next tile
+            is requested.
     """
 
     joint: int
@@ -33,66 +38,24 @@ class Tile:
     block: Array
 
 
-@dataclass(frozen=True)
-class Smooth:
-    """Filtered motion of one window beside its raw efforts.
-
-    Attributes:
-        segment: number of the segment.
-        t: time [s], shape (N,).
-        motion: of the joints.
-        tau: efforts as recorded, shape (n, N), or None.
-        number: grid number of each sample, shape (N,).
-        own: which samples belong to this window and are not cut away, shape (N,).
-        settled: the samples that no filter's start or end inside the segment has touched.
-        reference: what the robot's controller was told to do, or None where it is not recorded.
-    """
-
-    segment: int
-    t: Array
-    motion: Motion
-    tau: Array | None
-    number: Integers
-    own: Mask
-    settled: slice
-    reference: Motion | None = None
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What the rows of a linear problem were made of.
-
-    Attributes:
-        regressor: robot and terms.
-        columns: of the regressor that are the problem's parameters, shape (p,).
-        speeds: finds the greatest speed of each joint in the data [rad/s or m/s], shape (n,).
-        problem_of: the problem of some columns of another regressor of the same robot, from the same data.
-        along: the problem of the same columns along another motion, with its torque: what is given makes its windows of
-            the recorded ones. Row by row the same instants; none is left out for being slow.
-        low_pass: what positions pass before columns are made of them, samples along the last axis.
-    """
-
-    regressor: Regressor
-    columns: Integers
-    speeds: Callable[[], Array]
-    problem_of: Callable[[Regressor, Integers], LinearProblem]
-    along: Callable[[Callable[[Iterable[Smooth]], Iterator[Smooth]]], LinearProblem]
-    low_pass: Callable[[Array], Array]
+def find_used_rows(block: Array) -> Mask:
+    """Samples of a tile's block that are not excluded, shape (N,)."""
+    rows = np.asarray(block[-1] != 0.0)
+    return rows if rows.all() else rows | block.any(axis=0)
 
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """tau = W theta as a stream of tiles; walking it twice gives the same tiles.
+    """tau = W theta as a stream of tiles; every pass yields the same tiles.
 
     Attributes:
-        names: the p parameters.
-        joint_names: the n joints.
-        supports: for each joint, the parameters that can appear in its torque.
-        tiles: a function that starts a walk.
-        rate: samples per second of every segment [Hz].
-        origin: what the rows were made of, for estimators that look for constants of terms or need the robot.
-        prior: what is known of the parameters without the data.
-        period: of the motion, if it is periodic [s].
+        names: names of the p parameters.
+        joint_names: names of the n joints.
+        supports: parameters that can appear in the torque of each joint.
+        tiles: function that starts a pass.
+        rate: rows per second of every segment [Hz].
+        prior: prior knowledge of the parameters, or None.
+        period: period of the motion where it is known to be periodic [s].
     """
 
     names: tuple[str, ...]
@@ -100,39 +63,122 @@ class LinearProblem:
     supports: tuple[Integers, ...]
     tiles: Callable[[], Iterator[Tile]]
     rate: float
-    origin: Origin | None = None
     prior: Prior | None = None
     period: float | None = None
 
+    def with_torques(self, torques: Mapping[int, Array]) -> LinearProblem:
+        """The same problem with other torques; excluded samples stay excluded.
 
-def raw_problem(
-    regressor: Regressor, layout: Layout, motion: Motion, torque: Array, rate: float = 1.0, prior: Prior | None = None
-) -> LinearProblem:
-    """The linear problem of samples as they are, without filters, in tiles of `TILE` samples."""
-    packed = np.empty((layout.starts[-1], TILE))
+        Args:
+            torques: torque of every row of each segment [N m or N], shape (n, rows).
+        """
 
-    def tiles() -> Iterator[Tile]:
-        for start in range(0, len(motion), TILE):
-            part = slice(start, min(start + TILE, len(motion)))
-            block = packed if part.stop - start == TILE else np.empty((layout.starts[-1], part.stop - start))
-            regressor.fill(motion.take(part), layout.slots, block)
-            for joint, tau in enumerate(torque[:, part]):
-                rows = layout.block(block, joint)
-                rows[-1] = tau
-                yield Tile(joint, 0, rows)
+        def tiles() -> Iterator[Tile]:
+            rows: dict[tuple[int, int], int] = {}
+            for tile in self.tiles():
+                start = rows.get((tile.segment, tile.joint), 0)
+                stop = rows[tile.segment, tile.joint] = start + tile.block.shape[1]
+                tau = np.where(find_used_rows(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
+                yield replace(tile, block=np.concatenate([tile.block[:-1], tau[None]]))
 
-    names = tuple(regressor.names[column] for column in layout.columns)
-    origin = Origin(
-        regressor,
-        layout.columns,
-        speeds=lambda: np.abs(motion.dq).max(axis=1),
-        problem_of=lambda other, columns: raw_problem(other, Layout.from_columns(other, columns), motion, torque, rate),
-        along=_no_windows,
-        low_pass=np.asarray,
-    )
-    joints = regressor.model.joint_names
-    return LinearProblem(names, joints, layout.supports, tiles, rate, origin, prior)
+        return replace(self, tiles=tiles)
 
 
-def _no_windows(replay: object) -> LinearProblem:
-    raise UsageError("samples as they are cannot be simulated along another motion: make the problem from a recording")
+@dataclass(frozen=True, kw_only=True)
+class RegressorProblem(LinearProblem, ABC):
+    """Linear problem that can be rebuilt with other columns, from the same motion and torques.
+
+    Attributes:
+        regressor: robot and terms.
+        columns: columns of the regressor that are the problem's parameters, shape (p,).
+        torques: torques that replace the measured ones, see `with_torques`; None: none are replaced.
+    """
+
+    regressor: Regressor
+    columns: Integers
+    torques: Mapping[int, Array] | None = field(default=None, repr=False, compare=False)
+
+    @abstractmethod
+    def max_speeds(self) -> Array:
+        """Maximum speed of each joint in the data [rad/s or m/s], shape (n,)."""
+
+    @abstractmethod
+    def _rebuild(self, regressor: Regressor, columns: Integers) -> RegressorProblem:
+        """The problem of some columns of another regressor, with the measured torques."""
+
+    def with_columns(self, regressor: Regressor, columns: Integers) -> RegressorProblem:
+        """The problem of some columns of another regressor of the same robot, from the same data, without a prior."""
+        rebuilt = self._rebuild(regressor, columns)
+        return rebuilt if self.torques is None else rebuilt.with_torques(self.torques)
+
+    def with_torques(self, torques: Mapping[int, Array]) -> RegressorProblem:
+        """See `LinearProblem.with_torques`; problems that are rebuilt from this one have these torques too."""
+        return replace(self, tiles=super().with_torques(torques).tiles, torques=torques)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnfilteredProblem(RegressorProblem):
+    """Linear problem of samples without a recording: no filter is applied.
+
+    Attributes:
+        motion: N samples.
+        torque: measured torque [N m or N], shape (n, N).
+    """
+
+    motion: Motion
+    torque: Array
+
+    @classmethod
+    def from_samples(
+        cls,
+        regressor: Regressor,
+        columns: Integers,
+        motion: Motion,
+        torque: Array,
+        rate: float = 1.0,
+        prior: Prior | None = None,
+    ) -> UnfilteredProblem:
+        """The problem of some columns of a regressor.
+
+        Args:
+            regressor: robot and terms.
+            columns: columns that are the parameters, shape (p,).
+            motion: N samples.
+            torque: measured torque [N m or N], shape (n, N).
+            rate: samples per second [Hz].
+            prior: prior knowledge of the parameters, or None.
+        """
+        layout = Layout.from_columns(regressor, columns)
+        return cls(
+            names=tuple(regressor.names[column] for column in columns),
+            joint_names=regressor.model.joint_names,
+            supports=layout.supports,
+            tiles=lambda: _sampled_tiles(regressor, layout, motion, torque),
+            rate=rate,
+            prior=prior,
+            regressor=regressor,
+            columns=columns,
+            motion=motion,
+            torque=torque,
+        )
+
+    def max_speeds(self) -> Array:
+        """See `RegressorProblem.max_speeds`."""
+        return np.asarray(np.abs(self.motion.dq).max(axis=1))
+
+    def _rebuild(self, regressor: Regressor, columns: Integers) -> UnfilteredProblem:
+        return UnfilteredProblem.from_samples(regressor, columns, self.motion, self.torque, self.rate)
+
+
+def _sampled_tiles(regressor: Regressor, layout: Layout, motion: Motion, torque: Array) -> Iterator[Tile]:
+    """Tiles of `TILE_SAMPLES` samples of each joint."""
+    packed = np.empty((layout.starts[-1], TILE_SAMPLES))
+    for start in range(0, len(motion), TILE_SAMPLES):
+        part = slice(start, min(start + TILE_SAMPLES, len(motion)))
+        full = part.stop - start == TILE_SAMPLES
+        block = packed if full else np.empty((layout.starts[-1], part.stop - start))
+        regressor.fill(motion.take(part), layout.slots, block)
+        for joint, tau in enumerate(torque[:, part]):
+            rows = layout.block(block, joint)
+            rows[-1] = tau
+            yield Tile(joint, 0, rows)

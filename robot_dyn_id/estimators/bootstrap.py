@@ -7,17 +7,15 @@ torques (in a circle: Politis and Romano 1992). The estimator then estimates aga
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem, find_used_rows
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
-from robot_dyn_id.estimators.factors import find_used_rows
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 
 BLOCK_LENGTH_S = 2.0
@@ -70,7 +68,7 @@ def bootstrap_estimate(
     rng, found, failed = np.random.default_rng(seed), [], 0
     for _ in range(draws):
         try:
-            found.append(estimator.fit(_with_torques(problem, rest.draw(rng, round(block * problem.rate)))).values)
+            found.append(estimator.fit(problem.with_torques(rest.draw(rng, round(block * problem.rate)))).values)
         except ConvergenceError as error:
             failed, reason = failed + 1, error
             if failed > MAX_FAILED_SHARE * draws:
@@ -104,8 +102,8 @@ class Residuals:
     def from_estimate(cls, problem: LinearProblem, estimate: Estimate) -> Self:
         """Walk the problem once, with the constants that the estimate has found."""
         at = problem
-        if estimate.regressor is not None and problem.origin is not None:
-            at = problem.origin.problem_of(estimate.regressor, problem.origin.columns)
+        if estimate.regressor is not None and isinstance(problem, RegressorProblem):
+            at = problem.with_columns(estimate.regressor, problem.columns)
         parts: dict[int, list[list[Array]]] = {}
         rows, every = 0, 0
         for tile in at.tiles():
@@ -128,21 +126,3 @@ class Residuals:
             at = (starts[:, None] + np.arange(length)).ravel()[:count] % count
             torques[segment] = self.predicted[segment] + rest[:, at]
         return torques
-
-
-def _with_torques(problem: LinearProblem, torques: dict[int, Array]) -> LinearProblem:
-    """The problem with other torques, also where an estimator makes problems of it; rows left out stay so."""
-
-    def tiles() -> Iterator[Tile]:
-        passed: dict[tuple[int, int], int] = {}
-        for tile in problem.tiles():
-            start = passed.get((tile.segment, tile.joint), 0)
-            stop = passed[tile.segment, tile.joint] = start + tile.block.shape[1]
-            tau = np.where(find_used_rows(tile.block), torques[tile.segment][tile.joint, start:stop], 0.0)
-            yield replace(tile, block=np.concatenate([tile.block[:-1], tau[None]]))
-
-    origin = problem.origin
-    if origin is not None:
-        made = origin.problem_of
-        origin = replace(origin, problem_of=lambda other, columns: _with_torques(made(other, columns), torques))
-    return replace(problem, tiles=tiles, origin=origin)

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import not_negative, solid
 from robot_dyn_id.dynamics.prior import Prior
-from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.completion import METRICS, Completion
@@ -93,7 +93,7 @@ class Consistent(CheckedOptions):
             UsageError: a problem without a prior.
             InputError: a prior without masses.
         """
-        if problem.prior is None or problem.origin is None:
+        if problem.prior is None or not isinstance(problem, RegressorProblem):
             raise UsageError(
                 "consistent: no robot to stay near: write estimates of masses and inertias into the URDF, or choose "
                 "the estimator weighted"
@@ -106,7 +106,7 @@ class Consistent(CheckedOptions):
         # Residuals that follow one another tell less than as many independent ones: so much less, on average.
         inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
         full, notes = nearest_robot(
-            problem.prior, problem.origin.regressor, root / np.sqrt(inflation), plain.values,
+            problem.prior, problem.regressor, root / np.sqrt(inflation), plain.values,
             self.spread, self.floor, self.metric,
         )  # fmt: skip
         found = problem.prior.mapping @ full

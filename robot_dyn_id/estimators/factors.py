@@ -18,8 +18,8 @@ from typing import Self
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
 
 MIN_SINGULAR_VALUE_RATIO = 1e-7
@@ -35,12 +35,6 @@ METHODS = ("qr", "gram")
 
 MIN_CHOLESKY_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
-
-
-def find_used_rows(block: Array) -> Mask:
-    """Which rows of a tile's block, shape (support + 1, N), are not left out, shape (N,)."""
-    rows = np.asarray(block[-1] != 0.0)
-    return rows if rows.all() else rows | block.any(axis=0)
 
 
 def accumulate(

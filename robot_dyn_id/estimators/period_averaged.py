@@ -11,10 +11,10 @@ import numpy as np
 from scipy.stats import norm, t
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.problem import LinearProblem, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Solution, compress_rows, find_used_rows, zero_rounding_columns
+from robot_dyn_id.estimators.factors import Solution, compress_rows, zero_rounding_columns
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.options import CheckedOptions
 

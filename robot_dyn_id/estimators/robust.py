@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows, find_used_rows
+from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.weighting import degrees_of_freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range

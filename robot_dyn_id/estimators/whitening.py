@@ -17,8 +17,7 @@ from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.estimators.factors import find_used_rows
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 
 MIN_RESIDUAL_RATIO = 1e-12
 """Mean squares of residuals below this share of the torque's are differences of large numbers: they tell no colour."""

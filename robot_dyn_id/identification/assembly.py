@@ -17,8 +17,8 @@ from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_con
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
-from robot_dyn_id.identification.extrapolation import Ranges
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
+from robot_dyn_id.signals.ranges import Ranges
 
 WEAK = 0.3
 """A parameter whose standard deviation is more than this share of its value is weak."""

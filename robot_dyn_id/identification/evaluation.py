@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,18 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.extrapolation import Ranges, extrapolation
+from robot_dyn_id.identification.extrapolation import extrapolation
 from robot_dyn_id.identification.metrics import HeldOut, compare
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import Verdict, judge
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.stillness import spoken, stillness
 from robot_dyn_id.signals.survey import Survey
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.trials import FilteredTrials
 
 AT_REST = 0.5
 """Share of the held-out time that stands still above which a verdict says little."""
@@ -85,11 +85,11 @@ def evaluate(
     efforts, more = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
     at_rest, counts = _at_rest(recordings, regressor.model.joint_names)
     warnings += more + (at_rest if counts else ())
-    walk = walker(recordings, regressor.model.joint_names, settings.drives, plan)
-    held_out = compare(regressor, columns, values, walk, plan, trained, covariance)
+    trials = FilteredTrials(recordings, regressor.model.joint_names, settings.drives, plan)
+    held_out = compare(regressor, columns, values, trials, trained, covariance)
     if not held_out.samples:
         raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
-    some = _some_motion(walk, held_out.samples)
+    some = _some_motion(trials, held_out.samples)
     check = cross_check(regressor, some)
     indefinite = 1.0 - float(Dynamics(regressor, columns, values).is_positive_definite(some.q.T).mean())
     if indefinite:
@@ -110,7 +110,7 @@ def evaluate(
         cross_check=check,
         verdict=verdict,
         warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons, *more))),
-        trace=_trace(regressor, columns, values, walk, plan, held_out.samples),
+        trace=_trace(regressor, columns, values, trials, held_out.samples),
         survey=seen,
         plan=plan,
         efforts=efforts,
@@ -137,11 +137,11 @@ def _at_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[tu
     return texts, share > AT_REST
 
 
-def _some_motion(walk: Callable[[], Iterator[Smooth]], samples: int) -> Motion:
+def _some_motion(trials: FilteredTrials, samples: int) -> Motion:
     """A few of all samples, for the cross-check."""
     stride, passed = max(1, samples // PINOCCHIO_SAMPLES), 0
     picked = []
-    for piece in walk():
+    for piece in trials:
         own = np.flatnonzero(piece.own)
         picked.append(piece.motion.take(own[-passed % stride :: stride]))
         passed += len(own)
@@ -156,13 +156,13 @@ def _trace(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterator[Smooth]],
-    plan: SignalPlan,
+    trials: FilteredTrials,
     samples: int,
 ) -> Trace:
     stride = max(1, -(-samples // TRACE))
     parts: list[tuple[Array, Array, Array, Array]] = []
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         rows = np.flatnonzero(piece.own)[::stride]
         if piece.tau is not None and len(rows):
             measured = plan.low_pass.apply(piece.tau, plan.rate)[:, rows]

@@ -3,58 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
-from robot_dyn_id.errors import InputError
-from robot_dyn_id.parameters import ParameterSet
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Motion that was seen: positions, speeds and accelerations of each joint, shape (n,) each."""
-
-    q_min: Array
-    q_max: Array
-    dq_max: Array
-    ddq_max: Array
-
-    @staticmethod
-    def of_model(parameters: ParameterSet) -> Ranges:
-        """The ranges that a parameter set tells."""
-        return Ranges(parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max)
-
-    @staticmethod
-    def of(walk: Iterable[Smooth]) -> Ranges:
-        """The ranges of the samples that are used.
-
-        Raises:
-            InputError: there is none.
-        """
-        ranges: Ranges | None = None
-        for piece in walk:
-            if piece.own.any():
-                motion = piece.motion.take(piece.own)
-                speed, acceleration = np.abs(motion.dq).max(axis=1), np.abs(motion.ddq).max(axis=1)
-                here = Ranges(motion.q.min(axis=1), motion.q.max(axis=1), speed, acceleration)
-                ranges = here if ranges is None else ranges._with(here)
-        if ranges is None:
-            raise InputError("no sample is left between the ends of the recordings: record longer")
-        return ranges
-
-    def _with(self, other: Ranges) -> Ranges:
-        return Ranges(
-            np.minimum(self.q_min, other.q_min),
-            np.maximum(self.q_max, other.q_max),
-            np.maximum(self.dq_max, other.dq_max),
-            np.maximum(self.ddq_max, other.ddq_max),
-        )
-
+from robot_dyn_id.signals.ranges import Ranges
 
 FAR = 0.5
 """Share of the trained range, speed or acceleration beyond which a sample is far outside. A motion split in time always

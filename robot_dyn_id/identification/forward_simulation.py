@@ -12,15 +12,16 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.extrapolation import Ranges, extrapolation, outside, strays
+from robot_dyn_id.identification.extrapolation import extrapolation, outside, strays
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import Plant, steps
 from robot_dyn_id.simulation.simulated_robot import FASTEST, SimulatedRobot, follow
 
@@ -68,7 +69,7 @@ def beyond_training(simulated: SimulatedMotion, parameters: ParameterSet) -> tup
     Accelerations are differences of velocities; they are wrong where a simulation begins again from a recorded state.
     """
     motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
-    shares = outside(motion, Ranges.of_model(parameters)).mean(axis=2)
+    shares = outside(motion, Ranges.from_parameters(parameters)).mean(axis=2)
     return extrapolation(strays(parameters.joint_names, shares))
 
 
@@ -151,7 +152,7 @@ def simulate_efforts(
     every = max(1, round(min(restart * plan.rate, 2.0**62)))
     plant: Plant | None = None
     parts, recorded = [], []
-    for piece in walker([recording], joints, drives, plan, keep_edges=True)():
+    for piece in FilteredTrials([recording], joints, drives, plan, keep_edges=True):
         if plant is None:
             plant = Plant(dynamics, piece.motion.q[:, np.flatnonzero(piece.own)[0]])
         parts.append(_driven(plant, piece, every, 1.0 / plan.rate))
@@ -163,7 +164,7 @@ def simulate_efforts(
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), warnings)
 
 
-def _driven(plant: Plant, piece: Smooth, every: int, period: float) -> tuple[Array, Array, Array, Array]:
+def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> tuple[Array, Array, Array, Array]:
     """Times, states and efforts of one window; the plant ends where the next window of the segment begins.
 
     It is placed in the recorded state at every grid number that is a multiple of `every`, hence where a segment begins.

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.extrapolation import Ranges, Strays, outside, strays, uncertainty
-from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.identification.extrapolation import Strays, outside, strays, uncertainty
+from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.trials import FilteredTrials
 
 
 @dataclass(frozen=True)
@@ -93,25 +92,24 @@ def compare(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterable[Smooth]],
-    plan: SignalPlan,
+    trials: FilteredTrials,
     trained: Ranges | None = None,
     covariance: Array | None = None,
 ) -> HeldOut:
-    """Predict the torques of a walk and compare.
+    """Predict the torques of recordings and compare them with the measured ones.
 
     Args:
         regressor: robot and terms.
         columns: the columns that `values` belong to (the independent ones).
         values: base parameters.
-        walk: smooth windows with measured efforts.
-        plan: its low-pass is applied to the measured efforts, never to the prediction.
+        trials: the recordings; their low-pass filter is applied to the measured efforts, never to the prediction.
         trained: ranges of the training motion.
-        covariance: of the base parameters, for the model's own uncertainty along the walk.
+        covariance: of the base parameters, for the model's own uncertainty along the motion.
     """
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         if piece.tau is None or not piece.own.any():
             continue
         measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]

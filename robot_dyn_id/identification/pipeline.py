@@ -20,7 +20,6 @@ from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.estimation import estimated, known_before
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
-from robot_dyn_id.identification.extrapolation import Ranges
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.metrics import compare
 from robot_dyn_id.identification.settings import Settings
@@ -28,11 +27,12 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, too_little_motion
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.stillness import left_out
 from robot_dyn_id.signals.survey import Survey, survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker, window_walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
 
 Progress = Callable[[str], None]
 """Takes one line of what is being done."""
@@ -92,20 +92,21 @@ def identify(
     warnings = refuse(examine(seen, model), settings.ignore, seen.sources)
     plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
     plan = plan.periodic(settings.period) if settings.period else plan
-    walk = walker(training, joints, settings.drives, plan)
+    trials = FilteredTrials(training, joints, settings.drives, plan)
     _require_length(seen, plan)
     progress("finding the base parameters")
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     require_signals(regressor, seen)
     base = base_parameters(regressor, pivots=settings.pivots)
-    agreement = nominal_agreement(regressor, walk, plan)
+    agreement = nominal_agreement(regressor, trials)
     warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
-    trained = Ranges.of(walk())
-    plan, more = _without_reversals(plan, training, joints, settings, trained)
+    trained = trials.ranges
+    plan, more = _without_reversals(trials, settings)
+    trials = replace(trials, plan=plan)
     warnings += more
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = known_before(settings, regressor, base)
-    problem = linear_problem(regressor, base.independent, walk, plan, prior)
+    problem = trials.problem(regressor, base.independent, prior)
     whole = base
     base, estimate, reduction = estimated(problem, whole, settings, progress)
     regressor = estimate.regressor or regressor
@@ -113,7 +114,7 @@ def identify(
         warnings += too_little_motion(seen, len(base.names))
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
     warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
-    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, walk, plan)
+    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, trials)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
     evaluation = evaluate(
@@ -161,23 +162,20 @@ def _without_bounds(
     """Held-out error of all joints of what the estimate is without its bounds."""
     if estimate.unconstrained is None:
         return None
-    walk = walker(held_out, regressor.model.joint_names, settings.drives, plan)
-    return compare(regressor, columns, estimate.unconstrained, walk, plan).all_joints_nrmse
+    trials = FilteredTrials(held_out, regressor.model.joint_names, settings.drives, plan)
+    return compare(regressor, columns, estimate.unconstrained, trials).all_joints_nrmse
 
 
-def _without_reversals(
-    plan: SignalPlan, training: Sequence[Recording], joints: Sequence[str], settings: Settings, trained: Ranges
-) -> tuple[SignalPlan, tuple[str, ...]]:
+def _without_reversals(trials: FilteredTrials, settings: Settings) -> tuple[SignalPlan, tuple[str, ...]]:
     """The plan with the least speed of each joint's rows, and warnings."""
-    windows = window_walker(training, joints, settings.drives, plan)
     slowest, warnings = slowest_speeds(
-        joints,
+        trials.joints,
         settings.reversal_speed,
         settings.reversal_speeds,
-        lambda: velocity_noise(windows(), plan),
-        trained.dq_max,
+        lambda: velocity_noise(trials),
+        trials.max_speeds,
     )
-    return replace(plan, slowest=slowest), warnings
+    return replace(trials.plan, slowest=slowest), warnings
 
 
 def _require_length(seen: Survey, plan: SignalPlan) -> None:
@@ -209,7 +207,7 @@ def validate(
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
     progress("predicting")
-    trained = Ranges.of_model(parameters)
+    trained = Ranges.from_parameters(parameters)
     return evaluate(
         recordings,
         regressor,

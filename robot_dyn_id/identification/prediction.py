@@ -8,10 +8,11 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.extrapolation import Ranges, extrapolation, outside, strays
+from robot_dyn_id.identification.extrapolation import extrapolation, outside, strays
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
 
 
 def predict_recording(
@@ -32,8 +33,8 @@ def predict_recording(
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []
-    trained, far = Ranges.of_model(parameters), np.zeros((3, len(joints)))
-    for piece in walker([recording], joints, {}, plan, need_effort=False, keep_edges=True)():
+    trained, far = Ranges.from_parameters(parameters), np.zeros((3, len(joints)))
+    for piece in FilteredTrials([recording], joints, {}, plan, need_effort=False, keep_edges=True):
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
         torques.append(regressor.torque(motion, parameters.values, columns))

@@ -13,10 +13,9 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.consistency import is_consistent
-from robot_dyn_id.dynamics.problem import LinearProblem, Smooth, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.identification.extrapolation import Ranges
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.drive_gains import DriveGain, drive_gains
 from robot_dyn_id.loads.payload import Payload, moved, payload_at_sensor, payload_mapping, payload_on_arm
@@ -26,9 +25,11 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import examine, refuse
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, require_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
+from robot_dyn_id.signals.windows import FilteredWindow
 
 FASTER = 1.1
 """Speeds beyond this share of those that the bare arm was identified at are told."""
@@ -57,10 +58,10 @@ def identify_payload(
     warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
     require_signals(regressor, seen)
     plan = plan_signals(seen, arm.cutoff_frequency, arm.filter_order, settings.velocity)
-    walk = walker(loaded, arm.joint_names, settings.drives, plan)
-    beyond = _beyond(arm, Ranges.of(walk()))
+    trials = FilteredTrials(loaded, arm.joint_names, settings.drives, plan)
+    beyond = _beyond(arm, trials.ranges)
     columns = arm.independent_columns.astype(np.int64)
-    payload = payload_on_arm(arm, linear_problem(regressor, columns, walk, plan), link, at)
+    payload = payload_on_arm(arm, trials.problem(regressor, columns), link, at)
     return payload, (*warnings, *beyond)
 
 
@@ -123,11 +124,11 @@ def identify_tool(
     at = placement_of(model, link)
     seen = survey([joints], model.joint_names, {}, need_effort=False)
     plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
-    walk = walker([joints], model.joint_names, {}, plan, need_effort=False)
+    trials = FilteredTrials([joints], model.joint_names, {}, plan, need_effort=False)
     sign = 1.0 if reaction else -1.0
 
     def tiles() -> Iterator[Tile]:
-        for piece in walk():
+        for piece in trials:
             rows = _covered(piece, wrench, plan)
             if not rows.any():
                 continue
@@ -138,7 +139,7 @@ def identify_tool(
                                         shown[None, channel]])  # fmt: skip
                 yield Tile(channel, piece.segment, plan.low_pass.apply(block, plan.rate)[:, rows])
 
-    if not any(_covered(piece, wrench, plan).any() for piece in walk()):
+    if not any(_covered(piece, wrench, plan).any() for piece in trials):
         raise InputError(f"{wrench.source}: no sample of the wrench lies within the motion of {joints.source}: are "
                          f"both stamped by one clock?")  # fmt: skip
     supports = tuple(np.array(support) for support in _SUPPORTS)
@@ -152,7 +153,7 @@ _SUPPORTS = tuple(
 """Parameters in each channel: no moment knows the mass, no force the inertia; each has its offset."""
 
 
-def _covered(piece: Smooth, wrench: WrenchRecording, plan: SignalPlan) -> np.ndarray:
+def _covered(piece: FilteredWindow, wrench: WrenchRecording, plan: SignalPlan) -> np.ndarray:
     """Which samples of a window become rows."""
     inside = (piece.t >= wrench.t[0]) & (piece.t <= wrench.t[-1])
     return np.asarray(piece.own & inside & (piece.number % plan.row_stride == 0))
@@ -185,13 +186,13 @@ def identify_gains(
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     base = base_parameters(regressor, pivots=settings.pivots)
     problems, cutoff = [], settings.cutoff
-    for trials in (bare, loaded):
-        seen = survey(trials, joints, currents)
+    for recordings in (bare, loaded):
+        seen = survey(recordings, joints, currents)
         require_signals(regressor, seen)
         plan = plan_signals(seen, cutoff, settings.filter_order, settings.velocity)
         cutoff = plan.low_pass.cutoff
-        walk = walker(trials, joints, currents, plan)
-        problems.append(linear_problem(regressor, base.independent, walk, plan))
+        trials = FilteredTrials(recordings, joints, currents, plan)
+        problems.append(trials.problem(regressor, base.independent))
     at = placement_of(model, payload.link)
     added = base.mapping[:, 10 * at.body : 10 * at.body + 10] @ moved(at) @ payload.parameters
     return drive_gains(problems[0], problems[1], added)

@@ -13,9 +13,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
-from robot_dyn_id.identification.extrapolation import Ranges, Strays, outside, strays
+from robot_dyn_id.identification.extrapolation import Strays, outside, strays
 from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.ranges import Ranges
 
 MOVING = 0.05
 """A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to
@@ -187,7 +188,7 @@ class ResidualMonitor:
         self.parameters, self.longest_gap = parameters, longest_gap
         regressor = Regressor.from_parameters(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
-        self._columns, self._trained = Columns(regressor, cutoff), Ranges.of_model(parameters)
+        self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
         joints = len(parameters.joint_names)
         self._differentiator, self._differentiates = CausalFilter(FORERUN * cutoff), False

@@ -10,14 +10,14 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import Derived
+from robot_dyn_id.data.recording import DerivedRecording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.rosbag2 import BagRecording
 
 
 @dataclass(frozen=True)
-class Referenced(Derived):
+class Referenced(DerivedRecording):
     """A recording with the positions of another one as its reference.
 
     They are interpolated linearly at its stamps, and are NaN beyond their first and last message: such samples are

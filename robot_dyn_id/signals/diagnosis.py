@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.filtering import derivative
-from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 
 DELAY = 5e-3
 """Delays below this [s] are not worth a word."""
 
 
-def nominal_agreement(
-    regressor: Regressor, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
-) -> tuple[Array, Array, Array]:
+def nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Array, Array, Array]:
     """Measured effort against the torque of the URDF's own parameters, both about their means.
 
     Returns:
@@ -27,7 +22,8 @@ def nominal_agreement(
     """
     count, sums = 0, np.zeros((5, len(regressor.model.joint_names)))
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         if piece.tau is None or not piece.own.any():
             continue
         y = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
@@ -47,8 +43,7 @@ def delay(
     regressor: Regressor,
     columns: Integers,
     values: Array,
-    walk: Callable[[], Iterable[Smooth]],
-    plan: SignalPlan,
+    trials: FilteredTrials,
 ) -> tuple[str, ...]:
     """Warnings for joints whose effort is late or early against the motion.
 
@@ -56,7 +51,8 @@ def delay(
     """
     joints = len(regressor.model.joint_names)
     product, square, error, count = np.zeros(joints), np.zeros(joints), np.zeros(joints), 0
-    for piece in walk():
+    plan = trials.plan
+    for piece in trials:
         if piece.tau is None or not piece.own.any():
             continue
         predicted = plan.low_pass.apply(regressor.torque(piece.motion, values, columns), plan.rate)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From windows of raw samples to the tiles of the linear problem.
+"""From windows of raw samples to filtered windows, and from these to the tiles of the linear problem.
 
 Positions and velocities pass a zero-phase low-pass whose cut-off lies far above the motion, so that only noise is lost.
 The regressor's columns, computed from them, and the raw efforts then pass the same low-pass side by side (parallel
@@ -10,18 +10,19 @@ Only then are rows thinned out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.prior import Prior
-from robot_dyn_id.dynamics.problem import LinearProblem, Origin, Smooth, Tile
+from robot_dyn_id.dynamics.problem import RegressorProblem, Tile
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.filtering import LowPass, derivative
-from robot_dyn_id.signals.windows import Cut, Window
+from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
 
 EDGE = 2.5
 """Cut at both ends of a segment, in periods of the cut-off: there the filter has only one side to look at."""
@@ -87,7 +88,7 @@ class SignalPlan:
         return Cut(step=1.0 / self.rate, core=max(4 * margin, 2048), margin=margin)
 
 
-def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth:
+def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) -> FilteredWindow:
     """Filter the motion of one window.
 
     Args:
@@ -111,7 +112,7 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
     if window.reference is not None:
         aim = plan.low_pass.apply(window.reference, plan.rate)
         reference = Motion(aim, derivative(aim, plan.rate), derivative(derivative(aim, plan.rate), plan.rate))
-    return Smooth(
+    return FilteredWindow(
         segment=window.segment,
         t=window.t,
         motion=Motion(q, dq, derivative(dq, plan.rate), temperature),
@@ -123,60 +124,90 @@ def smooth(window: Window, plan: SignalPlan, keep_edges: bool = False) -> Smooth
     )
 
 
-def tiles(
-    regressor: Regressor, layout: Layout, walk: Callable[[], Iterable[Smooth]], plan: SignalPlan
-) -> Iterator[Tile]:
-    """Rows of the linear problem from smooth windows; one tile per joint and window, rows that are too slow zero."""
+@dataclass(frozen=True, kw_only=True)
+class RecordedProblem(RegressorProblem):
+    """Linear problem of recordings: rows are made of filtered windows, and can be made again of other windows.
+
+    Attributes:
+        windows: filtered windows; iterating again starts a new pass.
+        plan: decisions about the signals.
+    """
+
+    windows: Iterable[FilteredWindow]
+    plan: SignalPlan
+
+    @classmethod
+    def from_windows(
+        cls,
+        regressor: Regressor,
+        columns: Integers,
+        windows: Iterable[FilteredWindow],
+        plan: SignalPlan,
+        prior: Prior | None = None,
+    ) -> RecordedProblem:
+        """The problem of some columns of a regressor.
+
+        Args:
+            regressor: robot and terms.
+            columns: columns that are the parameters, shape (p,).
+            windows: filtered windows with efforts; iterating again must start a new pass.
+            plan: decisions about the signals that the windows were filtered with.
+            prior: prior knowledge of the parameters, or None.
+        """
+        layout = Layout.from_columns(regressor, columns)
+        return cls(
+            names=tuple(regressor.names[column] for column in columns),
+            joint_names=regressor.model.joint_names,
+            supports=layout.supports,
+            tiles=lambda: _tiles(regressor, layout, windows, plan),
+            rate=plan.row_rate,
+            prior=prior,
+            period=plan.period,
+            regressor=regressor,
+            columns=columns,
+            windows=windows,
+            plan=plan,
+        )
+
+    def max_speeds(self) -> Array:
+        """See `RegressorProblem.max_speeds`.
+
+        Raises:
+            InputError: no samples.
+        """
+        return Ranges.from_windows(self.windows).dq_max
+
+    def with_motion(self, windows: Iterable[FilteredWindow]) -> RecordedProblem:
+        """The rows of the same columns along another motion, with its efforts, row by row at the same instants.
+
+        No row is excluded for being slow.
+
+        Args:
+            windows: for each of `self.windows` one of the other motion; iterating again must start a new pass.
+        """
+        plan = replace(self.plan, slowest=())
+        return RecordedProblem.from_windows(self.regressor, self.columns, windows, plan)
+
+    def low_pass(self, values: Array) -> Array:
+        """The low-pass filter that positions pass before the regressor is evaluated; samples along the last axis."""
+        return self.plan.low_pass.apply(values, self.plan.rate)
+
+    def _rebuild(self, regressor: Regressor, columns: Integers) -> RecordedProblem:
+        return RecordedProblem.from_windows(regressor, columns, self.windows, self.plan)
+
+
+def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
+    """One tile per joint and window; rows below the low-velocity threshold are zero."""
     slowest = plan.slowest or (0.0,) * len(layout.supports)
-    for piece in walk():
-        rows = piece.own & (piece.number % plan.row_stride == 0)
-        if piece.tau is None or not rows.any():
+    for window in windows:
+        rows = window.own & (window.number % plan.row_stride == 0)
+        if window.tau is None or not rows.any():
             continue
-        packed = np.empty((layout.starts[-1], len(piece.motion)))
-        regressor.fill(piece.motion, layout.slots, packed)
-        for joint, tau in enumerate(piece.tau):
+        packed = np.empty((layout.starts[-1], len(window.motion)))
+        regressor.fill(window.motion, layout.slots, packed)
+        for joint, tau in enumerate(window.tau):
             block = layout.block(packed, joint)
             block[-1] = tau
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
-            thinned[:, np.abs(piece.motion.dq[joint, rows]) < slowest[joint]] = 0.0
-            yield Tile(joint, piece.segment, thinned)
-
-
-def linear_problem(
-    regressor: Regressor,
-    columns: Integers,
-    walk: Callable[[], Iterator[Smooth]],
-    plan: SignalPlan,
-    prior: Prior | None = None,
-) -> LinearProblem:
-    """The stream of tiles that estimators solve, for some columns of a regressor."""
-    layout = Layout.from_columns(regressor, columns)
-    return LinearProblem(
-        names=tuple(regressor.names[column] for column in columns),
-        joint_names=regressor.model.joint_names,
-        supports=layout.supports,
-        tiles=lambda: tiles(regressor, layout, walk, plan),
-        rate=plan.row_rate,
-        origin=Origin(
-            regressor,
-            columns,
-            speeds=lambda: greatest_speeds(walk()),
-            problem_of=lambda other, chosen: linear_problem(other, chosen, walk, plan),
-            along=lambda replay: linear_problem(regressor, columns, lambda: replay(walk()), replace(plan, slowest=())),
-            low_pass=lambda values: plan.low_pass.apply(values, plan.rate),
-        ),
-        prior=prior,
-        period=plan.period,
-    )
-
-
-def greatest_speeds(pieces: Iterable[Smooth]) -> Array:
-    """Greatest speed of each joint [rad/s or m/s], shape (n,).
-
-    Raises:
-        InputError: no samples.
-    """
-    speeds = [np.abs(piece.motion.dq[:, piece.own]).max(axis=1) for piece in pieces if piece.own.any()]
-    if not speeds:
-        raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
-    return np.asarray(np.max(speeds, axis=0))
+            thinned[:, np.abs(window.motion.dq[joint, rows]) < slowest[joint]] = 0.0
+            yield Tile(joint, window.segment, thinned)

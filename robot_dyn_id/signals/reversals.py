@@ -9,14 +9,14 @@ left out of its equations: set to zero, which counts for nothing and keeps the t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.signals.processing import SignalPlan, smooth
-from robot_dyn_id.signals.windows import Window
+from robot_dyn_id.signals.processing import filter_window
+from robot_dyn_id.signals.trials import FilteredTrials
 
 SIGMAS = 3.0
 """Standard deviations of the velocity's noise within which its sign is not known."""
@@ -35,17 +35,17 @@ def check_speed(speed: float | str, what: str) -> None:
         raise UsageError(f"reversal_speed of {what} must be {AUTO}, 0 or a positive speed [rad/s or m/s], not {speed}")
 
 
-def velocity_noise(windows: Iterable[Window], plan: SignalPlan) -> Array:
+def velocity_noise(trials: FilteredTrials) -> Array:
     """Standard deviation of the noise that the low-pass leaves in each joint's velocity [rad/s or m/s], shape (n,).
 
     From what the low-pass takes away, which holds no motion, taking the noise for white: that of recorded velocities,
     or that of the positions whose derivative the velocity is.
     """
-    taken, count = 0.0, 0
-    for window in windows:
+    plan, taken, count = trials.plan, 0.0, 0
+    for window in trials.windows():
         recorded = plan.recorded_velocity and window.dq is not None
         values = window.dq if recorded and window.dq is not None else window.q
-        rest = (values - plan.low_pass.apply(values, plan.rate))[:, smooth(window, plan).own]
+        rest = (values - plan.low_pass.apply(values, plan.rate))[:, filter_window(window, plan).own]
         taken, count = taken + (rest**2).sum(axis=1), count + rest.shape[1]
     return noise_left(np.asarray(taken) / max(count, 1), plan.low_pass.cutoff, plan.rate, not plan.recorded_velocity)
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.dynamics.regressor import Motion
 
 SPLINE_REACH = 48
 """Samples after which a cubic spline has forgotten its ends (0.27^48 < 1e-27)."""
@@ -48,6 +49,31 @@ class Window:
     reference: Array | None
     core: slice
     ends: bool
+
+
+@dataclass(frozen=True)
+class FilteredWindow:
+    """A window after filtering: smooth motion beside raw efforts.
+
+    Attributes:
+        segment: number of the segment.
+        t: time [s], shape (N,).
+        motion: motion of the joints.
+        tau: efforts as recorded [N m or N], shape (n, N), or None.
+        number: grid number of each sample, shape (N,).
+        own: samples that belong to this window and are not cut off, shape (N,).
+        settled: samples that no filter transient inside the segment has reached.
+        reference: commanded (reference) motion of the robot's controller, or None where it is not recorded.
+    """
+
+    segment: int
+    t: Array
+    motion: Motion
+    tau: Array | None
+    number: Integers
+    own: Mask
+    settled: slice
+    reference: Motion | None = None
 
 
 @dataclass(frozen=True)

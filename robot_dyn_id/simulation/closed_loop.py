@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.cache import REMEMBERED
+from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import Smooth
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, UsageError, suggestion
 from robot_dyn_id.kernels.following import EFFORT, PREVIOUS, SPEED, VELOCITY, follow
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
 
 LAWS = ("pd", "computed_torque")
@@ -33,7 +33,7 @@ class ControllerModel:
     the friction of the wanted velocity included.
 
     Attributes:
-        law: one of `LAWS`; empty: none is told.
+        law: one of `LAWS`; empty: no controller is specified.
         proportional: gains of positions [N m/rad or N/m; 1/s^2 with computed torque].
         derivative: gains of velocities [N m s/rad or N s/m; 1/s].
         rate: of the controller [Hz]; it is made a whole multiple of the recording's.
@@ -91,7 +91,7 @@ def quantize(q: Array, resolution: Array | float) -> Array:
 
 
 UNKNOWN_CONTROLLER = ControllerModel()
-"""None is told."""
+"""No controller is specified."""
 
 
 @dataclass
@@ -107,7 +107,7 @@ class _State:
     memory: Array
 
     @staticmethod
-    def at(piece: Smooth, first: int, coordinates: int, delay: int) -> _State:
+    def at(piece: FilteredWindow, first: int, coordinates: int, delay: int) -> _State:
         """As the recorded motion was at a sample of a piece."""
         q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
         memory = np.zeros((4, len(q)))
@@ -116,47 +116,41 @@ class _State:
         return _State(piece.segment, int(piece.number[first]), q, dq, np.zeros(coordinates), late, memory)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Replay:
-    """Smooth windows of a recording become those of a simulated robot that follows the same reference.
+    """Filtered windows of a recording as those of a simulated robot that follows the same reference.
 
-    The reference is the recorded one, low-passed, where the recording has one, else the low-passed motion. Motion and
-    torque are as simulated, not low-passed. What was simulated is kept for later walks up to `dataset.REMEMBERED`.
+    Iterating starts a pass. The reference is the recorded one, low-passed, where the recording has one, else the
+    low-passed motion. Motion and torque are as simulated, not low-passed. The simulated windows are kept for later
+    passes, if they are not too large.
 
     Attributes:
-        controller: of the robot.
-        dynamics: of the robot.
+        controller: controller of the robot.
+        dynamics: dynamics of the robot.
+        windows: the recorded windows; iterating again must start a new pass.
     """
 
     controller: ControllerModel
     dynamics: Dynamics
-    _kept: list[Smooth] | None = field(default=None, init=False, repr=False)
+    windows: Iterable[FilteredWindow]
+    _cache: Cache[FilteredWindow] = field(default_factory=Cache, init=False, repr=False, compare=False)
 
-    def __call__(self, pieces: Iterable[Smooth]) -> Iterator[Smooth]:
-        """Walk.
+    def __iter__(self) -> Iterator[FilteredWindow]:
+        """Start a pass.
 
         Raises:
-            UsageError: no controller is told, or gains of joints that the robot does not have.
+            UsageError: no controller is specified, or gains of joints that the robot does not have.
             InputError: a term that cannot be simulated, or a mass matrix that is not positive definite.
             ConvergenceError: the simulated robot does not follow.
         """
-        if self._kept is not None:
-            yield from self._kept
-            return
-        kept: list[Smooth] | None = []
-        size = 0
-        for piece in self._simulated(pieces):
-            size += 4 * piece.motion.q.nbytes
-            kept = None if kept is None or size > REMEMBERED else [*kept, piece]
-            yield piece
-        self._kept = kept
+        return self._cache.stream("windows", self._simulate, lambda window: 4 * window.motion.q.nbytes)
 
-    def _simulated(self, pieces: Iterable[Smooth]) -> Iterator[Smooth]:
+    def _simulate(self) -> Iterator[FilteredWindow]:
         compiled = CompiledDynamics(self.dynamics)
         model = compiled.model
         state: _State | None = None
         tail = np.empty((4, len(model.joint_names), 0))
-        for piece in pieces:
+        for piece in self.windows:
             first, stop = piece.settled.start, piece.settled.stop - 1
             rate = 1.0 / float(piece.t[1] - piece.t[0])
             if state is None or state.segment != piece.segment:
@@ -207,7 +201,7 @@ class Replay:
         state.number += count
         return out
 
-    def _require_following(self, piece: Smooth, q: Array, shown: slice) -> None:
+    def _require_following(self, piece: FilteredWindow, q: Array, shown: slice) -> None:
         """Refuse a simulation that has little to do with the recorded motion."""
         recorded = piece.motion.q[:, shown]
         missed = np.sqrt(np.mean((q - recorded) ** 2, axis=1))

@@ -55,7 +55,9 @@ class DesignResult:
         task, trajectory = self.task, self.trajectory
         about = f"{task.objective} {self.design.figure:.6g} by {self.settings.optimizer}, seed {self.settings.seed}"
         motion: Any = trajectory
-        return StoredExcitation.of(self.robot, task.limits, motion, about, task.collision_check, task.surroundings)
+        return StoredExcitation.from_excitation(
+            self.robot, task.limits, motion, about, task.collision_check, task.surroundings
+        )
 
     def __str__(self) -> str:
         """Margins, objective, condition number, and what had to be assumed."""

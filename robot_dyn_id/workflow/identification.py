@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from robot_dyn_id.data.cache import Remembered
+from robot_dyn_id.data.cache import CachedRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
@@ -118,7 +118,9 @@ def _identify(
     model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
 ) -> IdentificationResult:
     """Identify the joints of a model; `fixed` are the joints whose positions are known."""
-    kept, kept_out = ([Remembered(recording) for recording in group] for group in (trials.recordings, trials.held_out))
+    kept, kept_out = (
+        [CachedRecording(recording) for recording in group] for group in (trials.recordings, trials.held_out)
+    )
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
     result = pipeline.identify(training, validation, model, settings, __version__, progress)
     more = (*unrecorded(model, fixed), *strangers(trials.all, model), *notes(trials.all, model.joint_names))

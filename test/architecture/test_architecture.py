@@ -52,8 +52,8 @@ INSIDE = {
         *("crosscheck", "problem"),
     ),
     "signals": (
-        *("cleaning", "windows", "filtering", "processing", "survey", "stillness", "diagnosis", "health", "reversals"),
-        "trials",
+        *("cleaning", "windows", "filtering", "ranges", "processing", "survey", "trials", "stillness", "diagnosis"),
+        *("health", "reversals"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
@@ -78,8 +78,8 @@ INSIDE = {
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
-        *("values", "joint_limits", "parameters", "trajectory", "payload", "design", "flexible_section", "flexible"),
-        *("configuration", "flexible_data"),
+        *("spelling", "values", "formats", "joint_limits", "parameters", "trajectory", "payload", "design"),
+        *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (

@@ -47,7 +47,7 @@ def test_data_that_tell_half_of_the_parameters_give_small_ones_that_explain_them
     assert np.abs(estimate.values).max() < 3.0 * np.abs(truth).max()
     clean = arm_problem(one_joint_moves(0.0))
     if estimate.regressor is not None:
-        clean = clean.origin.problem_of(estimate.regressor, clean.origin.columns)
+        clean = clean.with_columns(estimate.regressor, clean.columns)
     error = square = 0.0
     for tile in clean.tiles():
         predicted = estimate.values[clean.supports[tile.joint]] @ tile.block[:-1]

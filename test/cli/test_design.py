@@ -38,7 +38,7 @@ def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     model = RobotModel.from_file(URDFS / "planar3r.urdf")
     stored = read_trajectory(answer["trajectory_file"])
     assert stored.periods == 3 and stored.excitation.duration == 30.0 and stored.limits.acceleration[0] == 8.0
-    assert stored.matched(model, stored.limits) == ""
+    assert stored.check_robot(model, stored.limits) == ""
     page = Path(answer["preview_file"]).read_text()
     assert "planar3r" in page and "http" not in page.replace("http://www.w3.org", "")
 
@@ -110,7 +110,7 @@ def test_wrong_limits_are_refused(capsys, tmp_path, text, words):
         ({"period": "long"}, 2, "period: must be a number, not 'long'"),
         ({"obstacles": [{"name": "x"}]}, 2, "obstacle x: neither `box`"),
         ({"effort_scale": 3}, 2, "effort_scale must be within 0 and 1"),
-        ({"harmonics": 2.5}, 2, "harmonics: must be a whole number"),
+        ({"harmonics": 2.5}, 2, "harmonics: must be an integer"),
         ([1], 2, "must hold keys and values"),
     ],
 )

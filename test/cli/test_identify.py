@@ -240,7 +240,7 @@ BAD = {
     "milliseconds": (saved("ms.npz", t=lambda t: 1e3 * t), 3, "its time stamps are 20 apart in the median: seconds are"),
     "efforts in amperes": (saved("amps.npz", tau=lambda tau: 0.02 * tau), 3, "look like amperes; give gains"),
     "wrong sign": (saved("sign.npz", tau=lambda tau: tau * [1, -1, 1]), 3, "the effort of elbow has the wrong sign"),
-    "unknown key": (with_config("cutof: 4"), 2, "config.yaml: the configuration: unknown key 'cutof'; did you mean"),
+    "unknown key": (with_config("cutof: 4"), 2, "config.yaml: unknown key 'cutof'; did you mean"),
     "wrong type": (with_config("cutoff: high"), 2, "config.yaml: cutoff: must be a number, not 'high'"),
     "no YAML": (with_config("a: [b"), 2, "config.yaml: not a YAML file"),
     "held and identified": (with_config("{joints: {elbow: {held: 0}}, identify: [elbow]}"), 2, "both held and to be"),

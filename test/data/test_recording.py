@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.simulated import at_chunk_size, sines
 
-from robot_dyn_id.data.cache import Remembered
+from robot_dyn_id.data.cache import CachedRecording
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import ArrayRecording
@@ -118,13 +118,13 @@ class Counted:
 @pytest.mark.parametrize(("limit", "walks"), [(2**20, 1), (100, 3)])
 def test_a_remembered_recording_is_read_once_if_it_is_small(limit, walks):
     counted = Counted(at_chunk_size(sines(np.arange(0, 9, 0.01)), 64))
-    remembered = Remembered(counted, limit)
+    remembered = CachedRecording(counted, limit)
     first, second, third = (list(remembered.chunks(("j1", "j0"))) for _ in range(3))
     assert counted.walks == walks
     for one, other in zip(first, third, strict=True):
         assert one.q.tobytes() == other.q.tobytes()
     assert [len(chunk) for chunk in second] == [64] * 14 + [4]
     assert next(iter(remembered.chunks(("j0",)))).q.shape == (64, 1)
-    broken_off = Remembered(counted, limit)
+    broken_off = CachedRecording(counted, limit)
     next(broken_off.chunks(("j0",)))
     assert len(list(broken_off.chunks(("j0",)))) == 15

@@ -28,8 +28,8 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
@@ -214,13 +214,13 @@ def test_what_a_joint_that_never_moved_cannot_tell_is_the_urdfs(robot):
     still["q"][:, 2] = 0.3
     motion_only = replace(recording, samples=replace(recording.samples, **still))
     plan = SignalPlan.of(50.0, LowPass(5.0), False)
-    (piece,) = walker([motion_only], robot.joints, {}, plan, keep_edges=True)()
+    (piece,) = FilteredTrials([motion_only], robot.joints, {}, plan, keep_edges=True)
     assert len(piece.motion) == n
     tau = robot.regressor.torque(piece.motion, robot.parameters).T + 0.05 * np.random.default_rng(0).normal(size=(n, 3))
     data = replace(motion_only, samples=replace(motion_only.samples, tau=tau))
-    walk = walker([data], robot.joints, {}, plan)
+    trials = FilteredTrials([data], robot.joints, {}, plan)
     prior = nominal_prior(robot.model, robot.base.mapping)
-    estimate = Consistent().fit(linear_problem(robot.regressor, robot.base.independent, walk, plan, prior))
+    estimate = Consistent().fit(trials.problem(robot.regressor, robot.base.independent, prior))
     assert {"fv3", "fc3"} <= set(estimate.unexcited)
     assert np.all(np.isinf(estimate.standard_deviations[np.isin(robot.base.names, estimate.unexcited)]))
     inertial = robot.model.inertial_parameters

@@ -20,8 +20,8 @@ from robot_dyn_id.estimators import (
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 
 every_estimator = pytest.mark.parametrize("name", ["weighted", "generalized", "ols"])
 every_method = pytest.mark.parametrize("method", ["qr", "gram"])
@@ -42,11 +42,11 @@ def test_an_arm_is_recovered_from_exact_rows(name):
     robot = Simulated()
     recording = robot.record(duration=36.0, rate=50.0)
     plan = SignalPlan.of(50.0, LowPass(5.0), False)
-    (piece,) = walker([recording], robot.joints, {}, plan, keep_edges=True)()
+    (piece,) = FilteredTrials([recording], robot.joints, {}, plan, keep_edges=True)
     tau = robot.regressor.torque(piece.motion, robot.parameters).T
     exact = replace(recording, samples=replace(recording.samples, tau=tau))
     estimate = ESTIMATORS[name]().fit(
-        linear_problem(robot.regressor, robot.base.independent, walker([exact], robot.joints, {}, plan), plan)
+        FilteredTrials([exact], robot.joints, {}, plan).problem(robot.regressor, robot.base.independent)
     )
     np.testing.assert_allclose(estimate.values, robot.base_values, rtol=0, atol=1e-8)
 
@@ -187,9 +187,10 @@ def errors(correlation_time, name, order):
             keep = np.exp(-0.01 / correlation_time)
             noise = lfilter([np.sqrt(1 - keep**2)], [1.0, -keep], noise, axis=0)
         tau = recording.samples.tau + noise * (0.5, 0.8, 0.2)
-        walk = walker([replace(recording, samples=replace(recording.samples, tau=tau))], robot.joints, {}, plan)
+        noisy = replace(recording, samples=replace(recording.samples, tau=tau))
+        trials = FilteredTrials([noisy], robot.joints, {}, plan)
         estimate = ESTIMATORS[name](autoregressive_order=order).fit(
-            linear_problem(robot.regressor, robot.base.independent, walk, plan)
+            trials.problem(robot.regressor, robot.base.independent)
         )
         found.append((estimate.values - robot.base_values) / estimate.standard_deviations)
     return np.array(found)

@@ -316,7 +316,7 @@ def test_it_is_the_minimum_that_brute_force_finds(weighted):
         for i, velocity in zip(range(3, 6), velocities, strict=True):
             terms[i] = (terms[i][0], Stribeck(velocity))
         regressor = replace(start.regressor, terms=tuple(terms))
-        factors = Factors.from_problem(task.origin.problem_of(regressor, task.origin.columns))
+        factors = Factors.from_problem(task.with_columns(regressor, task.columns))
         weights = np.ones(3)
         for _ in range(6 if weighted else 1):
             squares = factors.squared_residuals(factors.solve(weights).values)

@@ -9,11 +9,12 @@ from support.simulated import Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, Ranges, compare
+from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.verdict import Thresholds, judge
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.trials import FilteredTrials
 
 ROBOT = Simulated()
 PLAN = SignalPlan.of(50.0, LowPass(5.0), False)
@@ -25,17 +26,17 @@ def recording():
     return ROBOT.record(duration=100.0, rate=50.0, noise=0.5)
 
 
-def walk_of(recording):
-    return walker([recording], recording.joint_names, {}, PLAN)
+def trials_of(recording):
+    return FilteredTrials([recording], recording.joint_names, {}, PLAN)
 
 
 def compared(recording, values=ROBOT.base_values, trained=None):
-    return compare(ROBOT.regressor, ROBOT.base.independent, values, walk_of(recording), PLAN, trained)
+    return compare(ROBOT.regressor, ROBOT.base.independent, values, trials_of(recording), trained)
 
 
 def joined(recording):
     """Measured torque, raw torque and motion of all samples that are compared."""
-    pieces = list(walk_of(recording)())
+    pieces = list(trials_of(recording))
     assert len(pieces) > 1
     measured = np.concatenate([PLAN.low_pass.apply(p.tau, PLAN.rate)[:, p.own] for p in pieces], axis=1)
     raw = np.concatenate([p.tau[:, p.own] for p in pieces], axis=1)
@@ -86,18 +87,18 @@ def test_metrics_are_those_of_numpy(recording):
 
 
 def test_trained_ranges_are_the_extremes_of_the_used_samples(recording):
-    ranges = Ranges.of(walk_of(recording)())
+    ranges = trials_of(recording).ranges
     _, _, motion = joined(recording)
     np.testing.assert_array_equal(ranges.q_min, motion.q.min(axis=1))
     np.testing.assert_array_equal(ranges.q_max, motion.q.max(axis=1))
     np.testing.assert_array_equal(ranges.dq_max, np.abs(motion.dq).max(axis=1))
     np.testing.assert_array_equal(ranges.ddq_max, np.abs(motion.ddq).max(axis=1))
     with pytest.raises(InputError, match="no sample is left"):
-        Ranges.of([])
+        Ranges.from_windows([])
 
 
 def test_the_share_outside_the_trained_ranges_is_counted(recording):
-    ranges = Ranges.of(walk_of(recording)())
+    ranges = trials_of(recording).ranges
     assert compared(recording, trained=ranges).outside == 0.0
     assert compared(recording).outside == 0.0
     _, _, motion = joined(recording)
@@ -112,7 +113,7 @@ def test_the_share_outside_the_trained_ranges_is_counted(recording):
 
 
 def test_joints_that_are_slow_against_their_training_are_told(recording):
-    ranges = Ranges.of(walk_of(recording)())
+    ranges = trials_of(recording).ranges
     assert compared(recording, trained=ranges).slow == ()
     assert compared(recording).slow == ()
     faster = replace(ranges, dq_max=ranges.dq_max * [4.9, 5.1, 1.0])

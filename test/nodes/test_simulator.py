@@ -214,7 +214,7 @@ def test_noise_and_resolution_are_in_the_messages(world):
             "viscous has 2 values, expected one, or one for each",
         ),
         ({"urdf": PLANAR3R, "joints": "[elbo]"}, InputError, "joint elbo is not a moving joint"),
-        ({"urdf": PLANAR3R, "publish_rate": "300.0"}, UsageError, "publish_rate 300 must be rate 1000 over a whole"),
+        ({"urdf": PLANAR3R, "publish_rate": "300.0"}, UsageError, "publish_rate 300 must be rate 1000 over an integer"),
         ({"urdf": PLANAR3R, "real_time_factor": "2.0"}, UsageError, "real_time_factor needs clock"),
         ({"urdf": PLANAR3R, "control": "effort", "effort_wait": "0.01"}, UsageError, "effort_wait needs clock"),
         ({"urdf": PLANAR3R, "clock": "true", "effort_wait": "0.01"}, UsageError, "effort_wait needs clock"),

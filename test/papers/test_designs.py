@@ -85,7 +85,7 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
         for v, limit in ((dq, LIMITS.velocity), (ddq, LIMITS.acceleration), (dddq, LIMITS.jerk))
     ]
     assert np.max(use, axis=0) == pytest.approx(0.8, rel=1e-3)
-    write_trajectory(tmp_path / "t.yaml", StoredExcitation.of(PLANAR, LIMITS, motion, ""))
+    write_trajectory(tmp_path / "t.yaml", StoredExcitation.from_excitation(PLANAR, LIMITS, motion, ""))
     assert np.array_equal(read_trajectory(tmp_path / "t.yaml").excitation.evaluate(t)[0], motion.evaluate(t)[0])
 
 

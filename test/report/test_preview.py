@@ -17,7 +17,7 @@ from robot_dyn_id.excitation.collision.obstacles import obstacles_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.screw import body_transforms
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows
-from robot_dyn_id.report.preview import write_preview
+from robot_dyn_id.report.preview import PreviewOptions, write_preview
 
 MESHES = [URDFS["panda"].parents[4]]
 CELL = [{"name": "ground", "height": -0.4}, {"name": "table <1>", "box": [0.2, 0.2, 0.2], "position": [2, 0, 0]}]
@@ -32,7 +32,7 @@ def planned(model, effort=False, samples=1001):
 
 def page_of(folder, model, motion, **options):
     path = folder / "preview.html"
-    write_preview(path, model, motion, **options)
+    write_preview(path, model, motion, PreviewOptions(**options))
     return path.read_text(encoding="utf-8")
 
 

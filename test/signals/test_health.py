@@ -12,7 +12,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
 from robot_dyn_id.signals.health import CHECKS, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 
 ROBOT = Simulated()
 FREE = replace(ROBOT.model, limits=replace(ROBOT.model.limits, lower=np.full(3, -np.inf), upper=np.full(3, np.inf)))
@@ -107,16 +107,16 @@ def test_degrees_need_limits_to_be_seen(healthy):
 
 def agreement(recording):
     plan = plan_signals(survey([recording], recording.joint_names, {}), None, 4, "auto")
-    walk = walker([recording], recording.joint_names, {}, plan)
-    return walk, plan, nominal_agreement(ROBOT.regressor, walk, plan)
+    trials = FilteredTrials([recording], recording.joint_names, {}, plan)
+    return trials, nominal_agreement(ROBOT.regressor, trials)
 
 
 def against_nominal(recording):
-    return compare_with_nominal(ROBOT.joints, *agreement(recording)[2])
+    return compare_with_nominal(ROBOT.joints, *agreement(recording)[1])
 
 
 def test_efforts_are_compared_with_the_urdf(healthy):
-    slope, correlation, rms = agreement(healthy)[2]
+    slope, correlation, rms = agreement(healthy)[1]
     heavy = rms > 0.1 * rms.max()
     assert heavy.sum() >= 2
     np.testing.assert_allclose(slope[heavy], 1.15, atol=0.25)  # the true robot is that much heavier, and has friction
@@ -142,8 +142,8 @@ def test_a_delay_of_the_effort_is_told_with_its_size(milliseconds):
     exact = ROBOT.record(duration=30.0, rate=1000.0)
     tau = np.roll(exact.samples.tau, milliseconds, axis=0)
     moved = changed(exact, rows=slice(100, -100, 10), tau=tau[100:-100:10])
-    walk, plan, _ = agreement(moved)
-    warnings = delay(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, walk, plan)
+    trials, _ = agreement(moved)
+    warnings = delay(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, trials)
     if abs(milliseconds) < 5:
         assert warnings == ()
     else:

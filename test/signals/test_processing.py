@@ -7,9 +7,9 @@ from support.simulated import Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Layout
 from robot_dyn_id.signals.filtering import LowPass, derivative
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
+from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 
 ROBOT = Simulated()
 RATE = 50.0
@@ -20,7 +20,7 @@ def plan(cutoff=4.0, recorded=False):
 
 
 def pieces(recording, chosen, **options):
-    return list(walker([recording], recording.joint_names, {}, chosen, **options)())
+    return list(FilteredTrials([recording], recording.joint_names, {}, chosen, **options))
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,7 @@ def test_windows_filter_like_the_whole_record(recording, recorded):
 def test_tiles_are_the_filtered_columns_and_torques_of_the_whole_record(recording):
     chosen, regressor = plan(), ROBOT.regressor
     columns = ROBOT.base.independent
-    walk = walker([recording], recording.joint_names, {}, chosen)
-    problem = linear_problem(regressor, columns, walk, chosen)
+    problem = FilteredTrials([recording], recording.joint_names, {}, chosen).problem(regressor, columns)
     motion = pieces(recording, chosen, keep_edges=True)
     whole = type(motion[0].motion)(
         *(np.concatenate([getattr(p.motion, n)[:, p.own] for p in motion], axis=1) for n in ("q", "dq", "ddq"))
@@ -72,13 +71,13 @@ def test_exact_torques_leave_no_residual_in_spite_of_signs_and_a_low_cutoff(cuto
     chosen = plan(cutoff)
     (piece,) = pieces(recording, chosen, keep_edges=True)
     exact = changed(recording, tau=ROBOT.regressor.torque(piece.motion, ROBOT.parameters).T)
-    walk = walker([exact], exact.joint_names, {}, chosen)
-    problem = linear_problem(ROBOT.regressor, ROBOT.base.independent, walk, chosen)
+    trials = FilteredTrials([exact], exact.joint_names, {}, chosen)
+    problem = trials.problem(ROBOT.regressor, ROBOT.base.independent)
     for tile in problem.tiles():
         residual = tile.block[-1] - ROBOT.base_values[problem.supports[tile.joint]] @ tile.block[:-1]
         assert np.abs(residual).max() < 1e-9 * np.abs(tile.block[-1]).max()
     # had the torque alone been filtered, the signs would have been left over
-    (piece,) = walk()
+    (piece,) = trials
     unfiltered = ROBOT.regressor.torque(piece.motion, ROBOT.parameters)[:, piece.own]
     left = chosen.low_pass.apply(piece.tau, RATE)[:, piece.own] - unfiltered
     assert np.abs(left).max() > 0.05
@@ -106,7 +105,7 @@ def test_two_rows_are_kept_in_a_period_of_the_cutoff(rate, cutoff, stride):
 def test_segments_of_several_trials_are_numbered_through(recording):
     t = recording.samples.t + np.where(recording.samples.t < 100.0, 0.0, 5.0)
     gapped = changed(recording, t=t)
-    numbers = [p.segment for p in walker([gapped, recording], recording.joint_names, {}, plan())()]
+    numbers = [p.segment for p in FilteredTrials([gapped, recording], recording.joint_names, {}, plan())]
     assert sorted(set(numbers)) == [0, 1, 2]
     assert numbers == sorted(numbers)
 

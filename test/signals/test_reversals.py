@@ -19,10 +19,9 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.processing import linear_problem
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker, window_walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
 
 
@@ -41,31 +40,36 @@ def recording(robot):
 def prepared(recording, joints, cutoff=None, velocity="recorded"):
     seen = survey([recording], joints, {})
     plan = plan_signals(seen, cutoff, 4, velocity)
-    return plan, walker([recording], joints, {}, plan), window_walker([recording], joints, {}, plan)
+    return FilteredTrials([recording], joints, {}, plan)
 
 
-def problem_of(robot, walk, plan):
-    return linear_problem(robot.regressor, np.arange(len(robot.regressor.names)), walk, plan)
+def without(trials, slowest):
+    """The trials with these low-velocity thresholds."""
+    return replace(trials, plan=replace(trials.plan, slowest=slowest))
 
 
-def rows_of(robot, walk, plan):
+def problem_of(robot, trials):
+    return trials.problem(robot.regressor, np.arange(len(robot.regressor.names)))
+
+
+def rows_of(robot, trials):
     """Joint, segment and block of every tile."""
-    return [(tile.joint, tile.segment, tile.block.copy()) for tile in problem_of(robot, walk, plan).tiles()]
+    return [(tile.joint, tile.segment, tile.block.copy()) for tile in problem_of(robot, trials).tiles()]
 
 
 def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
     """They are zero, so that those that follow keep their place in time."""
-    plan, walk, _ = prepared(recording, robot.joints)
+    trials = prepared(recording, robot.joints)
     slowest = (0.0, 0.3, 0.6)
-    every = rows_of(robot, walk, plan)
-    fast = rows_of(robot, walk, replace(plan, slowest=slowest))
-    dq = [p.motion.dq[:, p.own & (p.number % plan.row_stride == 0)] for p in walk()]
+    every = rows_of(robot, trials)
+    fast = rows_of(robot, without(trials, slowest))
+    dq = [p.motion.dq[:, p.own & (p.number % trials.plan.row_stride == 0)] for p in trials]
     assert len(every) == len(fast) == 3 * len(dq)
     for number, ((driven, segment, block), (_, same, left)) in enumerate(zip(every, fast, strict=True)):
         moves = np.abs(dq[number // 3][driven]) >= slowest[driven]
         assert segment == same
         assert np.array_equal(left, np.where(moves, block, 0.0))
-    counts = [Factors.from_problem(problem_of(robot, walk, replace(plan, slowest=s))).counts for s in ((), slowest)]
+    counts = [Factors.from_problem(problem_of(robot, without(trials, s))).counts for s in ((), slowest)]
     share = [np.mean(np.abs(np.concatenate(dq, axis=1)[j]) >= slowest[j]) for j in range(3)]
     np.testing.assert_allclose(counts[1] / counts[0], share)
     assert share[0] == 1.0 > 0.95 > share[1] > share[2] > 0.3
@@ -74,12 +78,12 @@ def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
 def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):
     """Autocovariances are means over the pairs of rows that are left."""
     recording = robot.record(duration=400.0, noise=0.5, correlation_time=0.3)
-    plan, walk, _ = prepared(recording, robot.joints, 4.0)
+    trials = prepared(recording, robot.joints, 4.0)
     covariances = []
     for slowest in ((), (0.3, 0.3, 0.3)):
-        lagged = LaggedGrams.from_problem(problem_of(robot, walk, replace(plan, slowest=slowest)), 4)
+        lagged = LaggedGrams.from_problem(problem_of(robot, without(trials, slowest)), 4)
         covariances.append(lagged.residual_autocovariance(robot.parameters))
-    assert lagged.counts.max() < 0.9 * sum(np.count_nonzero(p.own) for p in walk()) / plan.row_stride
+    assert lagged.counts.max() < 0.9 * sum(np.count_nonzero(p.own) for p in trials) / trials.plan.row_stride
     np.testing.assert_allclose(covariances[1], covariances[0], atol=0.15 * covariances[0].max())
     assert np.all(covariances[0][:, 1] > 0.4 * covariances[0][:, 0])
 
@@ -91,10 +95,10 @@ def test_the_noise_of_the_velocity_is_found_from_the_data(robot, rate, velocity)
     motion = random_fourier(robot.model, 1)
     sensors = Sensors(np.zeros(3), 1e-4, 0.01)
     recording = simulated_recording(robot.regressor, robot.parameters, motion, 40.0, rate, sensors, 1)
-    plan, walk, windows = prepared(recording, robot.joints, 8.0, velocity)
-    errors = [(p.motion.dq - motion.evaluate(p.t)[1])[:, p.own] for p in walk()]
+    trials = prepared(recording, robot.joints, 8.0, velocity)
+    errors = [(p.motion.dq - motion.evaluate(p.t)[1])[:, p.own] for p in trials]
     truth = np.sqrt(np.mean(np.concatenate(errors, axis=1) ** 2, axis=1))
-    np.testing.assert_allclose(velocity_noise(windows(), plan), truth, rtol=0.15)
+    np.testing.assert_allclose(velocity_noise(trials), truth, rtol=0.15)
 
 
 def test_thresholds_are_those_asked_for():
@@ -137,7 +141,7 @@ class Reversing:
         sensors = Sensors(np.array([0.5]), 1e-5, 0.005)
         motion = random_fourier(self.model, seed)
         recording = simulated_recording(self.truth, self.parameters, motion, 60.0, 500.0, sensors, seed)
-        self.plan, self.walk, self.windows = prepared(recording, self.model.joint_names)
+        self.trials = prepared(recording, self.model.joint_names)
         held_out = Motion(*random_fourier(self.model, seed + 100).evaluate(np.linspace(0.0, 50.0, 10_001))[:3])
         self.slow = held_out.take(np.abs(held_out.dq[0]) < 0.1)
 
@@ -148,9 +152,7 @@ class Reversing:
         """Torque error of the fit where the held-out motion is slow, and what it leaves of the training torque."""
         regressor = self.regressor(terms)
         columns = base_parameters(regressor).independent
-        factors = Factors.from_problem(
-            linear_problem(regressor, columns, self.walk, replace(self.plan, slowest=(slowest,)))
-        )
+        factors = Factors.from_problem(without(self.trials, (slowest,)).problem(regressor, columns))
         values = factors.solve(np.ones(1)).values
         difference = regressor.torque(self.slow, values, columns) - self.truth.torque(self.slow, self.parameters)
         return np.sqrt(np.mean(difference**2)), factors.squared_residuals(values)[0]
@@ -169,7 +171,7 @@ class Reversing:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_stribeck_friction_at_a_reversal_is_ten_times_better_than_coulomb(seed):
     case = Reversing(seed)
-    threshold = 3.0 * float(velocity_noise(case.windows(), case.plan)[0])
+    threshold = 3.0 * float(velocity_noise(case.trials)[0])
     coulomb = min(case.fit((Viscous(), Coulomb(width)), 0.0)[0] for width in (0.0, 0.02))
     for slowest in (threshold, 3.0 * 0.005):  # of the filtered velocity, and of the recorded one
         error, velocity = case.stribeck(slowest)

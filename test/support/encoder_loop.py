@@ -11,8 +11,8 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import nominal_prior
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.closed_loop import ControllerModel, quantize
 from robot_dyn_id.simulation.plant import Plant
 from support.robots import joint, urdf
@@ -62,9 +62,9 @@ def recorded(seed, resolution=RESOLUTION, noise=NOISE, duration=12.0):
 def loop_problem(recording, cutoff, prior=True):
     """The linear problem of a recording behind a filter."""
     known, plan = robot(), SignalPlan.of(RATE, LowPass(cutoff), False)
-    walk = walker([recording], known.joints, {}, plan)
+    trials = FilteredTrials([recording], known.joints, {}, plan)
     known_before = nominal_prior(known.model, known.base.mapping) if prior else None
-    return linear_problem(known.regressor, known.base.independent, walk, plan, known_before)
+    return trials.problem(known.regressor, known.base.independent, known_before)
 
 
 @cache

@@ -14,8 +14,8 @@ from robot_dyn_id.estimators import (
     ESTIMATORS,
 )
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.processing import SignalPlan, linear_problem
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.signals.trials import FilteredTrials
 from support.simulated import Simulated, changed
 
 SUPPORTS = (np.arange(6), np.arange(2, 8))
@@ -77,9 +77,9 @@ def arm():
 def arm_problem(recording=None, robot=None, plan=PLAN):
     """The linear problem of an arm's recording, with the URDF as prior."""
     robot = robot or arm()[0]
-    walk = walker([recording or arm()[1]], robot.joints, {}, plan)
+    trials = FilteredTrials([recording or arm()[1]], robot.joints, {}, plan.periodic(PERIOD))
     prior = nominal_prior(robot.model, robot.base.mapping)
-    return linear_problem(robot.regressor, robot.base.independent, walk, plan.periodic(PERIOD), prior)
+    return trials.problem(robot.regressor, robot.base.independent, prior)
 
 
 def noisy(seed, correlation_time=0.0):

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.problem import LinearProblem, Origin
+from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import FreeConstant, Term
 from robot_dyn_id.errors import UsageError
@@ -38,13 +38,13 @@ class Constants:
     """The k free constants of a problem.
 
     Attributes:
-        origin: what the rows of the problem were made of.
+        problem: the problem, at the constants that its terms have.
         names: of its p parameters.
-        places: number of the term in `origin.regressor.terms`, and which constant.
+        places: number of the term in `problem.regressor.terms`, and which constant.
         lower, upper: ends of the ranges of the logarithms, shape (k,).
     """
 
-    origin: Origin
+    problem: RegressorProblem
     parameters: tuple[str, ...]
     places: tuple[tuple[int, FreeConstant], ...]
     lower: Array
@@ -58,31 +58,31 @@ class Constants:
             UsageError: there are none.
         """
         places, ranges = [], []
-        if problem.origin is not None:
-            speeds = problem.origin.speeds()
-            for number, (coordinate, term) in enumerate(problem.origin.regressor.terms):
+        if isinstance(problem, RegressorProblem):
+            speeds = problem.max_speeds()
+            for number, (coordinate, term) in enumerate(problem.regressor.terms):
                 speed = float(np.abs(coordinate.weights) @ speeds)
                 for free in term.free_constants if speed > 0.0 else ():
                     places.append((number, free))
                     ranges.append(free.range(speed))
-        if problem.origin is None or not places:
+        if not isinstance(problem, RegressorProblem) or not places:
             raise UsageError(
                 f"{estimator}: no term on a joint that moves has a free constant: use weighted, or a term with one, "
                 "such as stribeck, or coulomb with a smoothing_width other than 0"
             )
         lower, upper = np.log(np.array(ranges)).T
-        return cls(problem.origin, problem.names, tuple(places), lower, upper)
+        return cls(problem, problem.names, tuple(places), lower, upper)
 
     @property
     def logarithms(self) -> Array:
         """Of their values as the terms have them, within their ranges, shape (k,)."""
-        given = [self.origin.regressor.terms[i][1].constants[free.name] for i, free in self.places]
+        given = [self.problem.regressor.terms[i][1].constants[free.name] for i, free in self.places]
         return np.asarray(np.clip(np.log(given), self.lower, self.upper))
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
         """`term.constant` and the joint or coupling, of each."""
-        terms = self.origin.regressor.terms
+        terms = self.problem.regressor.terms
         return tuple((f"{terms[i][1].name}.{free.name}", terms[i][0].name) for i, free in self.places)
 
     @property
@@ -101,17 +101,17 @@ class Constants:
     def term(self, number: int, logarithms: Array) -> Term:
         """A term with other constants; `logarithms` of all constants, shape (k,)."""
         chosen = {self.places[i][1].name: float(np.exp(logarithms[i])) for i in self.numbers[number]}
-        return self.origin.regressor.terms[number][1].with_constants(chosen)
+        return self.problem.regressor.terms[number][1].with_constants(chosen)
 
     def regressor(self, logarithms: Array) -> Regressor:
         """Robot and terms with other constants."""
-        terms = list(self.origin.regressor.terms)
+        terms = list(self.problem.regressor.terms)
         for number in self.numbers:
             terms[number] = (terms[number][0], self.term(number, logarithms))
-        return Regressor(self.origin.regressor.model, tuple(terms))
+        return Regressor(self.problem.regressor.model, tuple(terms))
 
     def first_column(self, number: int) -> int:
         """Column of a term's first symbol in the regressor."""
-        terms = self.origin.regressor.terms
-        bodies = len(self.origin.regressor.model.body_names)
+        terms = self.problem.regressor.terms
+        bodies = len(self.problem.regressor.model.body_names)
         return 10 * bodies + sum(len(term.symbols) for _, term in terms[:number])

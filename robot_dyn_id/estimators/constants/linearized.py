@@ -47,8 +47,8 @@ class Linearized:
         """The problem at some values of the constants, with its derivatives."""
         here = constants.regressor(logarithms)
         added = [(here.terms[number][0], ConstantDerivatives(here.terms[number][1])) for number in constants.numbers]
-        position = {int(column): i for i, column in enumerate(constants.origin.columns)}
-        columns, constant, parent = list(constants.origin.columns), [], []
+        position = {int(column): i for i, column in enumerate(constants.problem.columns)}
+        columns, constant, parent = list(constants.problem.columns), [], []
         at = len(here.names)
         for number, own in constants.numbers.items():
             first, symbols = constants.first_column(number), len(here.terms[number][1].symbols)
@@ -59,7 +59,7 @@ class Linearized:
                         constant.append(i)
                         parent.append(position[first + symbol])
                     at += 1
-        wide = constants.origin.problem_of(Regressor(here.model, (*here.terms, *added)), np.array(columns))
+        wide = constants.problem.with_columns(Regressor(here.model, (*here.terms, *added)), np.array(columns))
         slopes = np.array([constant, parent], dtype=np.int64)
         return cls(constants, logarithms, weighted, wide, *slopes)
 
@@ -161,6 +161,12 @@ class Linearized:
                 yield replace(tile, block=np.concatenate([tile.block[:plain], slopes, tile.block[-1:]]))
 
         labels = tuple(self.constants.labels[i] for i in inside)
-        return replace(
-            self.wide, names=(*self.constants.parameters, *labels), supports=tuple(supports), tiles=tiles, origin=None
+        return LinearProblem(
+            (*self.constants.parameters, *labels),
+            self.wide.joint_names,
+            tuple(supports),
+            tiles,
+            self.wide.rate,
+            self.wide.prior,
+            self.wide.period,
         )

@@ -67,8 +67,8 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
         constants: the k constants.
         candidates: logarithms of the constants of each term, by its number, shape (candidates, constants of the term).
     """
-    regressor, at = constants.origin.regressor, len(constants.origin.regressor.names)
-    independent = [int(column) for column in constants.origin.columns]
+    regressor, at = constants.problem.regressor, len(constants.problem.regressor.names)
+    independent = [int(column) for column in constants.problem.columns]
     varying = {number: _varying(regressor.terms[number][1]) for number in candidates}
     moved = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
     fixed = np.array([i for i, column in enumerate(independent) if column not in moved], dtype=np.int64)
@@ -88,7 +88,7 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
         columns += range(at, at + count)
         at += count
     wide = Regressor(regressor.model, (*regressor.terms, *added))
-    problem = constants.origin.problem_of(wide, np.array(columns))
+    problem = constants.problem.with_columns(wide, np.array(columns))
     return SampledProblem(problem, np.arange(len(fixed)), fixed, places, parents)
 
 

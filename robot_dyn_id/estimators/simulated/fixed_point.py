@@ -1,48 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations and least squares in turn: what estimators share that simulate the robot."""
+"""Fixed-point iteration of estimators that simulate the robot: simulate, solve, and repeat with the new parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import LinearProblem, Origin
+from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators.consistent import nearest_robot
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
-from robot_dyn_id.estimators.simulated.replayed import Replayed, beside, rough, simulated_columns
+from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.signals.processing import RecordedProblem
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
 
 T = TypeVar("T")
 
-SETTLED = 0.1
-"""Change of the parameters, in standard errors of white residuals and in the mean over all of them, that is none."""
+CONVERGED_STANDARD_ERRORS = 0.1
+"""Mean change of the parameters, in standard errors of white residuals, at which the iteration has converged."""
 
-ROUNDING = 1e-9
-"""Change of the predicted torques, as a share of the measured ones, that is none."""
+ROUNDING_RATIO = 1e-9
+"""Change of the predicted torques, relative to the measured ones, that is rounding."""
 
 MADE_CONSISTENT = (
-    "the estimate is no robot that can be simulated (its mass matrix is not positive definite): the physically "
-    "consistent robot nearest to it was simulated instead"
+    "the estimate cannot be simulated (its mass matrix is not positive definite): the physically consistent robot "
+    "nearest to it was simulated instead"
 )
 
 
 @dataclass(frozen=True)
-class Simulating(CheckedOptions):
+class Robot:
+    """A robot to be simulated.
+
+    Attributes:
+        problem: the recorded rows, with their regressor.
+        columns: columns of the regressor that have parameters.
+        parameters: parameters of those columns.
+        values: base parameters, shape (p,).
+    """
+
+    problem: RecordedProblem
+    columns: Integers
+    parameters: Array
+    values: Array
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """Dynamics of the robot."""
+        return Dynamics(self.problem.regressor, self.columns, self.parameters)
+
+    def with_change(self, parameter: int, change: float) -> Dynamics:
+        """Dynamics with another value of one base parameter; its independent column is in no other base parameter.
+
+        Args:
+            parameter: number of the base parameter.
+            change: change of its value.
+        """
+        parameters = self.parameters.copy()
+        parameters[np.flatnonzero(self.columns == self.problem.columns[parameter])] += change
+        return Dynamics(self.problem.regressor, self.columns, parameters)
+
+
+class SimulationStep(Protocol[T]):
+    """One step of the iteration: what an estimator simulates, and what it solves then."""
+
+    def simulate(self, robot: Robot) -> T:
+        """Simulate a robot along the reference of the recording.
+
+        Raises:
+            InputError: the robot cannot be simulated.
+            ConvergenceError: the robot does not follow the reference.
+        """
+        ...
+
+    def rows(self, simulation: T) -> LinearProblem:
+        """Rows that are solved after a simulation."""
+        ...
+
+    def solve(self, simulation: T, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
+        """Solve the rows.
+
+        Args:
+            simulation: the simulation.
+            rows: its rows, compressed.
+            weights: weight of each joint, shape (n,).
+            ordinary: ordinary least squares of the recorded rows.
+
+        Returns:
+            Base parameters, shape (p,), and the inverse of the matrix that was solved, shape (p, p).
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class FixedPoint(Generic[T]):
+    """Result of the iteration.
+
+    Attributes:
+        simulation: the last simulation.
+        rows: its compressed rows.
+        weights: weight of each joint, shape (n,).
+        values: the estimate, shape (p,).
+        bread: inverse of the matrix that was solved, shape (p, p).
+        notes: notes on the last simulation.
+    """
+
+    simulation: T
+    rows: Factors
+    weights: Array
+    values: Array
+    bread: Array
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SimulationEstimator(CheckedOptions):
     """Options of estimators that simulate the robot.
 
     Attributes:
-        controller: what moved the robot.
-        iterations: simulations after which it is given up.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        controller: controller that moved the robot.
+        iterations: maximum number of simulations.
+        autoregressive_order: order of the noise model of the residuals; 0: white residuals.
     """
 
     controller: ControllerModel = UNKNOWN_CONTROLLER
@@ -56,180 +144,128 @@ class Simulating(CheckedOptions):
         "autoregressive_order": Range(0),
     }
 
+    def require_recorded(self, problem: LinearProblem) -> RecordedProblem:
+        """The problem as one that can be simulated under the controller.
 
-@dataclass(frozen=True)
-class Robot:
-    """What is simulated.
+        Raises:
+            UsageError: no controller is specified, gains of joints that the robot does not have, or rows that were
+                not made of a recording.
+        """
+        if not isinstance(problem, RecordedProblem):
+            raise UsageError(f"{self.name}: rows that were not made of a recording cannot be simulated")
+        if not self.controller.law:
+            raise UsageError(
+                f"{self.name}: specify the controller that moved the robot and its gains, for example estimator: "
+                f"{{name: {self.name}, controller: {{law: computed_torque, proportional: 400, derivative: 40}}}}"
+            )
+        for key in ("proportional", "derivative", "resolution"):
+            self.controller.values_of_joints(key, problem.joint_names)
+        return problem
 
-    Attributes:
-        origin: of the rows.
-        columns: of the regressor that parameters are given of.
-        parameters: of those columns.
-        values: its base parameters, shape (p,).
-    """
+    def iterate(self, problem: RecordedProblem, ordinary: Solution, step: SimulationStep[T]) -> FixedPoint[T]:
+        """Simulate and solve in turn until the parameters converge.
 
-    origin: Origin
-    columns: Integers
-    parameters: Array
-    values: Array
+        Every simulation of encoders rounds differently, so that the steps do not become small by themselves: steps
+        smaller than a standard error are averaged (Robbins and Monro 1951).
 
-    @property
-    def dynamics(self) -> Dynamics:
-        """Of it."""
-        return Dynamics(self.origin.regressor, self.columns, self.parameters)
+        Args:
+            problem: the recorded rows.
+            ordinary: their ordinary least squares.
+            step: simulation and solution of one step.
 
-    def changed(self, parameter: int, change: float) -> Dynamics:
-        """Of the robot with another value of one base parameter: its own column has no share in the others."""
-        parameters = self.parameters.copy()
-        parameters[np.flatnonzero(self.columns == self.origin.columns[parameter])] += change
-        return Dynamics(self.origin.regressor, self.columns, parameters)
-
-
-def require(name: str, problem: LinearProblem, controller: ControllerModel) -> Origin:
-    """What the robot is simulated from.
-
-    Raises:
-        UsageError: no controller is told, gains of joints that the robot has not, or rows without a robot.
-    """
-    if problem.origin is None:
-        raise UsageError(f"{name}: rows without a robot cannot be simulated")
-    if not controller.law:
-        raise UsageError(
-            f"{name}: which controller moved the robot? Tell it with its gains, for example estimator: {{name: {name}, "
-            "controller: {law: computed_torque, proportional: 400, derivative: 40}}"
+        Raises:
+            InputError: the robot cannot be simulated.
+            ConvergenceError: the robot does not follow, or the parameters do not converge.
+        """
+        rows, values, weights = start_values(problem, ordinary)
+        averaged = 1
+        for _ in range(self.iterations):
+            simulation, notes = simulate_consistent(problem, values, rows, weights, step)
+            rows = Factors.from_problem(step.rows(simulation))
+            weights = compute_weights(rows, values)
+            found, bread = step.solve(simulation, rows, weights, ordinary)
+            change = (found - values) / averaged
+            values = values + change
+            size = change_in_standard_errors(change, rows, weights)
+            if size <= CONVERGED_STANDARD_ERRORS:
+                return FixedPoint(simulation, rows, weights, values, bread, notes)
+            averaged += reads_encoders(self.controller) and (averaged > 1 or size < 1.0)
+        raise ConvergenceError(
+            f"{self.name}: no convergence after {self.iterations} simulations: check the controller's gains, or allow "
+            "more iterations"
         )
-    for key in ("proportional", "derivative", "resolution"):
-        controller.values_of_joints(key, problem.joint_names)
-    return problem.origin
 
 
-def within(factors: Factors, weights: Array, seen: Solution) -> Solution:
-    """Weighted least squares in the directions that other rows show: a simulated joint is never quite still."""
-    stack = factors.stack(weights)
-    found = Solution.from_rows(np.column_stack([stack[:, :-1] @ seen.root, stack[:, -1]]))
-    root = seen.root @ found.root
-    return replace(seen, values=seen.root @ found.values, inverse=root @ root.T, root=root)
+def solve_within(factors: Factors, weights: Array, ordinary: Solution) -> Solution:
+    """Weighted least squares in the directions that the recorded rows determine.
 
-
-def started(problem: LinearProblem, origin: Origin, seen: Solution) -> tuple[Factors, Array, Array]:
-    """Rows along the reference, which has no noise and which the robot nearly follows; their solution and weights."""
-    along = origin.along(lambda pieces: (replace(p, motion=p.reference or p.motion) for p in pieces))
-    rows = compress_rows(replace(problem, tiles=lambda: beside(problem, along, simulated_columns)))
-    weights = compute_weights(rows, within(rows, np.ones(len(rows.counts)), seen).values)
-    return rows, within(rows, weights, seen).values, weights
-
-
-def simulate(
-    problem: LinearProblem, origin: Origin, values: Array, factors: Factors, weights: Array, make: Callable[[Robot], T]
-) -> tuple[T, tuple[str, ...]]:
-    """What is made of the robot of some base parameters, or of the consistent one nearest to them, and a note of that.
-
-    Raises:
-        ConvergenceError: neither of them follows.
-        InputError: they cannot be simulated, and there is no prior to find a nearest robot with.
+    Args:
+        factors: compressed rows; a simulated joint is never quite at rest, so that they determine more directions.
+        weights: weight of each joint, shape (n,).
+        ordinary: ordinary least squares of the recorded rows.
     """
-    try:
-        return make(Robot(origin, origin.columns, values, values)), ()
-    except (InputError, ConvergenceError):
-        if problem.prior is None:
-            raise
-    full, notes = nearest_robot(problem.prior, origin.regressor, factors.root(weights), values)
-    nearest = Robot(origin, np.arange(len(full)), full, problem.prior.mapping @ full)
-    return make(nearest), (MADE_CONSISTENT, *notes)
+    stack = factors.stack(weights)
+    found = Solution.from_rows(np.column_stack([stack[:, :-1] @ ordinary.root, stack[:, -1]]))
+    root = ordinary.root @ found.root
+    return replace(ordinary, values=ordinary.root @ found.values, inverse=root @ root.T, root=root)
 
 
-def replaying(problem: LinearProblem, controller: ControllerModel) -> Callable[[Robot], Replayed]:
-    """Makes replays, each walked once, so that a robot that cannot be simulated is found out."""
-
-    def make(robot: Robot) -> Replayed:
-        replayed = Replayed.of(problem, robot.origin, controller, robot.dynamics, robot.values)
-        for _ in replayed.linearised.tiles():
-            pass
-        return replayed
-
-    return make
-
-
-def least_squares(_: object, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
-    """Solves what `settled` asks for."""
-    solution = within(rows, weights, ordinary)
+def solve_weighted(rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
+    """Weighted least squares, as `SimulationStep.solve` returns it."""
+    solution = solve_within(rows, weights, ordinary)
     return solution.values, solution.inverse
 
 
-@dataclass(frozen=True)
-class Settled(Generic[T]):
-    """Where simulations and estimates in turn have ended.
+def start_values(problem: RecordedProblem, ordinary: Solution) -> tuple[Factors, Array, Array]:
+    """Rows along the reference, which has no noise and which the robot follows closely, and their solution.
 
-    Attributes:
-        simulated: the last simulation.
-        rows: the compressed rows that were solved.
-        weights: of the joints.
-        values: the estimate, shape (p,).
-        bread: the inverse of what was solved, shape (p, p).
-        notes: of the last simulation.
+    Returns:
+        The compressed rows; base parameters, shape (p,); the weight of each joint, shape (n,).
     """
 
-    simulated: T
-    rows: Factors
-    weights: Array
-    values: Array
-    bread: Array
-    notes: tuple[str, ...]
+    def reference() -> Iterator[FilteredWindow]:
+        for window in problem.windows:
+            yield replace(window, motion=window.reference or window.motion)
+
+    along = problem.with_motion(RepeatableStream(reference))
+    rows = compress_rows(replace(problem, tiles=lambda: merge_tiles(problem, along, simulated_columns)))
+    weights = compute_weights(rows, solve_within(rows, np.ones(len(rows.counts)), ordinary).values)
+    return rows, solve_within(rows, weights, ordinary).values, weights
 
 
-def settled(
-    name: str,
-    problem: LinearProblem,
-    seen: Solution,
-    controller: ControllerModel,
-    iterations: int,
-    make: Callable[[Robot], T],
-    rows_of: Callable[[T], LinearProblem],
-    solve: Callable[[T, Factors, Array, Solution], tuple[Array, Array]],
-) -> Settled[T]:
-    """Simulate and solve in turn until the parameters move no more.
-
-    Each simulation of an encoder rounds in its own way, so that the steps never end by themselves: steps smaller than a
-    standard error are averaged (Robbins and Monro 1951).
+def simulate_consistent(
+    problem: RecordedProblem, values: Array, factors: Factors, weights: Array, step: SimulationStep[T]
+) -> tuple[T, tuple[str, ...]]:
+    """Simulate the robot of some base parameters, or the physically consistent robot nearest to them.
 
     Args:
-        name: of the estimator.
         problem: the recorded rows.
-        seen: their ordinary solution.
-        controller: of the robot.
-        iterations: simulations after which it is given up.
-        make: simulates a robot.
-        rows_of: the rows that are solved.
-        solve: them with one weight per joint, given the ordinary solution, for the parameters and the inverse of what
-            was solved.
+        values: base parameters, shape (p,).
+        factors: compressed rows, whose information matrix measures distances between robots.
+        weights: weight of each joint, shape (n,).
+        step: its simulation.
+
+    Returns:
+        The simulation, and notes.
 
     Raises:
-        UsageError: no controller is told, or one of other joints.
-        InputError: the robot cannot be simulated.
-        ConvergenceError: it does not follow, or nothing settles.
+        ConvergenceError: neither of the two robots follows the reference.
+        InputError: they cannot be simulated, or there is no prior for the nearest robot.
     """
-    origin = require(name, problem, controller)
-    rows, values, weights = started(problem, origin, seen)
-    averaged = 1
-    for _ in range(iterations):
-        simulated, notes = simulate(problem, origin, values, rows, weights, make)
-        rows = Factors.from_problem(rows_of(simulated))
-        weights = compute_weights(rows, values)
-        found, bread = solve(simulated, rows, weights, seen)
-        change = (found - values) / averaged
-        values = values + change
-        size = moved(change, rows, weights)
-        if size <= SETTLED:
-            return Settled(simulated, rows, weights, values, bread, notes)
-        averaged += rough(controller) and (averaged > 1 or size < 1.0)
-    raise ConvergenceError(
-        f"{name}: the parameters still move after {iterations} simulations: check the controller's gains, or give "
-        "more iterations"
-    )
+    try:
+        return step.simulate(Robot(problem, problem.columns, values, values)), ()
+    except (InputError, ConvergenceError):
+        if problem.prior is None:
+            raise
+    full, notes = nearest_robot(problem.prior, problem.regressor, factors.root(weights), values)
+    nearest = Robot(problem, np.arange(len(full)), full, problem.prior.mapping @ full)
+    return step.simulate(nearest), (MADE_CONSISTENT, *notes)
 
 
-def moved(change: Array, factors: Factors, weights: Array) -> float:
-    """Size of a change of the parameters in standard errors of white residuals; 0 where it is rounding."""
+def change_in_standard_errors(change: Array, factors: Factors, weights: Array) -> float:
+    """RMS change of the parameters in standard errors of white residuals; 0 where it is rounding."""
     stack = factors.stack(weights)
     square = float(np.sum((stack[:, :-1] @ change) ** 2))
-    return 0.0 if square <= ROUNDING**2 * float(np.sum(stack[:, -1] ** 2)) else math.sqrt(square / len(change))
+    if square <= ROUNDING_RATIO**2 * float(np.sum(stack[:, -1] ** 2)):
+        return 0.0
+    return math.sqrt(square / len(change))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instrumental variables: the errors of noisy positions are in the columns, those of a simulated robot are not.
+"""Instrumental variables: the columns of a simulated robot are free of the noise of the measured positions.
 
 IDIM-IV (Janot, Vandanjon and Gautier 2014): theta = (Z' W)^-1 Z' tau, with the columns Z of a simulated robot that has
-the parameters of the step before and follows the same reference under the same controller. Noise of W is not in Z, so
+the parameters of the previous step and follows the same reference under the same controller. Noise of W is not in Z, so
 that it does not bias the estimate as it biases least squares, where it is in W' W.
 
-What is wrong on average with W is mended before: friction columns of a noisy velocity, positions that a loop with
-encoders holds at the edges of their steps, the filters' share. A simulated robot in the same loop is recorded as the
-real one was; what its torques are more than its rows give is taken off the measured torques.
+Systematic errors of W are corrected first: friction columns of a noisy velocity, positions that a loop with encoders
+holds at the edges of their steps, the effect of the filters. A simulated robot in the same loop is recorded as the real
+one was; the difference between its torques and those of its rows is subtracted from the measured torques.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
-from robot_dyn_id.estimators.simulated.fixed_point import Simulating, replaying, settled, within
+from robot_dyn_id.estimators.simulated.fixed_point import SimulationEstimator, solve_within
+from robot_dyn_id.estimators.simulated.output_error import TorqueStep
 from robot_dyn_id.estimators.simulated.replayed import Replayed
 
-WEAKEST = 1e-3
-"""Least agreement of instruments with any direction of the motion, 1 where they are the same."""
+MIN_INSTRUMENT_CORRELATION = 1e-3
+"""Minimum agreement of the instruments with every direction of the motion; 1 where they are equal."""
 
 
 @dataclass(frozen=True)
-class Instrumental(Simulating):
+class Instrumental(SimulationEstimator):
     """`weighted` with the columns of a simulated robot as instruments.
 
-    Standard deviations are the larger ones of two sandwiches with the instruments in them: that of `weighted`, for
-    stationary residuals of any memory, and one that assumes nothing of them but a memory of a second, see `newey_west`.
-    Correlations are those of the first.
+    Standard deviations are the larger of two sandwiches with the instruments in them: that of `weighted`, for
+    stationary residuals of any memory, and one that only assumes residuals to be uncorrelated after a second, see
+    `newey_west`. Correlations are those of the first.
     """
 
     name: ClassVar[str] = "instrumental"
@@ -45,44 +46,52 @@ class Instrumental(Simulating):
         """See `Estimator.fit`.
 
         Raises:
-            UsageError: no controller is told, or one of other joints.
+            UsageError: no controller is specified, or one of other joints.
             InputError: the robot cannot be simulated.
-            ConvergenceError: it does not follow, the simulated motion tells nothing of the recorded one, or nothing
-                settles.
+            ConvergenceError: the simulated robot does not follow, its motion is unlike the recorded one, or the
+                parameters do not converge.
         """
         plain = compress_rows(problem)
-        seen = plain.solve(np.ones(len(plain.counts)))
-        found = settled(
-            self.name, problem, seen, self.controller, self.iterations, replaying(problem, self.controller),
-            lambda replayed: replayed.measured, self._solve,
-        )  # fmt: skip
+        ordinary = plain.solve(np.ones(len(plain.counts)))
+        found = self.iterate(self.require_recorded(problem), ordinary, InstrumentStep(self.controller))
         noise, covariance = compute_larger_sandwich(
-            found.simulated.measured, found.simulated.simulated, found.values, found.bread, found.weights,
+            found.simulation.measured,
+            found.simulation.simulated,
+            found.values,
+            found.bread,
+            found.weights,
             self.autoregressive_order,
-        )  # fmt: skip
-        solution = replace(seen, values=found.values)
+        )
+        solution = replace(ordinary, values=found.values)
         return replace(
-            Estimate.from_solution(problem, found.rows, seen, solution, covariance, noise), notes=found.notes
+            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes
         )
 
-    @staticmethod
-    def _solve(replayed: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
-        """The estimate, and G of G sum w^2 Z' tau, in the directions that the measured columns show.
+
+class InstrumentStep(TorqueStep):
+    """Step of `Instrumental`; see `fixed_point.SimulationStep`."""
+
+    def rows(self, simulation: Replayed) -> LinearProblem:
+        """See `SimulationStep.rows`."""
+        return simulation.measured
+
+    def solve(self, simulation: Replayed, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
+        """See `SimulationStep.solve`; the bread is G of G sum w^2 Z' tau in the excited directions.
 
         Raises:
-            ConvergenceError: the instruments do not tell a direction that the motion shows.
+            ConvergenceError: the instruments do not determine a direction that the motion excites.
         """
-        root = within(rows, weights, ordinary).root
+        root = solve_within(rows, weights, ordinary).root
         size = len(root)
         cross, moment = np.zeros((size, size)), np.zeros(size)
-        pairs = zip(replayed.measured.tiles(), replayed.simulated.tiles(), strict=True)
+        pairs = zip(simulation.measured.tiles(), simulation.simulated.tiles(), strict=True)
         for tile, other in pairs:
-            support, square = replayed.measured.supports[tile.joint], weights[tile.joint] ** 2
+            support, square = simulation.measured.supports[tile.joint], weights[tile.joint] ** 2
             products = square * (other.block[:-1] @ tile.block.T)
             cross[np.ix_(support, support)] += products[:, :-1]
             moment[support] += products[:, -1]
         shown = root.T @ cross @ root
-        if len(shown) and not np.linalg.svd(shown, compute_uv=False)[-1] > WEAKEST:
+        if len(shown) and not np.linalg.svd(shown, compute_uv=False)[-1] > MIN_INSTRUMENT_CORRELATION:
             raise ConvergenceError(
                 "instrumental: the simulated motion is too unlike the recorded one: check the gains of the controller, "
                 "and give the recording its reference"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linear problem beside the same motion of a simulated robot, row by row; for estimators that simulate."""
+"""A linear problem beside the same motion of a simulated robot, row by row."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.problem import LinearProblem, Origin, Smooth, Tile
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.estimators.factors import find_used_rows
 from robot_dyn_id.signals.filtering import derivative
+from robot_dyn_id.signals.processing import RecordedProblem
+from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay, quantize
 
 
@@ -21,92 +23,120 @@ from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay, quantiz
 class Replayed:
     """The problem with parts of its rows taken from simulations of the same instants.
 
-    Columns are simulated without the steps of the encoders: of simulated noise they would be as biased as of measured.
+    Columns are simulated without the resolution of the encoders: with it they would be as biased as the measured ones.
 
     Attributes:
-        measured: the problem, with the columns that depend on the direction of motion (friction) as simulated, and
-            torques less what the simulated ones, encoders in the loop, are more than rows made the same way of the
-            simulated readings: of noisy velocities and of readings in a loop rows are wrong on average, which no
-            instrument mends.
-        simulated: columns as simulated, and the measured torques.
-        linearised: columns as simulated; torques that the measured ones are more than the simulated, encoders in the
-            loop, and what the columns give with the parameters of the simulation.
+        measured: the problem, with the columns that depend on the direction of motion (friction) taken from the
+            simulation, and with a correction of the torques: from them is subtracted what the torques simulated with
+            encoders in the loop exceed the torques of rows computed from the simulated encoder readings. Rows computed
+            from noisy velocities or from readings inside a loop have a systematic error, which instruments cannot
+            correct.
+        simulated: simulated columns with the measured torques.
+        linearized: simulated columns; the torque is the measured one minus the one simulated with encoders in the
+            loop, plus the torque that the columns give with the parameters of the simulation.
     """
 
     measured: LinearProblem
     simulated: LinearProblem
-    linearised: LinearProblem
+    linearized: LinearProblem
 
-    @staticmethod
-    def of(
-        problem: LinearProblem, origin: Origin, controller: ControllerModel, robot: Dynamics, values: Array
+    @classmethod
+    def from_robot(
+        cls, problem: RecordedProblem, controller: ControllerModel, robot: Dynamics, values: Array
     ) -> Replayed:
-        """Simulate a robot with the base parameters `values` when the rows are walked; see `closed_loop.Replay`."""
-        ideal_replay = Replay(replace(controller, resolution=()), robot)
-        replay = Replay(controller, robot) if rough(controller) else ideal_replay
-        ideal = origin.along(ideal_replay)
-        loop = origin.along(lambda pieces: read(replay(pieces), origin, controller))
-        frictions = directed(origin.regressor)[origin.columns]
+        """Simulate a robot; the simulation runs during the passes over the rows, see `closed_loop.Replay`.
+
+        Args:
+            problem: the recorded rows.
+            controller: controller of the robot.
+            robot: dynamics of the robot.
+            values: base parameters of the robot, shape (p,).
+        """
+        ideal_replay = Replay(replace(controller, resolution=()), robot, problem.windows)
+        replay = Replay(controller, robot, problem.windows) if reads_encoders(controller) else ideal_replay
+        ideal = problem.with_motion(ideal_replay)
+        loop = problem.with_motion(encoder_readings(replay, problem, controller))
+        frictions = velocity_dependent_columns(problem.regressor)[problem.columns]
 
         def mixed(tile: Tile, other: Tile) -> Array:
             rows = np.append(frictions[problem.supports[tile.joint]], False)[:, None]
             return np.where(rows, other.block, tile.block)
 
         def measured() -> Iterator[Tile]:
-            for tile, told in zip(beside(problem, ideal, mixed), loop.tiles(), strict=True):
+            for tile, read in zip(merge_tiles(problem, ideal, mixed), loop.tiles(), strict=True):
                 rows = frictions[problem.supports[tile.joint]][:, None]
-                columns = np.where(rows, tile.block[:-1], told.block[:-1])
-                more = told.block[-1] - values[problem.supports[tile.joint]] @ columns
-                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] - more, 0.0)
+                columns = np.where(rows, tile.block[:-1], read.block[:-1])
+                excess = read.block[-1] - values[problem.supports[tile.joint]] @ columns
+                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] - excess, 0.0)
                 yield tile
 
-        def linearised() -> Iterator[Tile]:
-            for tile, told in zip(beside(problem, ideal, simulated_columns), loop.tiles(), strict=True):
-                more = values[problem.supports[tile.joint]] @ tile.block[:-1] - told.block[-1]
-                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] + more, 0.0)
+        def linearized() -> Iterator[Tile]:
+            for tile, read in zip(merge_tiles(problem, ideal, simulated_columns), loop.tiles(), strict=True):
+                excess = values[problem.supports[tile.joint]] @ tile.block[:-1] - read.block[-1]
+                tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] + excess, 0.0)
                 yield tile
 
-        return Replayed(
+        return cls(
             replace(problem, tiles=measured),
-            replace(problem, tiles=lambda: beside(problem, ideal, simulated_columns)),
-            replace(problem, tiles=linearised),
+            replace(problem, tiles=lambda: merge_tiles(problem, ideal, simulated_columns)),
+            replace(problem, tiles=linearized),
         )
 
 
-def rough(controller: ControllerModel) -> bool:
-    """Whether encoders are simulated."""
+def reads_encoders(controller: ControllerModel) -> bool:
+    """Whether encoders with a finite resolution are simulated."""
     return any(step > 0.0 for _, step in controller.resolution)
 
 
-def read(pieces: Iterable[Smooth], origin: Origin, controller: ControllerModel) -> Iterator[Smooth]:
-    """Simulated windows with motions made of the encoders' readings, as the recorded ones are."""
-    steps = controller.values_of_joints("resolution", origin.regressor.model.joint_names)[:, None]
-    for piece in pieces:
-        rate = 1.0 / float(piece.t[1] - piece.t[0])
-        q = origin.low_pass(quantize(piece.motion.q, steps))
-        dq = derivative(q, rate)
-        yield replace(piece, motion=replace(piece.motion, q=q, dq=dq, ddq=derivative(dq, rate)))
+def encoder_readings(
+    windows: Iterable[FilteredWindow], problem: RecordedProblem, controller: ControllerModel
+) -> RepeatableStream[FilteredWindow]:
+    """Simulated windows with the motion computed from encoder readings, as that of the recorded windows is.
+
+    Args:
+        windows: simulated windows.
+        problem: the recorded rows, whose low-pass filter is applied.
+        controller: controller whose encoders are read.
+    """
+    resolution = controller.values_of_joints("resolution", problem.regressor.model.joint_names)[:, None]
+
+    def readings() -> Iterator[FilteredWindow]:
+        for window in windows:
+            rate = 1.0 / float(window.t[1] - window.t[0])
+            q = problem.low_pass(quantize(window.motion.q, resolution))
+            dq = derivative(q, rate)
+            yield replace(window, motion=replace(window.motion, q=q, dq=dq, ddq=derivative(dq, rate)))
+
+    return RepeatableStream(readings)
 
 
-def simulated_columns(_tile: Tile, other: Tile) -> Array:
-    """The columns of the second walk."""
-    return other.block
+def simulated_columns(_recorded: Tile, simulated: Tile) -> Array:
+    """The block of the simulated tile, for `merge_tiles`."""
+    return simulated.block
 
 
-def beside(problem: LinearProblem, along: LinearProblem, mix: Callable[[Tile, Tile], Array]) -> Iterator[Tile]:
-    """Columns made of those of two walks, and the torques and left out rows of the first."""
-    for tile, other in zip(problem.tiles(), along.tiles(), strict=True):
-        block = mix(tile, other)
+def merge_tiles(
+    recorded: LinearProblem, simulated: LinearProblem, merge: Callable[[Tile, Tile], Array]
+) -> Iterator[Tile]:
+    """Tiles with columns of two problems, and the torques and excluded samples of the recorded one.
+
+    Args:
+        recorded: the recorded problem.
+        simulated: the same rows of a simulated motion.
+        merge: block of two tiles; its last row is replaced by the recorded torque.
+    """
+    for tile, other in zip(recorded.tiles(), simulated.tiles(), strict=True):
+        block = merge(tile, other)
         block[-1] = tile.block[-1]
         yield replace(tile, block=np.where(find_used_rows(tile.block), block, 0.0))
 
 
-def directed(regressor: Regressor) -> Mask:
-    """Which columns change when a motion turns round at the same acceleration: viscous and dry friction, shape (c,)."""
+def velocity_dependent_columns(regressor: Regressor) -> Mask:
+    """Columns that change if a motion reverses its velocity at the same acceleration: friction, shape (c,)."""
     y, dy, ddy = np.random.default_rng(0).uniform(-2.0, 2.0, (3, 16))
     found = np.zeros(len(regressor.names), dtype=bool)
     inertial = len(found) - len(regressor.term_columns)
     for number, column in enumerate(regressor.term_columns):
-        there, back = (column.term.columns(y, sign * dy, ddy)[column.index] for sign in (1.0, -1.0))
-        found[inertial + number] = not np.array_equal(there, back)
+        forward, backward = (column.term.columns(y, sign * dy, ddy)[column.index] for sign in (1.0, -1.0))
+        found[inertial + number] = not np.array_equal(forward, backward)
     return found

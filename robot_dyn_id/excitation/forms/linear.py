@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand
@@ -18,9 +19,6 @@ from robot_dyn_id.excitation.trajectory import Sample
 
 DEPENDENT_RATIO = 1e-9
 """Relative singular value below which a condition depends linearly on the others [-]."""
-
-MAX_CACHED_GRIDS = 4
-"""Number of time grids for which the functions are cached."""
 
 
 @dataclass(frozen=True)
@@ -94,22 +92,6 @@ def rest_conditions(family: LinearMotion) -> Array:
     return np.concatenate([velocity.T, acceleration.T])
 
 
-class _BasisCache:
-    """Functions evaluated on the latest time grids."""
-
-    def __init__(self) -> None:
-        self._entries: list[tuple[Array, Array]] = []
-
-    def find(self, t: Array) -> Array | None:
-        """Cached functions at the times `t`; None if not cached."""
-        return next((values for times, values in self._entries if np.array_equal(times, t)), None)
-
-    def keep(self, t: Array, values: Array) -> Array:
-        """Cache functions at the times `t`."""
-        self._entries = [(t.copy(), values), *self._entries[: MAX_CACHED_GRIDS - 1]]
-        return values
-
-
 class LinearParametrization(CenteredParametrization):
     """Linear motions under linear conditions, parametrized by an orthonormal basis of the conditions' null space."""
 
@@ -147,7 +129,7 @@ class LinearParametrization(CenteredParametrization):
         super().__init__(limits, demand, family, coefficients=self._space.shape[1], jerk_steps=jerk_steps)
         self.periodic = periodic
         self._family = family
-        self._cache = _BasisCache()
+        self._cache: Cache[Array] = Cache()
 
     def trajectory(self, x: Array) -> LinearMotion:
         """See `Parametrization`."""
@@ -169,8 +151,7 @@ class LinearParametrization(CenteredParametrization):
 
     def _basis(self, t: Array) -> Array:
         """Functions of the free coefficients, shape (4, K, N)."""
-        cached = self._cache.find(t)
-        return self._cache.keep(t, self._space.T @ self._family.basis(t)) if cached is None else cached
+        return self._cache.get(t.tobytes(), lambda: self._space.T @ self._family.basis(t))
 
     def _draw(self, rng: np.random.Generator) -> Array:
         return np.asarray(self._family.draw(rng, len(self.reach)) @ self._space)

@@ -24,9 +24,8 @@ from robot_dyn_id.files.configuration import Configuration, read_configuration, 
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of
-from robot_dyn_id.signals.processing import linear_problem
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import plan_signals, walker
+from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors, measured
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot, followed
@@ -121,7 +120,7 @@ class Experiment:
     @cached_property
     def regressor(self) -> Regressor:
         """Robot and terms that are identified."""
-        return Regressor(self.model, terms_on_joints(self.model, self.configuration.terms))
+        return Regressor(self.model, terms_on_joints(self.model, self.configuration.settings.terms))
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -153,8 +152,8 @@ class Experiment:
         surveyed = survey(recordings, joints, chosen.drives)
         plan = plan_signals(surveyed, chosen.cutoff, chosen.filter_order, chosen.velocity)
         plan = replace(plan, slowest=(float(chosen.reversal_speed),) * len(joints))
-        walk = walker(recordings, joints, chosen.drives, plan)
-        return estimator.fit(linear_problem(self.regressor, self.base.independent, walk, plan))
+        trials = FilteredTrials(recordings, joints, chosen.drives, plan)
+        return estimator.fit(trials.problem(self.regressor, self.base.independent))
 
     def errors(self, estimates: Sequence[Estimate]) -> Errors:
         """Errors of estimates."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.problem import raw_problem
-from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, TemperatureCoulomb, Term
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
@@ -114,9 +114,7 @@ def _fitted(speeds: Array, names: tuple[str, ...], terms: tuple[Term, ...], rng:
     regressor = Regressor(model, ((joint, heat), *((joint, term) for term in terms)))
     columns = np.array([regressor.names.index(name) for name in names])
     # the noise is white: with AR order 0 the standard deviations are those of ordinary least squares
-    found = OrdinaryLeastSquares(0).fit(
-        raw_problem(regressor, Layout.from_columns(regressor, columns), motion, torque, RATE)
-    )
+    found = OrdinaryLeastSquares(0).fit(UnfilteredProblem.from_samples(regressor, columns, motion, torque, RATE))
     return np.column_stack([found.values, found.standard_deviations])
 
 
@@ -161,8 +159,7 @@ def _friction_share(trial: Trial, motion: Motion) -> Array:
 
 def _carried(source: Trial, target: Trial) -> Array:
     """Error in the target with the parameters identified in the source; unidentifiable ones are zero."""
-    assert source.problem.origin is not None
     values = np.zeros(len(source.truth))
     values[source.base.independent] = WeightedLeastSquares().fit(source.problem).values
-    regressor = Regressor(target.regressor.model, source.problem.origin.regressor.terms)
+    regressor = Regressor(target.regressor.model, source.problem.regressor.terms)
     return np.asarray(np.sqrt(np.mean((regressor.torque(target.other, values) - target.clean) ** 2, axis=1)))

@@ -13,8 +13,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.prior import Prior, inertial_scales, term_scales
-from robot_dyn_id.dynamics.problem import LinearProblem, raw_problem
-from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia, Spring, Term
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import (
@@ -133,7 +133,7 @@ class Trial:
 
     regressor: Regressor
     truth: Array
-    problem: LinearProblem
+    problem: UnfilteredProblem
     base: BaseParameters
     motion: Motion
     torque: Array
@@ -158,8 +158,8 @@ class Trial:
         clean = regressor.torque(other, truth)
         torque = regressor.torque(motion, truth)
         torque += noise[:, None] * rng.normal(size=torque.shape)
-        problem = raw_problem(
-            start, Layout.from_columns(start, base.independent), motion, torque, RATE, prior_of(model, base.mapping)
+        problem = UnfilteredProblem.from_samples(
+            start, base.independent, motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
         return Trial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
@@ -179,8 +179,7 @@ class Trial:
         except ConvergenceError:
             return self.judged(np.full_like(self.clean, np.nan), None, np.nan, time.process_time() - begun)
         seconds = time.process_time() - begun
-        assert self.problem.origin is not None
-        regressor = found.regressor or self.problem.origin.regressor
+        regressor = found.regressor or self.problem.regressor
         predicted = regressor.torque(self.other, found.values, self.base.independent)
         cost = 0.5 * float(np.sum(found.residual_rms**2)) * found.rows / len(found.residual_rms)
         return self.judged(predicted, found, cost, seconds)

@@ -31,7 +31,7 @@ def test_it_is_at_the_least_of_the_posterior():
     sigmas = np.array([constant.standard_deviation for constant in found.constants]) / values
 
     def best(logarithms):
-        at = Factors.from_problem(task.origin.problem_of(constants.regressor(logarithms), task.origin.columns))
+        at = Factors.from_problem(task.with_columns(constants.regressor(logarithms), task.columns))
         rows = np.concatenate([at.stack(weights), known])
         x = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[0]
         away = (logarithms - constants.logarithms) / 0.25

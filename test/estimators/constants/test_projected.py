@@ -62,7 +62,9 @@ def test_the_cost_is_that_of_the_data(projected):
     if len(projected.nodes[0]) == NODES_PER_CONSTANT:
         tried += list(spots(constants, 3, 0.0))
     for at in tried:
-        factors = Factors.from_problem(constants.origin.problem_of(constants.regressor(at), constants.origin.columns))
+        factors = Factors.from_problem(
+            constants.problem.with_columns(constants.regressor(at), constants.problem.columns)
+        )
         exact = factors.solve(np.ones(3)).values
         assert projected.cost(at) == pytest.approx(0.5 * factors.squared_residuals(exact).sum(), rel=1e-5)
         weighted = projected.reweight(at)
@@ -107,9 +109,9 @@ def test_it_does_not_matter_how_fine_the_grid_is():
 
 def test_constants_of_columns_that_are_not_asked_for_are_named():
     """Without Coulomb friction among the parameters its width moves nothing."""
-    origin = arm_problem(noisy(1)).origin
-    names = np.array(origin.regressor.names)[origin.columns]
-    others = origin.columns[[not name.startswith("fc") for name in names]]
-    estimate = Separable().fit(origin.problem_of(origin.regressor, others))
+    task = arm_problem(noisy(1))
+    names = np.array(task.regressor.names)[task.columns]
+    others = task.columns[[not name.startswith("fc") for name in names]]
+    estimate = Separable().fit(task.with_columns(task.regressor, others))
     assert len(estimate.values) == len(others) < len(names)
     assert any("these data do not tell smoothing_width of" in note for note in estimate.notes)

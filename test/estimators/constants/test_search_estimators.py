@@ -46,7 +46,7 @@ def test_a_search_repeats_itself_and_counts_how_far_it_stopped_from_the_best():
     task = arm_problem(noisy(1))
     one, again = estimator_of("pso").fit(task), estimator_of("pso").fit(task)
     np.testing.assert_array_equal(one.values, again.values)
-    best = ESTIMATORS["weighted"]().fit(task.origin.problem_of(one.regressor, task.origin.columns))
+    best = ESTIMATORS["weighted"]().fit(task.with_columns(one.regressor, task.columns))
     assert np.all(one.standard_deviations >= np.abs(one.values - best.values) * 0.99)
 
 
@@ -57,7 +57,7 @@ def test_costs_of_the_box_are_those_of_the_data():
     points = space.lower + (space.upper - space.lower) * np.random.default_rng(0).random((5, len(space.lower)))
     p = len(task.names)
     for point, cost in zip(points, space.compute_costs(points), strict=True):
-        at = task.origin.problem_of(space.constants.regressor(point[p:]), task.origin.columns)
+        at = task.with_columns(space.constants.regressor(point[p:]), task.columns)
         assert cost == pytest.approx(0.5 * Factors.from_problem(at).squared_residuals(point[:p]).sum(), rel=1e-5)
 
 

@@ -25,10 +25,10 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import Instrumental, OutputError, WeightedLeastSquares
 from robot_dyn_id.estimators.simulated.fixed_point import MADE_CONSISTENT
-from robot_dyn_id.estimators.simulated.replayed import directed
+from robot_dyn_id.estimators.simulated.replayed import velocity_dependent_columns
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.trials import walker
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel, Replay
 
 every_simulating = pytest.mark.parametrize("kind", [Instrumental, OutputError])
@@ -42,7 +42,7 @@ def truth():
 
 def replayed(recording, controller, plan=PLAN):
     """What was simulated along a recording: grid numbers, motion and torque, cut at both ends."""
-    pieces = list(Replay(controller, truth())(walker([recording], robot().joints, {}, plan)()))
+    pieces = list(Replay(controller, truth(), FilteredTrials([recording], robot().joints, {}, plan)))
     parts = [(p.motion.q, p.motion.dq, p.motion.ddq, p.tau) for p in pieces]
     own = [np.array([x[:, p.own] for x in part]) for p, part in zip(pieces, parts, strict=True)]
     q, dq, ddq, tau = np.concatenate(own, axis=2)
@@ -96,7 +96,7 @@ def test_an_encoder_a_delay_and_a_slow_velocity_change_what_is_simulated():
 
 def test_friction_columns_are_those_that_turn_with_the_motion():
     regressor = robot().regressor
-    names = [name for name, flag in zip(regressor.names, directed(regressor), strict=True) if flag]
+    names = [name for name, flag in zip(regressor.names, velocity_dependent_columns(regressor), strict=True) if flag]
     assert names == ["fv1", "fv2", "fc1", "fc2"]
 
 
@@ -106,15 +106,15 @@ def test_friction_columns_are_those_that_turn_with_the_motion():
 @every_simulating
 def test_what_cannot_be_simulated_is_refused(kind):
     given = loop_problem(recorded(1), 10.0)
-    with pytest.raises(UsageError, match=f"{kind.name}: which controller moved the robot"):
+    with pytest.raises(UsageError, match=f"{kind.name}: specify the controller"):
         kind().fit(given)
-    with pytest.raises(UsageError, match=f"{kind.name}: rows without a robot"):
+    with pytest.raises(UsageError, match=f"{kind.name}: rows that were not made of a recording"):
         kind(IDEAL).fit(problem(*rows()))
     with pytest.raises(UsageError, match="controller: proportional: elbo is not a joint; did you mean 'elbow'"):
         kind(ControllerModel("pd", (("elbo", 3.0),))).fit(given)
     with pytest.raises(UsageError, match=f"{kind.name}: iterations must be 1 or more"):
         kind(IDEAL, iterations=0)
-    with pytest.raises(ConvergenceError, match=f"{kind.name}: the parameters still move after 1 simulations"):
+    with pytest.raises(ConvergenceError, match=f"{kind.name}: no convergence after 1 simulations"):
         kind(IDEAL, iterations=1).fit(given)
 
 

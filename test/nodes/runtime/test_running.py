@@ -199,7 +199,7 @@ def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_p
     )  # fmt: skip
     assert found.returncode == 2
     line = found.stderr.splitlines()[-1]
-    assert line.startswith(f"identifier: {settings}: the configuration: unknown key 'listen'")
+    assert line.startswith(f"identifier: {settings}: unknown key 'listen'")
     assert str(parameters) not in line
 
 
