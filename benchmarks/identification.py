@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals 3 and 6: from samples to parameters, how fast and how exactly, beside least squares as everybody writes it.
+"""Goals 3 and 6: from samples to parameters, how fast and how exactly, compared with textbook least squares.
 
 Speed: samples of an arm with friction to its base parameters, streamed by QR and by Gram matrices, against a Python
 loop over Pinocchio whose rows `numpy.linalg.lstsq` solves, and against FIGAROH from end to end.
 
 Accuracy: torques without noise along motions that shrink, so that the problem gets worse and worse conditioned. The
 error of one motion is rounding and luck: that of either contender scatters by more than a factor of ten. So geometric
-means over several motions are compared, and the worst ratio of a single one stands beside.
+means over several motions are compared, and the worst ratio of a single one is given too.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _compared(amplitude: float, lines: list[Line], independent: Array) -> list[G
     for method, limit in UP_TO.items():
         estimates = [OrdinaryLeastSquares(method=method).fit(line.problem) for line in lines]
         ours = np.array([line.off(estimate.values) for line, estimate in zip(lines, estimates, strict=True)])
-        warned = np.array([bool(_said(estimate)) for estimate in estimates])
+        warned = np.array([bool(_messages(estimate)) for estimate in estimates])
         for inside in (True, False):
             some = (conditions <= limit) == inside
             if not some.any():
@@ -226,11 +226,13 @@ def _typical(errors: Array) -> float:
     return float(np.exp(np.mean(np.log(errors))))
 
 
-def _said(estimate: Estimate) -> tuple[str, ...]:
-    """What a user reads about an estimate as such: its notes, and the reasons of the verdict on perfect predictions."""
+def _messages(estimate: Estimate) -> tuple[str, ...]:
+    """Messages about an estimate as such: its notes, and the reasons of the verdict on perfect predictions."""
     perfect = HeldOut((), 0.0, 1.0, 1, 0.0)
-    unseen = (f"not excited: {', '.join(estimate.unexcited)}",) if estimate.unexcited else ()
-    return judge(perfect, Thresholds(), True, estimate.condition_number, 0.0, False, (*estimate.notes, *unseen)).reasons
+    unexcited = (f"not excited: {', '.join(estimate.unexcited)}",) if estimate.unexcited else ()
+    return judge(
+        perfect, Thresholds(), True, estimate.condition_number, 0.0, False, (*estimate.notes, *unexcited)
+    ).reasons
 
 
 if __name__ == "__main__":

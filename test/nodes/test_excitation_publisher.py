@@ -396,7 +396,7 @@ def test_the_loss_of_the_controller_is_told_and_without_one_nothing_starts(world
     gone = time.monotonic()
     cell.until(Status.FAULT, 5.0)
     assert time.monotonic() - gone < 0.3  # 0.1 s of it pass between two looks of the test
-    assert cell.reason.startswith("no controller: nobody subscribes to /joint_trajectory_controller")
+    assert cell.reason.startswith("no controller: no subscriber of /joint_trajectory_controller")
     world.until(lambda: cell.follower.at_rest())
     refused = cell.call("start")
     assert not refused.success and "no controller" in refused.message
