@@ -31,8 +31,7 @@ from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb
 from robot_dyn_id.estimators import Estimate, OrdinaryLeastSquares
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.identification.metrics import HeldOut
-from robot_dyn_id.identification.verdict import Thresholds, judge
+from robot_dyn_id.identification.verdict import Thresholds, judge_training
 
 ARM, SAMPLES = "panda", 100_000
 LOOP, FIGAROH, EQUAL = {"qr": 15.0, "gram": 30.0}, {"qr": 100.0, "gram": 200.0}, 1e-9
@@ -198,7 +197,7 @@ def _compared(amplitude: float, lines: list[Line], independent: Array) -> list[G
     for method, limit in UP_TO.items():
         estimates = [OrdinaryLeastSquares(method=method).fit(line.problem) for line in lines]
         ours = np.array([line.off(estimate.values) for line, estimate in zip(lines, estimates, strict=True)])
-        warned = np.array([bool(_messages(estimate)) for estimate in estimates])
+        warned = np.array([bool(_codes(estimate)) for estimate in estimates])
         for inside in (True, False):
             some = (conditions <= limit) == inside
             if not some.any():
@@ -226,13 +225,10 @@ def _typical(errors: Array) -> float:
     return float(np.exp(np.mean(np.log(errors))))
 
 
-def _messages(estimate: Estimate) -> tuple[str, ...]:
-    """Messages about an estimate as such: its notes, and the reasons of the verdict on perfect predictions."""
-    perfect = HeldOut((), 0.0, 1.0, 1, 0.0)
-    unexcited = (f"not excited: {', '.join(estimate.unexcited)}",) if estimate.unexcited else ()
-    return judge(
-        perfect, Thresholds(), True, estimate.condition_number, 0.0, False, (*estimate.notes, *unexcited)
-    ).reasons
+def _codes(estimate: Estimate) -> tuple[str, ...]:
+    """Codes of the findings about an estimate: its own, and those of its condition number."""
+    findings = (*estimate.findings, *judge_training(estimate.condition_number, 0.0, Thresholds()))
+    return (*(one.code for one in findings), *(["not_excited"] if estimate.unexcited else []))
 
 
 if __name__ == "__main__":

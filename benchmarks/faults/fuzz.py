@@ -184,7 +184,7 @@ def _read_recording(path: Path) -> None:
     recording = open_recording(path)
     for _ in recording.chunks(recording.joint_names):
         pass
-    recording.notes(recording.joint_names)
+    recording.findings(recording.joint_names)
 
 
 def _bag_folder(folder: Path, rng: random.Random) -> None:
@@ -258,9 +258,9 @@ FLOATS = tuple(float(number) for number in mutate.NUMBERS)
 def _read_mesh(path: Path) -> None:
     import numpy as np
 
-    from robot_dyn_id.excitation.collision.meshes import read_mesh, simplified
+    from robot_dyn_id.excitation.collision.meshes import read_mesh, simplify
 
-    simplified(*read_mesh(path, np.ones(3)), 20)
+    simplify(*read_mesh(path, np.ones(3)), 20)
 
 
 def _read_srdf(path: Path) -> None:

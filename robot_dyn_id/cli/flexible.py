@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.errors import UsageError
@@ -19,6 +19,7 @@ from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.flexible import StoredFlexible, plan_summary, write_flexible
 from robot_dyn_id.files.flexible_data import ExperimentData, check_names, open_experiments, read_experiments
 from robot_dyn_id.files.flexible_section import FlexibleSettings
+from robot_dyn_id.findings import Finding, make_finding, summarize_findings
 from robot_dyn_id.flexible import (
     CUTOFF,
     Agreement,
@@ -35,7 +36,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import robot_for, strangers, unrecorded
+from robot_dyn_id.workflow.joints import report_unknown_joints, report_unrecorded, robot_for
 
 FILE = "flexible.yaml"
 
@@ -47,16 +48,20 @@ UNUSED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("data", nargs="*", metavar="DATA", help="one file per experiment: rosbag2, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE}")
-    parser.add_argument("--plan", action="store_true", help="tell which experiments are needed, before any is recorded")
+    parser.add_argument("--plan", action="store_true", help="list the experiments to record")
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="other experiments to validate on")
     add_force(parser)
     parser.add_argument("--cutoff", type=float, metavar="HZ", help=f"zero-phase low-pass (default: {CUTOFF:g})")
-    parser.add_argument("--limit", type=float, metavar="N",
-                        help="condition number above which groups are found in steps; inf: all at once")  # fmt: skip
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="N",
+        help="condition number above which groups are found in steps; inf: all at once",
+    )
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     add_configuration(parser)
 
@@ -79,8 +84,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     stored = _identified(arguments, configuration, settings)
     output_folder(folder)
     write_flexible(folder / FILE, stored)
-    for warning in stored.warnings:
-        print(f"  ! {warning}", file=sys.stderr)
+    print_findings(stored.findings)
     if not arguments.json:
         _print(stored)
         print(f"\n{_count(stored)} in {folder / FILE}")
@@ -89,8 +93,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _settings(arguments: argparse.Namespace, configuration: Configuration) -> FlexibleSettings:
     if configuration.flexible is None:
-        raise UsageError(f"{arguments.config or 'no --config'}: the section flexible names the flexible joints and "
-                         f"their ratios; see docs/flexible.md")  # fmt: skip
+        raise UsageError(
+            f"{arguments.config or 'no --config'}: the section flexible names the flexible joints and "
+            f"their ratios; see docs/flexible.md"
+        )
     settings = configuration.flexible
     return settings if arguments.limit is None else replace(settings, limit=arguments.limit)
 
@@ -102,8 +108,10 @@ def _planned(model: FlexibleModel, settings: FlexibleSettings, quiet: bool) -> d
     if not quiet:
         print(plan)
         print(f"\nexperiments of this plan: {'; '.join(used)}")
-        print(f"no more is told by them than by: {'; '.join(least)}; the others make it more precise")
-        print("each with the angles of joints and motors, the torque sensors, and the motors' torques")
+        print(
+            f"the minimal set with the same identifiable parameters: {'; '.join(least)}; the others improve precision"
+        )
+        print("record joint and motor angles, torque sensors and motor torques in each")
     return {"plan": plan_summary(plan), "experiments": used, "least_experiments": list(least)}
 
 
@@ -119,8 +127,10 @@ def _identified(
     robot = robot_for(RobotDescription.from_file(arguments.robot), configuration, links)
     lacking = [joint.name for joint in settings.joints if joint.name not in robot.joint_names]
     if lacking:
-        raise UsageError(f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "
-                         f"leave it out of flexible.joints")  # fmt: skip
+        raise UsageError(
+            f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "
+            f"leave it out of flexible.joints"
+        )
     model = settings.model(robot)
     drives = configuration.settings.drives
     data, more = (read_experiments(group, model, drives, settings) for group in (recorded, others))
@@ -131,19 +141,24 @@ def _identified(
     progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
-    verdict = judge_flexible(model, found, held_out, configuration.settings.thresholds)
-    said = _unused(configuration, settings, [*arguments.data, *arguments.validate])
-    warnings = (
-        *said,
-        *unrecorded(robot, configuration.held),
-        *strangers(links, robot, settings.motor_names),
-        *data.warnings,
-        *more.warnings,
+    findings = (
+        *_report_unused(configuration, settings, [*arguments.data, *arguments.validate]),
+        *report_unrecorded(robot, configuration.held),
+        *report_unknown_joints(links, robot, settings.motor_names),
+        *data.findings,
+        *more.findings,
+        *judge_flexible(model, found, held_out, configuration.settings.thresholds),
     )
     return StoredFlexible.from_identification(
-        model, found, held_out, verdict, low_pass, warnings=warnings, data_sources=data.sources,
-        data_sha256=data.sha256, software_version=__version__,
-    )  # fmt: skip
+        model,
+        found,
+        held_out,
+        low_pass,
+        findings=findings,
+        data_sources=data.sources,
+        data_sha256=data.sha256,
+        software_version=__version__,
+    )
 
 
 def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, values: Any) -> tuple[Agreement, ...]:
@@ -151,14 +166,17 @@ def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, val
     return agreements(model, found, values)
 
 
-def _unused(configuration: Configuration, settings: FlexibleSettings, paths: Sequence[str]) -> list[str]:
-    """Warnings about what the configuration says in vain."""
+def _report_unused(
+    configuration: Configuration, settings: FlexibleSettings, paths: Sequence[str]
+) -> tuple[Finding, ...]:
+    """Findings about unused configuration entries."""
     default = Configuration()
     values, defaults = ({**vars(one.settings), **vars(one)} for one in (configuration, default))
     keys = [name for name in UNUSED if values[name] != defaults[name]]
     names = [name for name in settings.experiments if name not in [Path(path).name for path in paths]]
-    said = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
-    return said + ([f"flexible.experiments: {', '.join(names)}: not among the data"] if names else [])
+    unused = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
+    unused += [f"flexible.experiments: {', '.join(names)}: not among the data"] if names else []
+    return tuple(make_finding("configuration_unused", message) for message in unused)
 
 
 def _print(stored: StoredFlexible) -> None:
@@ -169,15 +187,16 @@ def _print(stored: StoredFlexible) -> None:
     ):
         known = f"{value:>12.6g} +- {sigma:<10.2g} {unit}"
         print(f"{name:<12} {'not identified' if math.isnan(value) else known}")
-    shown, what = (stored.held_out, "held out") if stored.held_out else (stored.fit, "of the data identified from")
+    shown, what = (stored.held_out, "held out") if stored.held_out else (stored.fit, "training data")
     width = max(len(one.equation) for one in shown)
     print(f"\n{'equation':<{width}} {'RMS':>9} {'error':>9}  NRMSE  ({what})")
     for one in shown:
-        error = "not told: a parameter in it is not identified" if math.isnan(one.error) else (
-            f"{one.error:>9.3g} {one.nrmse:>6.1%}")  # fmt: skip
+        error = (
+            "not evaluated: it contains a parameter that is not identified"
+            if math.isnan(one.error)
+            else (f"{one.error:>9.3g} {one.nrmse:>6.1%}")
+        )
         print(f"{one.equation:<{width}} {one.rms:>9.3g} {error}")
-    for reason in stored.verdict.reasons:
-        print(f"  ! {reason}")
     print(f"verdict: {stored.verdict.word}")
 
 
@@ -188,9 +207,13 @@ def _count(stored: StoredFlexible) -> str:
 
 def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
     rows = zip(
-        stored.names, stored.expressions, stored.units, stored.values.tolist(), stored.standard_deviations.tolist(),
+        stored.names,
+        stored.expressions,
+        stored.units,
+        stored.values.tolist(),
+        stored.standard_deviations.tolist(),
         strict=True,
-    )  # fmt: skip
+    )
     keys = ("name", "expression", "unit", "value", "standard_deviation")
     errors = {
         name: [{"equation": one.equation, "rms": one.rms, "error": one.error, "nrmse": one.nrmse} for one in found]
@@ -203,6 +226,6 @@ def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
         "unidentified": dict(stored.unidentified),
         "plan": plan_summary(stored.plan),
         **errors,
-        "warnings": list(stored.warnings),
+        **summarize_findings(stored.findings),
         "file": str(file),
     }

@@ -8,26 +8,29 @@ import math
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.findings import make_finding, summarize_findings
 from robot_dyn_id.loads.identification import identify_gains
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import yaml_text
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import robot_for
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("--bare", nargs="+", required=True, metavar="DATA", help="recordings without the payload")
     parser.add_argument("--loaded", nargs="+", required=True, metavar="DATA", help="recordings with it")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
-    parser.add_argument("--payload", required=True, metavar="FILE",
-                        help="link, mass, center_of_mass and inertia of the payload (YAML)")  # fmt: skip
-    parser.add_argument("--out", required=True, metavar="FILE", help="where a configuration with the gains goes")
+    parser.add_argument(
+        "--payload", required=True, metavar="FILE", help="link, mass, center_of_mass and inertia of the payload (YAML)"
+    )
+    parser.add_argument("--out", required=True, metavar="FILE", help="configuration file with the gains to write")
     add_force(parser)
     add_configuration(parser)
 
@@ -40,18 +43,26 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
     model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
     gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
-    joints = {g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))}
-              for g in gains if math.isfinite(g.value)}  # fmt: skip
+    joints = {
+        g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))} for g in gains if math.isfinite(g.value)
+    }
     output_folder(file.parent)
     write_atomically(file, yaml_text({"joints": joints}))
-    untold = [gain.joint for gain in gains if gain.joint not in joints]
+    unknown = [gain.joint for gain in gains if gain.joint not in joints]
+    findings = report_recordings([*bare, *loaded], model.joint_names)
+    if unknown:
+        message = f"this payload and these motions do not determine the gain of {', '.join(unknown)}"
+        findings = (*findings, make_finding("gain_not_identified", message, unknown))
+    print_findings(findings)
     if not arguments.json:
         for gain in gains:
-            told = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
-            print(f"{gain.joint:<24} {told if gain.joint in joints else 'not told by this payload and these motions'}")
+            text = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
+            missing = "not identifiable from this payload and these motions"
+            print(f"{gain.joint:<24} {text if gain.joint in joints else missing}")
         print(f"configuration with the gains in {file}")
     answer = [
         {"joint": g.joint, "gain": g.value, "standard_deviation": g.standard_deviation}
-        for g in gains if g.joint in joints
-    ]  # fmt: skip
-    return 0, {"gains": answer, "not_told": untold, "file": str(file)}
+        for g in gains
+        if g.joint in joints
+    ]
+    return 0, {"gains": answer, "not_identified": unknown, "file": str(file), **summarize_findings(findings)}

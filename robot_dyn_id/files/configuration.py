@@ -27,7 +27,6 @@ from robot_dyn_id.files.values import (
 from robot_dyn_id.identification.settings import VELOCITIES, Settings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.health import CHECKS
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -166,10 +165,6 @@ def _read_reversal_speed(value: Any, key: str) -> float | str:
     return AUTO if value == AUTO else float(read_value(float, value, key))
 
 
-def _read_ignored(value: Any, key: str) -> tuple[str, ...]:
-    return tuple(choice(CHECKS)(entry, key) for entry in read_value(tuple[Any, ...], value, key))
-
-
 def _read_prior(value: Any, key: str) -> ParameterSet:
     return read_parameters(read_value(str, value, key))
 
@@ -213,7 +208,6 @@ _READERS = {
     "estimator": _read_estimator,
     "prior": _read_prior,
     "reversal_speed": _read_reversal_speed,
-    "ignore": _read_ignored,
     "flexible": read_flexible_section,
 }
 """Readers of keys that need more than a type hint."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.optimizers import SearchEffort
-from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
+from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.files.values import field_hints, file_errors, read_dataclass, read_mapping
 from robot_dyn_id.text.yaml import read_yaml
@@ -25,8 +25,8 @@ def design_settings(**keys: Any) -> DesignSettings:
     """
     if isinstance(keys.get("search"), dict):
         keys["search"] = read_dataclass(SearchEffort, keys["search"], "search")
-    demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
-    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
+    demand = Demand(**{key: value for key, value in keys.items() if key in DEMAND_KEYS})
+    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMAND_KEYS})
 
 
 def read_design_settings(path: str | Path | None, **given: Any) -> DesignSettings:
@@ -40,7 +40,7 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
         UsageError: not readable, an unknown key (the nearest known one is named), or a value of the wrong type.
     """
     content = None if path is None else read_yaml(path, "design file", UsageError)
-    hints = field_hints(DesignSettings) | {key: field_hints(Demand)[key] for key in DEMANDED}
+    hints = field_hints(DesignSettings) | {key: field_hints(Demand)[key] for key in DEMAND_KEYS}
     known = {key: hint for key, hint in hints.items() if key != "demand"}
     with file_errors(path, UsageError):
         return design_settings(**read_mapping(known, {} if content is None else content) | given)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.stepwise import StepwisePlan
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_dataclass
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleJoint, FlexibleModel
 from robot_dyn_id.identification.verdict import Verdict
 from robot_dyn_id.model.robot import RobotModel
@@ -49,8 +50,7 @@ class StoredFlexible:
         plan: identification steps, with the reason for their order.
         fit: errors of the equations that the parameters were identified from.
         held_out: errors of the equations of other recordings.
-        verdict: `good`, `suspect` or `bad`, with reasons.
-        warnings: warnings about the data.
+        findings: findings about data and model.
         data_sources: the recordings.
         data_sha256: hash of their content.
         software_version: version of this package.
@@ -74,8 +74,7 @@ class StoredFlexible:
     plan: StepwisePlan
     fit: tuple[Agreement, ...]
     held_out: tuple[Agreement, ...]
-    verdict: Verdict
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     data_sources: tuple[str, ...]
     data_sha256: str
     software_version: str
@@ -100,13 +99,17 @@ class StoredFlexible:
         if self.covariance.shape != (count, count):
             raise InputError(f"covariance has shape {self.covariance.shape}, expected {(count, count)}")
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the findings lead to."""
+        return Verdict.from_findings(self.findings)
+
     @classmethod
     def from_identification(
         cls,
         model: FlexibleModel,
         found: FlexibleIdentification,
         held_out: tuple[Agreement, ...],
-        verdict: Verdict,
         low_pass: LowPass,
         **provenance: Any,
     ) -> StoredFlexible:
@@ -116,7 +119,6 @@ class StoredFlexible:
             model: the arm.
             found: the identification.
             held_out: errors of the equations of other recordings.
-            verdict: verdict on the model.
             low_pass: low-pass filter of the equations.
             provenance: the last four attributes.
         """
@@ -140,7 +142,6 @@ class StoredFlexible:
             plan=found.solution.plan,
             fit=found.fit,
             held_out=held_out,
-            verdict=verdict,
             **provenance,
         )
 
@@ -201,7 +202,8 @@ def write_flexible(path: str | Path, stored: StoredFlexible) -> None:
         "plan": plan_summary(stored.plan),
         "fit": [asdict(one) for one in stored.fit],
         "held_out": [asdict(one) for one in stored.held_out],
-        "verdict": asdict(stored.verdict),
+        "findings": [finding.summary() for finding in stored.findings],
+        "verdict": stored.verdict.word,
     }
     FORMAT.write(path, {name: _rows(_listed(value)) for name, value in content.items()})
 
@@ -213,9 +215,16 @@ def read_flexible(path: str | Path) -> StoredFlexible:
         InputError: not readable, not such a file, of another format version, or an entry that is missing or of the
             wrong type.
     """
-    content = FORMAT.read(path)
+    content = {key: value for key, value in FORMAT.read(path).items() if key != "verdict"}  # follows from the findings
     with file_errors(path, InputError):
-        return read_dataclass(StoredFlexible, content, complete=True)
+        return read_dataclass(StoredFlexible, content, readers={"findings": _read_findings}, complete=True)
+
+
+def _read_findings(value: Any, key: str) -> tuple[Finding, ...]:
+    try:
+        return tuple(Finding.from_summary(entry) for entry in value)
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{key}: must list findings with code, severity, joints, message and action") from None
 
 
 def _listed(value: Any) -> Any:

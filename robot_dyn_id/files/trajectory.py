@@ -17,6 +17,7 @@ from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import choice, file_errors, read_dataclass, read_mapping
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.text.yaml import Row
@@ -112,7 +113,9 @@ class StoredExcitation:
         """The whole motion."""
         return Repeated(self.cycle, self.periods) if self.periods > 1 else self.cycle
 
-    def check_robot(self, model: RobotModel, limits: MotionLimits, speed: float = 1.0, amplitude: float = 1.0) -> str:
+    def check_robot(
+        self, model: RobotModel, limits: MotionLimits, speed: float = 1.0, amplitude: float = 1.0
+    ) -> tuple[Finding, ...]:
         """Check that the motion fits a robot.
 
         Args:
@@ -122,7 +125,7 @@ class StoredExcitation:
             amplitude: factor of the amplitude, see `Scaled`.
 
         Returns:
-            An empty text, or the difference between the robots where the motion fits nevertheless.
+            A finding about the difference between the robots where the motion fits nevertheless.
 
         Raises:
             InputError: another robot, which is named.
@@ -143,11 +146,12 @@ class StoredExcitation:
                 f"the trajectory is for another URDF of {self.robot_name} and does not fit this one: {error}"
             ) from None
         if same:
-            return ""
-        return (
+            return ()
+        message = (
             f"the trajectory was made for another URDF of {self.robot_name} (SHA-256 {self.urdf_sha256[:12]}...); its "
             f"joint names and limits fit {model.name}, but nothing else has been compared"
         )
+        return (make_finding("trajectory_of_other_urdf", message),)
 
 
 def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:

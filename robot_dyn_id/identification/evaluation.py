@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cros
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.extrapolation import extrapolation
+from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
 from robot_dyn_id.identification.metrics import HeldOut, compare
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.verdict import Verdict, judge
+from robot_dyn_id.identification.verdict import Verdict, judge_cross_check, judge_prediction, judge_training
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.stillness import spoken, stillness
+from robot_dyn_id.signals.stillness import stillness
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -46,8 +46,7 @@ class Evaluation:
     Attributes:
         held_out: metrics.
         cross_check: our equations against Pinocchio's on these samples.
-        verdict: with reasons.
-        warnings: of the health gate and of the motion.
+        findings: everything that was found about data and model.
         trace: for plots.
         survey: of the data.
         plan: how the signals were treated.
@@ -57,13 +56,26 @@ class Evaluation:
 
     held_out: HeldOut
     cross_check: CrossCheck
-    verdict: Verdict
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     trace: Trace
     survey: Survey
     plan: SignalPlan
     efforts: tuple[str, ...]
     indefinite: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the findings lead to."""
+        return Verdict.from_findings(self.findings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
+
+    def with_findings(self, findings: Iterable[Finding]) -> Evaluation:
+        """The evaluation with further findings, each once."""
+        return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
 
 def evaluate(
@@ -74,7 +86,7 @@ def evaluate(
     settings: Settings,
     plan: SignalPlan,
     trained: Ranges | None,
-    warnings: tuple[str, ...],
+    findings: tuple[Finding, ...],
     condition_number: float,
     dropped_share: float,
     seen: Survey,
@@ -82,9 +94,8 @@ def evaluate(
     covariance: Array | None = None,
 ) -> Evaluation:
     """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
-    efforts, more = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
-    at_rest, counts = _at_rest(recordings, regressor.model.joint_names)
-    warnings += more + (at_rest if counts else ())
+    efforts, of_efforts = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
+    findings += (*of_efforts, *_report_rest(recordings, regressor.model.joint_names))
     trials = FilteredTrials(recordings, regressor.model.joint_names, settings.drives, plan)
     held_out = compare(regressor, columns, values, trials, trained, covariance)
     if not held_out.samples:
@@ -93,23 +104,20 @@ def evaluate(
     check = cross_check(regressor, some)
     indefinite = 1.0 - float(Dynamics(regressor, columns, values).is_positive_definite(some.q.T).mean())
     if indefinite:
-        warnings += (
-            f"the mass matrix is not positive definite in {indefinite:.0%} of the poses: the model predicts torques, "
-            f"but is none for forward dynamics or computed torque (weak inertias: move faster, or record longer)",
+        message = (
+            f"the mass matrix is not positive definite in {indefinite:.0%} of the poses: the model can predict "
+            "torques, but must not be used for forward dynamics or computed-torque control"
         )
+        findings += (make_finding("mass_matrix_indefinite", message),)
     if unseen:
-        warnings += (f"not excited by these data: {', '.join(unseen)}",)
-    verdict = judge(
-        held_out, settings.thresholds, check.passed, condition_number, dropped_share,
-        bool(regressor.model.inertial_parameters.any()), warnings,
-    )  # fmt: skip
-    told = held_out.outside > settings.thresholds.outside_share  # by the verdict
-    more = at_rest if told else (*at_rest, *extrapolation(held_out.outside_of))
+        findings += (make_finding("not_excited", f"not excited by these data: {', '.join(unseen)}"),)
+    findings += judge_cross_check(check)
+    findings += judge_prediction(held_out, bool(regressor.model.inertial_parameters.any()), settings.thresholds)
+    findings += judge_training(condition_number, dropped_share, settings.thresholds)
     return Evaluation(
         held_out=held_out,
         cross_check=check,
-        verdict=verdict,
-        warnings=tuple(dict.fromkeys((*warnings, *verdict.reasons, *more))),
+        findings=tuple(dict.fromkeys(findings)),
         trace=_trace(regressor, columns, values, trials, held_out.samples),
         survey=seen,
         plan=plan,
@@ -118,8 +126,8 @@ def evaluate(
     )
 
 
-def _at_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """Warnings for recordings that stand still in part, and whether most of the time does.
+def _report_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings about recordings that are at rest in part: warnings if they are most of the time.
 
     Raises:
         InputError: they do not move at all.
@@ -128,13 +136,17 @@ def _at_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[tu
     sources = ", ".join(recording.source for recording in recordings)
     if not any(still.moves for still in seen):
         raise InputError(f"{sources}: stands still throughout: nothing can be validated on it; give data that move")
-    texts = tuple(
-        f"{recording.source} stands still {spoken(still.spans)}: there it is validated at rest; give data that move"
+    share = sum(still.at_rest for still in seen) / sum(still.length for still in seen)
+    return tuple(
+        make_finding(
+            "validated_at_rest",
+            f"{recording.source} is at rest {format_spans(still.spans)}: validation there covers gravity and stiction "
+            "only",
+            severity="warning" if share > AT_REST else "info",
+        )
         for recording, still in zip(recordings, seen, strict=True)
         if still.spans
     )
-    share = sum(still.at_rest for still in seen) / sum(still.length for still in seen)
-    return texts, share > AT_REST
 
 
 def _some_motion(trials: FilteredTrials, samples: int) -> Motion:

@@ -11,12 +11,13 @@ import numpy as np
 from robot_dyn_id.arrays import Integers
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.dynamics.consistency import negative_terms
+from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.estimation import estimated, known_before
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
@@ -26,11 +27,11 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, too_little_motion
+from robot_dyn_id.signals.health import check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
-from robot_dyn_id.signals.stillness import left_out
+from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
 
@@ -89,7 +90,7 @@ def identify(
     joints = model.joint_names
     progress("surveying the recordings")
     seen = survey(training, joints, settings.drives)
-    warnings = refuse(examine(seen, model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, model), settings.ignore, seen.sources)
     plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
     plan = plan.periodic(settings.period) if settings.period else plan
     trials = FilteredTrials(training, joints, settings.drives, plan)
@@ -99,11 +100,11 @@ def identify(
     require_signals(regressor, seen)
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = nominal_agreement(regressor, trials)
-    warnings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
+    findings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
     trained = trials.ranges
     plan, more = _without_reversals(trials, settings)
     trials = replace(trials, plan=plan)
-    warnings += more
+    findings += more
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = known_before(settings, regressor, base)
     problem = trials.problem(regressor, base.independent, prior)
@@ -111,10 +112,10 @@ def identify(
     base, estimate, reduction = estimated(problem, whole, settings, progress)
     regressor = estimate.regressor or regressor
     if estimate.condition_number > settings.thresholds.condition_number:
-        warnings += too_little_motion(seen, len(base.names))
+        findings += check_motion_content(seen, len(base.names))
     free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
-    warnings += negative_terms(regressor, base, free, estimate.standard_deviations)
-    warnings += estimate.notes + delay(regressor, base.independent, estimate.values, trials)
+    findings += report_negative_terms(regressor, base, free, estimate.standard_deviations)
+    findings += estimate.findings + delay(regressor, base.independent, estimate.values, trials)
     progress("validating on held-out data")
     dropped = seen.repairs.total_dropped
     evaluation = evaluate(
@@ -125,15 +126,15 @@ def identify(
         settings,
         plan,
         trained,
-        warnings,
+        findings,
         estimate.condition_number,
         dropped / max(1, seen.repairs.rows),
         seen,
         estimate.unexcited,
         estimate.covariance,
     )
-    told = (*left_out([*training, *held_out]), *evaluation.warnings, *_unlike(prior, base, estimate))
-    evaluation = replace(evaluation, warnings=told)
+    rest = report_rest_left_out([*training, *held_out])
+    evaluation = evaluation.with_findings((*rest, *_report_contradictions(prior, base, estimate)))
     parameters = assemble(
         regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
     )
@@ -144,11 +145,12 @@ def identify(
     return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
 
 
-def _unlike(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[str, ...]:
-    """See `Prior.unlike`; the base may have been reduced meanwhile."""
+def _report_contradictions(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[Finding, ...]:
+    """See `Prior.report_contradictions`; the base may have been reduced meanwhile."""
     if prior is None:
         return ()
-    return replace(prior, mapping=base.mapping).unlike(base.names, estimate.values, estimate.standard_deviations)
+    reduced = replace(prior, mapping=base.mapping)
+    return reduced.report_contradictions(base.names, estimate.values, estimate.standard_deviations)
 
 
 def _without_bounds(
@@ -166,16 +168,16 @@ def _without_bounds(
     return compare(regressor, columns, estimate.unconstrained, trials).all_joints_nrmse
 
 
-def _without_reversals(trials: FilteredTrials, settings: Settings) -> tuple[SignalPlan, tuple[str, ...]]:
-    """The plan with the least speed of each joint's rows, and warnings."""
-    slowest, warnings = slowest_speeds(
+def _without_reversals(trials: FilteredTrials, settings: Settings) -> tuple[SignalPlan, tuple[Finding, ...]]:
+    """The plan with the least speed of each joint's rows, and findings."""
+    slowest, findings = slowest_speeds(
         trials.joints,
         settings.reversal_speed,
         settings.reversal_speeds,
         lambda: velocity_noise(trials),
         trials.max_speeds,
     )
-    return replace(trials.plan, slowest=slowest), warnings
+    return replace(trials.plan, slowest=slowest), findings
 
 
 def _require_length(seen: Survey, plan: SignalPlan) -> None:
@@ -202,7 +204,7 @@ def validate(
     regressor = Regressor.from_parameters(parameters)
     progress("surveying the recordings")
     seen = survey(recordings, parameters.joint_names, settings.drives)
-    warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
     require_signals(regressor, seen)
     plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
     _require_length(seen, plan)
@@ -216,7 +218,7 @@ def validate(
         settings,
         plan,
         trained,
-        warnings,
+        findings,
         parameters.condition_number,
         seen.repairs.total_dropped / max(1, seen.repairs.rows),
         seen,

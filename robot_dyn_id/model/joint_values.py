@@ -44,9 +44,7 @@ def joint_array(
     if entries and isinstance(entries[0], tuple):
         return _from_names(dict(entries), joints, key, default)
     if len(entries) not in (0, 1, len(joints)):
-        raise UsageError(
-            f"{key}: {len(entries)} values are given, expected 1 or one for each of {', '.join(joints) or 'no joints'}"
-        )
+        raise UsageError(f"{key} has {len(entries)} values, expected 1 or one for each of {', '.join(joints)}")
     return np.broadcast_to(np.array(entries or [default], dtype=np.float64), len(joints)).copy()
 
 

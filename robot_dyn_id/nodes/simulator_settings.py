@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
-from robot_dyn_id.simulation.plant import nominal_dynamics, per_joint
+from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
     BANDWIDTH,
@@ -119,8 +121,7 @@ class SimulatorSettings:
             RobotDynIdError: a URDF that cannot be read, unknown joints, friction for another number of joints.
         """
         model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
-        joints = len(model.joint_names)
-        viscous, coulomb = per_joint(self.viscous, joints, "viscous"), per_joint(self.coulomb, joints, "coulomb")
+        viscous, coulomb = (joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
         return nominal_dynamics(model, viscous, coulomb, self.smoothing_width)
 
     def robot(self, dynamics: Dynamics) -> SimulatedRobot:
@@ -129,8 +130,9 @@ class SimulatorSettings:
         Raises:
             RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated.
         """
-        limits = dynamics.regressor.model.limits
-        start = per_joint(self.initial_position, len(limits.lower), "initial_position")
+        model = dynamics.regressor.model
+        limits = model.limits
+        start = joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
         return SimulatedRobot(
@@ -138,13 +140,16 @@ class SimulatorSettings:
             self.brakes,
         )  # fmt: skip
 
-    def sensors(self, joints: int) -> SensorStream:
+    def sensors(self, joint_names: Sequence[str]) -> SensorStream:
         """Sensors of the robot.
+
+        Args:
+            joint_names: names of the joints.
 
         Raises:
             UsageError: noise for another number of joints.
         """
-        effort = per_joint(self.effort_noise, joints, "effort_noise")
+        effort = joint_array(self.effort_noise, joint_names, "effort_noise")
         errors = Sensors(
             effort, self.position_noise, self.velocity_noise, self.effort_correlation_time, self.resolution
         )

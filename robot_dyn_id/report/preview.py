@@ -101,7 +101,7 @@ def write_preview(
         if clearance
         else [],
         checked=clearance is not None and bool(clearance.pairs),
-        words=options.words or (clearance.words if clearance else UNCHECKED),
+        words=options.words or (clearance.note if clearance else UNCHECKED),
         stand_ins=clearance.stand_ins if clearance else (),
         stand_in_colour=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
@@ -118,7 +119,7 @@ def _summary(
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
             "outside": held_out.outside,
-            "outside_of": dict(held_out.outside_of),
+            "outside_of": {excess.name: excess.share for excess in held_out.outside_of},
             "slow": dict(held_out.slow),
             "samples": held_out.samples,
             "joints": joints,
@@ -146,6 +147,6 @@ def _summary(
             "gaps": survey.repairs.gaps,
             "seconds": sum(survey.durations),
         },
-        "warnings": list(evaluation.warnings),
+        **summarize_findings(evaluation.findings),
         "parameters_file": parameters_file,
     }

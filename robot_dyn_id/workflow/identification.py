@@ -18,7 +18,13 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import match_joints, notes, robot_for, strangers, unrecorded
+from robot_dyn_id.workflow.joints import (
+    match_joints,
+    report_recordings,
+    report_unknown_joints,
+    report_unrecorded,
+    robot_for,
+)
 from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
 
 Progress = Callable[[str], None]
@@ -123,8 +129,12 @@ def _identify(
     )
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
     result = pipeline.identify(training, validation, model, settings, __version__, progress)
-    more = (*unrecorded(model, fixed), *strangers(trials.all, model), *notes(trials.all, model.joint_names))
-    evaluation = replace(result.evaluation, warnings=(*result.evaluation.warnings, *more))
+    findings = (
+        *report_unrecorded(model, fixed),
+        *report_unknown_joints(trials.all, model),
+        *report_recordings(trials.all, model.joint_names),
+    )
+    evaluation = result.evaluation.with_findings(findings)
     return IdentificationResult.from_identification(replace(result, evaluation=evaluation))
 
 
@@ -154,8 +164,7 @@ def validate(
     """
     trials = _as_list(recordings)
     evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
-    more = notes(trials, parameters.joint_names)
-    evaluation = replace(evaluation, warnings=(*evaluation.warnings, *more))
+    evaluation = evaluation.with_findings(report_recordings(trials, parameters.joint_names))
     return ValidationResult.from_evaluation(evaluation, parameters)
 
 

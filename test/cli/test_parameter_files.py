@@ -13,7 +13,7 @@ from support.simulated import GRIPPER, changed, save_npz
 BAD_PARAMETERS = {
     "missing": (lambda files, folder: folder / "none.yaml", "none.yaml: cannot read the parameters"),
     "a field missing": (damaged(lambda content: content.pop("gravity")), "p.yaml: gravity is missing"),
-    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values cannot be read"),
+    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values: must be a list"),
     "a wrong length": (damaged(lambda content: content["values"].pop()), "p.yaml: parameter set: values has shape"),
     "something else": (lambda files, folder: files / "arm.urdf", "arm.urdf: not a "),
     "an unknown term": (damaged(lambda c: c.update(term_names=["magic"] * len(c["term_names"]))), "magic"),
@@ -61,7 +61,8 @@ def test_repairs_of_the_file_are_told_by_every_verb(verb, files, tmp_path, recor
     code, stdout, _ = cli(verb, *csv(tmp_path, recording, cut=True), "--robot", files / "arm.urdf", "--parameters",
                           files / "parameters.yaml", "--out", target, "--json")  # fmt: skip
     assert code == 0
-    assert any("1 row dropped" in warning for warning in json.loads(stdout)["warnings"])
+    (finding,) = [one for one in json.loads(stdout)["findings"] if one["code"] == "samples_dropped"]
+    assert ": 1 row dropped: " in finding["message"]
 
 
 @pytest.mark.parametrize("verb", ["predict", "simulate", "export"])

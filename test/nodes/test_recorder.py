@@ -44,8 +44,6 @@ from robot_dyn_id.nodes.runtime.running import spin
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 
-pytestmark = pytest.mark.real_time
-
 IDLE, RECORDING = RecordingStatus.IDLE, RecordingStatus.RECORDING
 FINISHED, FAILED = RecordingStatus.FINISHED, RecordingStatus.FAILED
 PAUSED = RecordingStatus.PAUSED
@@ -153,7 +151,7 @@ def test_every_byte_at_1_khz_beside_other_nodes(world, line):
     assert bytes_on_disk(line.folder) == source.published
     recording = open_recording(line.folder)
     assert recording.joint_names == tuple(JOINTS)
-    assert not recording.notes(JOINTS)
+    assert not recording.findings(JOINTS)
 
 
 @pytest.mark.parametrize(

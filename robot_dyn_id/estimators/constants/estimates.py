@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What estimators of constants conclude with: least squares of the problem made linear in them."""
+"""Estimates of parameters and constants: least squares of the problem linearized in the constants."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.findings import make_finding
 
 
 def estimate_constants(found: Linearized, order: int, costs: Array, values: Array | None = None) -> Estimate:
-    """The estimate of the p parameters, and of the constants.
+    """Estimate parameters and constants at the result of a search.
 
-    Covariances, of parameters and of the logarithms of the constants, are those of least squares with a column for each
-    constant: what it does to the torque.
+    The covariance of parameters and logarithms of constants is that of least squares with a derivative column for each
+    constant.
 
     Args:
         found: the problem at the constants that were found.
-        order: past rows that a residual is predicted from.
-        costs: of the search that found them.
-        values: parameters that were found beside them, in place of the best for these constants: what they are off from
-            those is added to the covariance, d d'.
+        order: AR order of the noise model.
+        costs: costs during the search.
+        values: parameters of the search in place of the optimal ones; their difference d from the latter adds d d' to
+            the covariance.
     """
     p = len(found.constants.parameters)
     kind = WeightedLeastSquares if found.weighted else OrdinaryLeastSquares
@@ -44,7 +45,7 @@ def estimate_constants(found: Linearized, order: int, costs: Array, values: Arra
 
 
 def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Estimate:
-    """Parameters and constants apart, from an estimate of `found.problem(..., chosen)`."""
+    """Split an estimate of `found.problem(..., chosen)` into parameters and constants."""
     constants, p = found.constants, len(found.constants.parameters)
     sigmas = np.full(len(found.logarithms), np.inf)
     sigmas[chosen] = extended.standard_deviations[p:]
@@ -53,7 +54,8 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
         for (name, joint), value, sigma in zip(constants.names, np.exp(found.logarithms), sigmas, strict=True)
     )
     unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
-    notes = (f"these data do not tell {', '.join(unknown)}",) if unknown else ()
+    message = f"these data do not determine {', '.join(unknown)}"
+    findings = (make_finding("constants_not_identified", message),) if unknown else ()
     return replace(
         extended,
         values=extended.values[:p],
@@ -62,5 +64,5 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
         unexcited=tuple(name for name in extended.unexcited if name in constants.parameters),
         constants=estimated,
         regressor=constants.regressor(found.logarithms),
-        notes=(*extended.notes, *notes),
+        findings=(*extended.findings, *findings),
     )

@@ -95,7 +95,7 @@ class Commands:
         """Send all of the motion, which begins when the controller receives it."""
         message = self._message.fill(sample(command, self._step))
         # planning and filling took their time
-        self._sent = supervisor.sent(self._clock.now()) if starts else command
+        self._sent = supervisor.mark_sent(self._clock.now()) if starts else command
         self._renewal = math.inf
         self._interface.send(message)
 
@@ -107,9 +107,9 @@ class Commands:
             self._clock.follow_slew()
         now = self._clock.now()
         if starts:
-            command = supervisor.sent(now)
+            command = supervisor.mark_sent(now)
         new, self._sent = command is not self._sent, command
-        left = command.left(now.motion)
+        left = command.remaining(now.motion)
         ends = left <= self._horizon or isinstance(command.trajectory, Braking)
         self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
         supervisor.extend(math.inf if ends else now.motion + self._horizon)

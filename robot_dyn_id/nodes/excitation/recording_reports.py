@@ -48,4 +48,4 @@ class RecordingReports:
             return
         self._looked = steady
         found = (info for topic in TOPICS for info in self._node.get_publishers_info_by_topic(topic))
-        self._watch.forget(steady, {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found})
+        self._watch.remove_absent(steady, {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found})

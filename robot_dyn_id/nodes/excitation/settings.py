@@ -12,20 +12,21 @@ import numpy as np
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.collision.clearance import DEEPER, NOT_CHECKED, UNCHECKED, Clearance
+from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.execution.supervision import unobstructed
-from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
+from robot_dyn_id.findings import format_findings
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -244,7 +245,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
     clearance = _clearance(model, settings, stored)
     # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
     designed = stored is not None and not remark and settings.amplitude_scale == 1.0
-    hit = clearance.collision(path, DEEPER if designed else 0.0)
+    hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
     if hit:
         advice = "choose another posture, amplitude or seed, or give the surroundings as they are (ground, design)"
         if stored is not None:
@@ -292,16 +293,13 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
         around = stored.surroundings
     clearance = Clearance(
         model,
-        around.obstacles,
-        (*design.folders, *folders_above(settings.urdf)),
-        around.allowed,
-        design.srdf or None,
+        around.scene(),
+        folders=(*design.folders, *folders_above(settings.urdf)),
+        srdf=design.srdf or None,
         stand_ins=design.stand_ins != "none",
-        ground=around.ground,
-        margin=around.clearance,
     )
     if clearance.basis == NOT_CHECKED:
-        raise MotionError(f"{clearance.words}; {WAY_OUT}")
+        raise MotionError(f"{clearance.note}; {WAY_OUT}")
     return clearance
 
 
@@ -348,11 +346,15 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         for name in ("tracking_error", "effort_limit")
     )
     if not len(effort):
-        scale = settings.effort_scale
-        effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), np.inf)
-    # noise alone makes a robot that stands look as fast as this, however small its limit
-    velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
-    return GuardThresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
+        effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
+    return GuardThresholds.from_limits(
+        limits,
+        settings.velocity_tolerance,
+        tracking=tracking,
+        effort=effort,
+        patience=settings.guard_time,
+        timeout=settings.timeout,
+    )
 
 
 def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:
@@ -374,10 +376,10 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        remark = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
+        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, remark
+    return stored, "; ".join(format_findings(findings))
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
@@ -404,12 +406,7 @@ def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_nam
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
-    """One value for each of the model's joints; none where none is given."""
+    """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
-    if not values:
-        return ()
-    if len(values) == 1:
-        values = [*values] * len(names)
-    if len(values) != len(names):
-        raise UsageError(f"parameter {name} has {len(values)} values, expected 1 or one for each of {', '.join(names)}")
-    return tuple(values[names.index(joint)] for joint in model.joint_names)
+    given = joint_array(values, names, f"parameter {name}").tolist() if values else []
+    return tuple(given[names.index(joint)] for joint in model.joint_names) if given else ()

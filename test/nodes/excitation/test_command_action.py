@@ -94,7 +94,7 @@ def test_a_stop_is_a_goal_that_brakes_and_a_pause_goes_on(cell):
     cell.until(Status.READY)
     braked(cell, 3)
     stays(cell)
-    assert (cell.state, cell.reason, cell.follower.canceled) == (Status.READY, "stopped as asked", 0)
+    assert (cell.state, cell.reason, cell.follower.canceled) == (Status.READY, "stopped as requested", 0)
 
 
 def test_a_fault_of_the_guard_brakes_within_200_ms(cell):
