@@ -199,7 +199,7 @@ class Cell:
         self.world.until(lambda: self.told[-1][1] == self.state.FAULT)
         told, why = next((t, why) for t, state, _, why in self.told if t > began and state == self.state.FAULT)
         self.follower.come()
-        return told - began, why.startswith("no controller: nobody subscribes to ")
+        return told - began, why.startswith("no controller: no subscriber of ")
 
 
 class Interrupted(Cell):
