@@ -61,10 +61,7 @@ def test_functions_take_at_most_six_arguments():
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
-SHARED_NAMES = {
-    *("Recording", "Derived", "Slopes", "Plan", "Finding", "Experiment", "Trial", "Thresholds", "Reading", "Row"),
-    *("Arm", "Errors", "Survey"),
-}
+SHARED_NAMES = {"Thresholds", "Row"}
 """Public classes that still share their name; the list only shrinks."""
 
 
