@@ -32,7 +32,7 @@ ACCELERATION = 5.0
 """Largest acceleration of the motion and of braking [rad/s^2]."""
 
 PR_SET_PDEATHSIG = 1
-"""Of prctl(2), Linux only."""
+"""Option of prctl(2), Linux only."""
 
 REST_SPEED = 0.01
 """A joint below this speed is at rest [rad/s]."""
@@ -80,7 +80,7 @@ class Process:
     """A node as a process.
 
     Attributes:
-        name: of the node.
+        name: name of the node.
         log: file with all that it has written.
     """
 
@@ -152,9 +152,9 @@ class Cell:
         """Begin with no nodes.
 
         Args:
-            world: of `ros_world`, in the process of the suite.
+            world: world of `ros_world`, in the process of the suite.
             folder: for logs, bags and results.
-            namespace: of the cell.
+            namespace: namespace of the cell.
             watch: whether joint states and efforts are kept; at 1 kHz that takes much of a core.
         """
         from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
@@ -206,7 +206,7 @@ class Cell:
         """Start a node.
 
         Args:
-            name: of the node.
+            name: name of the node.
             relayed: whether a relay stands between robot and node, which then hears another topic.
             prepare: runs in the new process first.
             remap: further rules, such as `old:=new`.

@@ -62,7 +62,7 @@ def sine(joint: int, turns: float) -> SequentialSine:
 
 
 @dataclass(frozen=True)
-class Errors:
+class EstimateDraws:
     """Estimates for k draws of the noise.
 
     Attributes:
@@ -92,7 +92,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class SimulatedExperiment:
     """Arm with the friction of its configuration, and its identification settings.
 
     Attributes:
@@ -108,14 +108,14 @@ class Experiment:
     sensors: Sensors
 
     @staticmethod
-    def of_paper() -> Experiment:
+    def of_paper() -> SimulatedExperiment:
         """Experiment with the parameters of the simulator node."""
         chosen, given = configuration(), node_parameters("planar3r", "simulator")
         model = arm()
         viscous, coulomb, effort = (np.array(given[key]) for key in ("viscous", "coulomb", "effort_noise"))
         plant = nominal_dynamics(model, viscous, coulomb, given["smoothing_width"])
         sensors = Sensors(effort, 0.0, None, resolution=given["resolution"])
-        return Experiment(model, chosen, plant, sensors)
+        return SimulatedExperiment(model, chosen, plant, sensors)
 
     @cached_property
     def regressor(self) -> Regressor:
@@ -155,10 +155,10 @@ class Experiment:
         trials = FilteredTrials(recordings, joints, chosen.drives, plan)
         return estimator.fit(trials.problem(self.regressor, self.base.independent))
 
-    def errors(self, estimates: Sequence[Estimate]) -> Errors:
+    def errors(self, estimates: Sequence[Estimate]) -> EstimateDraws:
         """Errors of estimates."""
         values, sigma = ([getattr(e, key) for e in estimates] for key in ("values", "standard_deviations"))
-        return Errors(self.truth, np.array(values), np.array(sigma))
+        return EstimateDraws(self.truth, np.array(values), np.array(sigma))
 
     def dynamics(self, estimate: Estimate) -> Dynamics:
         """Dynamics with estimated base parameters."""
