@@ -66,7 +66,7 @@ def payload_summary(payload: Payload) -> dict[str, Any]:
             "inertia": dict(zip(MOMENTS, sigma[4:], strict=True)),
         },
         "parameters": dict(zip(INERTIAL_SYMBOLS, payload.parameters.tolist(), strict=True)),
-        "not_identifiable": list(payload.not_identifiable),
+        "not_excited": list(payload.not_excited),
         "findings": [finding.summary() for finding in payload.findings],
     }
 

@@ -63,7 +63,7 @@ class Payload:
             shape (10,).
         covariance: covariance of the unconstrained parameters, shape (10, 10).
         unconstrained: estimate without the constraint of physical consistency, shape (10,).
-        not_identifiable: symbols of parameters that the motion does not determine; their values are a guess.
+        not_excited: symbols of parameters that the motion does not determine; their values are a guess.
         findings: findings about the estimate.
         arm_slopes: derivatives of the parameters by the base parameters of the arm below, shape (10, p); None where no
             arm was needed.
@@ -73,7 +73,7 @@ class Payload:
     parameters: Array
     covariance: Array
     unconstrained: Array
-    not_identifiable: tuple[str, ...] = ()
+    not_excited: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     arm_slopes: Array | None = None
 
@@ -96,14 +96,14 @@ class Payload:
     def standard_deviations(self) -> Array:
         """Standard deviations (1 sigma) of the parameters, shape (10,); inf if not identifiable."""
         sigma = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        return np.where(np.isin(INERTIAL_SYMBOLS, self.not_identifiable), np.inf, sigma)
+        return np.where(np.isin(INERTIAL_SYMBOLS, self.not_excited), np.inf, sigma)
 
     @property
     def central_standard_deviations(self) -> Array:
         """Standard deviations of mass, center of mass and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, (10,)."""
         slopes = central_slopes(self.parameters)
         sigma = np.sqrt(np.maximum(np.diag(slopes @ self.covariance @ slopes.T), 0.0))
-        hidden = np.isin(INERTIAL_SYMBOLS, self.not_identifiable)
+        hidden = np.isin(INERTIAL_SYMBOLS, self.not_excited)
         return np.where((slopes[:, hidden] != 0.0).any(axis=1), np.inf, sigma)
 
 
@@ -207,8 +207,8 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
             else "there may be none"
         )
         raise InputError(f"the mass on link {link} is {mass:.3g} +- {sigma:.2g} kg: {why}")
-    not_identifiable = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unexcited])
-    if is_consistent(values) and not not_identifiable:
+    not_excited = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unexcited])
+    if is_consistent(values) and not not_excited:
         return Payload(link, values, covariance, values)
     bodies, _ = solid((values if values[1:].any() else _ball(mass))[None], (link,))
     size, directions = np.linalg.eigh(covariance / (scale := _scale(bodies[0])) / scale[:, None])
@@ -218,8 +218,8 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
     full = Completion(root, values, np.eye(10), bodies, nothing, PRIOR_SPREAD, FLOOR_RATIO, "entropic").solve()
     step = root @ (full - values)
     findings = []
-    if not_identifiable:
-        symbols = ", ".join(not_identifiable)
+    if not_excited:
+        symbols = ", ".join(not_excited)
         message = f"the motion does not determine {symbols} of the payload: the values written are a guess"
         findings.append(make_finding("payload_not_identified", message))
     if not is_consistent(values):
@@ -228,7 +228,7 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
             f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away"
         )
         findings.append(make_finding("payload_not_physical", message))
-    return Payload(link, full, covariance, values, not_identifiable, tuple(findings))
+    return Payload(link, full, covariance, values, not_excited, tuple(findings))
 
 
 def _ball(mass: float) -> Array:
