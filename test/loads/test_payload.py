@@ -94,7 +94,7 @@ def test_arm_with_payload_predicts_the_loaded_arm():
 def test_what_a_link_near_the_base_does_not_show_is_named():
     robot = panda()
     recording = robot.record(seed=5, duration=20.0, noise=NOISE)
-    with pytest.raises(InputError, match="the mass on link .* is not identifiable"):
+    with pytest.raises(InputError, match=r"the mass on link .* is not identifiable"):
         identify_payload([recording], bare_arm(), "panda_link1", SETTINGS)
     with pytest.raises(InputError, match="does not move"):
         identify_payload([recording], bare_arm(), "panda_link0", SETTINGS)
