@@ -31,8 +31,7 @@ from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb
 from robot_dyn_id.estimators import Estimate, OrdinaryLeastSquares
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.identification.metrics import HeldOut
-from robot_dyn_id.identification.verdict import Thresholds, judge
+from robot_dyn_id.identification.verdict import Thresholds, judge_training
 
 ARM, SAMPLES = "panda", 100_000
 LOOP, FIGAROH, EQUAL = {"qr": 15.0, "gram": 30.0}, {"qr": 100.0, "gram": 200.0}, 1e-9
@@ -227,10 +226,9 @@ def _typical(errors: Array) -> float:
 
 
 def _said(estimate: Estimate) -> tuple[str, ...]:
-    """What a user reads about an estimate as such: its notes, and the reasons of the verdict on perfect predictions."""
-    perfect = HeldOut((), 0.0, 1.0, 1, 0.0)
-    unseen = (f"not excited: {', '.join(estimate.unexcited)}",) if estimate.unexcited else ()
-    return judge(perfect, Thresholds(), True, estimate.condition_number, 0.0, False, (*estimate.notes, *unseen)).reasons
+    """Codes of the findings about an estimate: its own, and those of its condition number."""
+    findings = (*estimate.findings, *judge_training(estimate.condition_number, 0.0, Thresholds()))
+    return (*(one.code for one in findings), *(["not_excited"] if estimate.unexcited else []))
 
 
 if __name__ == "__main__":

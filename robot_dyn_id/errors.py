@@ -10,7 +10,9 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from robot_dyn_id.findings import Finding, format_findings
 
 LONGEST = 2000
 """Longest message of an error [characters]; longer ones lose their middle."""
@@ -44,7 +46,7 @@ class RobotDynIdError(Exception):
         self.message = message
         self.action = action or self.advice
 
-    def summary(self) -> dict[str, str | int]:
+    def summary(self) -> dict[str, Any]:
         """The error as `--json` reports it: code, message, action and exit code."""
         return {"code": self.code, "message": str(self), "action": self.action, "exit_code": self.exit_code}
 
@@ -87,6 +89,27 @@ class UnsafeDataError(InputError):
 
     code = "unsafe_data"
     advice = "correct the recording or the configuration of its joints, or record again"
+
+    def __init__(self, message: str = "", action: str = "", findings: Sequence[Finding] = ()) -> None:
+        """Keep message, action, and the findings of severity `error`."""
+        super().__init__(message, action)
+        self.findings = tuple(findings)
+
+    @classmethod
+    def from_findings(cls, findings: Sequence[Finding], sources: Sequence[str]) -> UnsafeDataError:
+        """The error that reports findings about recordings.
+
+        Args:
+            findings: findings of severity `error`.
+            sources: names of the recordings.
+        """
+        codes = ", ".join(one.code for one in findings)
+        message = f"{', '.join(sources)}: {'; '.join(format_findings(findings))} (findings: {codes})"
+        return cls(message, "; ".join(one.action for one in findings if one.action), findings)
+
+    def summary(self) -> dict[str, Any]:
+        """The error as `--json` reports it, with its findings."""
+        return {**super().summary(), "findings": [one.summary() for one in self.findings]}
 
 
 class ConvergenceError(RobotDynIdError):

@@ -122,7 +122,9 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
     },
     "Recorded data": {
         "samples_dropped": Definition(
-            "info", "Samples without time stamp, joints or valid values are left out.", "check the recorder"
+            "info",
+            "Samples without time stamp, joints or valid values are left out.",
+            "check the recorder or the export",
         ),
         "data_unused": Definition("info", "A file holds columns or keys that the package does not read."),
         "file_damaged": Definition(
@@ -285,6 +287,96 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record a faster or longer motion, or use the estimator `consistent`",
         ),
     },
+    "Prediction, simulation and export": {
+        "samples_not_predicted": Definition(
+            "info", "The motion around some time stamps is not recorded.", "record without gaps"
+        ),
+        "trajectory_not_followed": Definition(
+            "info",
+            "The simulated robot deviates from the trajectory by more than 0.01 rad or m, often because a motor is at "
+            "its effort limit.",
+            "design a slower motion, or check the effort limits of the URDF",
+        ),
+        "simulation_drifts": Definition(
+            "info",
+            "Under recorded efforts alone, errors of model and efforts accumulate, so that the simulation leaves the "
+            "recorded motion.",
+            "restart the simulation more often from the recorded state",
+        ),
+        "position_limits_passed": Definition(
+            "info",
+            "The simulated motion passes a position limit of the URDF; the simulated robot has no mechanical stops.",
+            "use another motion, or restart the simulation more often",
+        ),
+        "trajectory_of_other_urdf": Definition(
+            "info",
+            "The trajectory was designed for a URDF with the same joints and other content.",
+            "design the trajectory for this URDF",
+        ),
+        "term_not_exported": Definition(
+            "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
+        ),
+        "smoothing_not_exported": Definition(
+            "info", "The format has Coulomb friction without a smoothing width.", "use the parameter file"
+        ),
+        "inertia_not_physical": Definition(
+            "info",
+            "The identified inertias are not physically consistent; simulators may refuse them.",
+            "identify with `estimator: consistent`",
+        ),
+        "held_links_emptied": Definition(
+            "info",
+            "The links of fixed joints have more mass in the URDF than was identified for them and their carrier.",
+            "correct the masses in the URDF",
+        ),
+    },
+    "Payload and drive gains": {
+        "payload_not_identified": Definition(
+            "info",
+            "The motion does not determine some inertial parameters of the payload.",
+            "turn the joints before the payload about all axes",
+        ),
+        "payload_not_physical": Definition(
+            "info",
+            "The estimated inertia of the payload is not physically consistent; the consistent body closest to it is "
+            "used.",
+            "record a faster motion with the payload",
+        ),
+        "faster_than_arm": Definition(
+            "info",
+            "The motion with the payload is faster than the training data of the bare arm, so that friction is "
+            "extrapolated.",
+            "record the payload at the speeds of the bare arm",
+        ),
+        "sensor_offset_not_identified": Definition(
+            "info",
+            "The motion does not separate the offset of a wrench channel from the weight of the tool.",
+            "turn the sensor about all axes",
+        ),
+        "gain_not_identified": Definition(
+            "info",
+            "The payload changes the torque of a joint too little to determine its gain.",
+            "use a heavier payload, or motions in which the joint carries it",
+        ),
+    },
+    "Flexible joints": {
+        "nothing_held_out": Definition(
+            "warning", "No experiment is held out, so that the model is not validated.", "give other experiments"
+        ),
+        "equations_not_validated": Definition(
+            "warning",
+            "The held-out experiments determine no equation of a kind (link, spring or motor).",
+            "validate on a motion recorded with every sensor",
+        ),
+        "flexible_joint_not_identified": Definition(
+            "warning", "No parameter of a flexible joint is identified.", "record a motion of the joint"
+        ),
+        "group_not_identified": Definition(
+            "warning",
+            "A group of parameters is not identified from these experiments.",
+            "record the experiments that the plan names",
+        ),
+    },
 }
 """All findings by section."""
 
@@ -327,6 +419,22 @@ class Finding:
     def __str__(self) -> str:
         """The finding as one line; see `format_finding`."""
         return format_finding(self)
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, Any]) -> Finding:
+        """The finding of a summary.
+
+        Raises:
+            ValueError: the code or the severity is unknown.
+            KeyError: an entry is missing.
+        """
+        return cls(
+            str(summary["code"]),
+            summary["severity"],
+            tuple(map(str, summary["joints"])),
+            str(summary["message"]),
+            str(summary["action"]),
+        )
 
     def summary(self) -> dict[str, Any]:
         """The finding as `--json` and `report.json` hold it."""

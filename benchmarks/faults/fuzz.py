@@ -184,7 +184,7 @@ def _read_recording(path: Path) -> None:
     recording = open_recording(path)
     for _ in recording.chunks(recording.joint_names):
         pass
-    recording.notes(recording.joint_names)
+    recording.findings(recording.joint_names)
 
 
 def _bag_folder(folder: Path, rng: random.Random) -> None:

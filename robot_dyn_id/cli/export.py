@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.export import FORMATS
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
@@ -35,8 +36,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     exported = FORMATS[arguments.format](parameters)
     output_folder(file.parent)
     write_atomically(file, exported.text)
-    for warning in exported.warnings:
-        print(f"  ! {warning}", file=sys.stderr)
+    print_findings(exported.findings)
     if not arguments.json:
         print(f"{parameters.robot_name} with its identified parameters in {file}")
-    return 0, {"file": str(file), "warnings": list(exported.warnings)}
+    return 0, {"file": str(file), **summarize_findings(exported.findings)}

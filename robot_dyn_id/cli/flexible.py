@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.errors import UsageError
@@ -19,6 +19,7 @@ from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.flexible import StoredFlexible, plan_summary, write_flexible
 from robot_dyn_id.files.flexible_data import ExperimentData, check_names, open_experiments, read_experiments
 from robot_dyn_id.files.flexible_section import FlexibleSettings
+from robot_dyn_id.findings import Finding, make_finding, summarize_findings
 from robot_dyn_id.flexible import (
     CUTOFF,
     Agreement,
@@ -35,7 +36,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import robot_for, strangers, unrecorded
+from robot_dyn_id.workflow.joints import report_unknown_joints, report_unrecorded, robot_for
 
 FILE = "flexible.yaml"
 
@@ -79,8 +80,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     stored = _identified(arguments, configuration, settings)
     output_folder(folder)
     write_flexible(folder / FILE, stored)
-    for warning in stored.warnings:
-        print(f"  ! {warning}", file=sys.stderr)
+    print_findings(stored.findings)
     if not arguments.json:
         _print(stored)
         print(f"\n{_count(stored)} in {folder / FILE}")
@@ -128,17 +128,16 @@ def _identified(
     progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
-    verdict = judge_flexible(model, found, held_out, configuration.thresholds)
-    said = _unused(configuration, settings, [*arguments.data, *arguments.validate])
-    warnings = (
-        *said,
-        *unrecorded(robot, configuration.held),
-        *strangers(links, robot, settings.motor_names),
-        *data.warnings,
-        *more.warnings,
+    findings = (
+        *_report_unused(configuration, settings, [*arguments.data, *arguments.validate]),
+        *report_unrecorded(robot, configuration.held),
+        *report_unknown_joints(links, robot, settings.motor_names),
+        *data.findings,
+        *more.findings,
+        *judge_flexible(model, found, held_out, configuration.thresholds),
     )
     return StoredFlexible.of(
-        model, found, held_out, verdict, low_pass, warnings=warnings, data_sources=data.sources,
+        model, found, held_out, low_pass, findings=findings, data_sources=data.sources,
         data_sha256=data.sha256, software_version=__version__,
     )  # fmt: skip
 
@@ -148,13 +147,16 @@ def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, val
     return agreements(model, found, values)
 
 
-def _unused(configuration: Configuration, settings: FlexibleSettings, paths: Sequence[str]) -> list[str]:
-    """Warnings about what the configuration says in vain."""
+def _report_unused(
+    configuration: Configuration, settings: FlexibleSettings, paths: Sequence[str]
+) -> tuple[Finding, ...]:
+    """Findings about unused configuration entries."""
     default = Configuration()
     keys = [name for name in UNUSED if getattr(configuration, name) != getattr(default, name)]
     names = [name for name in settings.experiments if name not in [Path(path).name for path in paths]]
-    said = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
-    return said + ([f"flexible.experiments: {', '.join(names)}: not among the data"] if names else [])
+    unused = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
+    unused += [f"flexible.experiments: {', '.join(names)}: not among the data"] if names else []
+    return tuple(make_finding("configuration_unused", message) for message in unused)
 
 
 def _print(stored: StoredFlexible) -> None:
@@ -172,8 +174,6 @@ def _print(stored: StoredFlexible) -> None:
         error = "not told: a parameter in it is not identified" if math.isnan(one.error) else (
             f"{one.error:>9.3g} {one.nrmse:>6.1%}")  # fmt: skip
         print(f"{one.equation:<{width}} {one.rms:>9.3g} {error}")
-    for reason in stored.verdict.reasons:
-        print(f"  ! {reason}")
     print(f"verdict: {stored.verdict.word}")
 
 
@@ -199,6 +199,6 @@ def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
         "unidentified": dict(stored.unidentified),
         "plan": plan_summary(stored.plan),
         **errors,
-        "warnings": list(stored.warnings),
+        **summarize_findings(stored.findings),
         "file": str(file),
     }

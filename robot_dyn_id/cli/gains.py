@@ -8,16 +8,18 @@ import math
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.findings import make_finding, summarize_findings
 from robot_dyn_id.loads.identification import identify_gains
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import yaml_text
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import robot_for
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +46,12 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
               for g in gains if math.isfinite(g.value)}  # fmt: skip
     output_folder(file.parent)
     write_atomically(file, yaml_text({"joints": joints}))
-    untold = [gain.joint for gain in gains if gain.joint not in joints]
+    unknown = [gain.joint for gain in gains if gain.joint not in joints]
+    findings = report_recordings([*bare, *loaded], model.joint_names)
+    if unknown:
+        message = f"this payload and these motions do not determine the gain of {', '.join(unknown)}"
+        findings = (*findings, make_finding("gain_not_identified", message, unknown))
+    print_findings(findings)
     if not arguments.json:
         for gain in gains:
             told = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
@@ -54,4 +61,4 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         {"joint": g.joint, "gain": g.value, "standard_deviation": g.standard_deviation}
         for g in gains if g.joint in joints
     ]  # fmt: skip
-    return 0, {"gains": answer, "not_told": untold, "file": str(file)}
+    return 0, {"gains": answer, "not_told": unknown, "file": str(file), **summarize_findings(findings)}

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.payload import MOMENTS, write_payload
+from robot_dyn_id.findings import Finding, make_finding, summarize_findings
 from robot_dyn_id.loads.identification import identify_payload, identify_tool, with_payload
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.loads.wrench import CHANNELS
@@ -24,7 +25,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings.wrenches import open_wrench
 from robot_dyn_id.report.folder import PARAMETERS, output_folder
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import notes, robot_for
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 PAYLOAD = "payload.yaml"
 
@@ -52,11 +53,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         raise UsageError("--reaction is about a 6-axis sensor: give --wrench as well, or leave it out")
     folder = Path(arguments.out)
     claim(arguments, folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
-    payload, more = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
+    payload, findings, more = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
     file = output_folder(arguments.out) / PAYLOAD
-    summary = write_payload(file, payload, **more)
-    for warning in (*more["warnings"], *payload.notes):
-        print(f"  ! {warning}", file=sys.stderr)
+    findings = (*findings, *payload.findings)
+    summary = write_payload(file, payload, **more, **summarize_findings(findings))
+    print_findings(findings)
     if not arguments.json:
         _print(payload)
         for name, (value, sigma) in more.get("sensor_offsets", {}).items():
@@ -65,19 +66,19 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     return 0, {**summary, "file": str(file)}
 
 
-def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]]:
+def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding, ...], dict[str, Any]]:
     configuration = configuration_from(arguments)
     arm = read_parameters(arguments.parameters)
     check_robot(arm, RobotModel.from_file(arguments.robot))
     recordings = open_all(arguments.data, configuration)
-    payload, warnings = identify_payload(recordings, arm, arguments.link, configuration.settings)
+    payload, findings = identify_payload(recordings, arm, arguments.link, configuration.settings)
     file = output_folder(arguments.out) / PARAMETERS
     write_parameters(file, with_payload(arm, payload))
-    told = (*warnings, *notes(recordings, arm.joint_names))
-    return payload, {"warnings": list(told), "parameters_file": str(file)}
+    findings = (*findings, *report_recordings(recordings, arm.joint_names))
+    return payload, findings, {"parameters_file": str(file)}
 
 
-def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]]:
+def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding, ...], dict[str, Any]]:
     if len(arguments.data) > 1:
         raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
     configuration = configuration_from(arguments)
@@ -89,8 +90,12 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, dict[str, Any]
     )
     told = {name: [float(value), float(sigma)] for name, value, sigma in zip(CHANNELS, offsets, sigmas, strict=True)
             if np.isfinite(sigma)}  # fmt: skip
-    lost = [f"the offset of {name} cannot be told from the tool" for name in CHANNELS if name not in told]
-    return payload, {"warnings": [*notes([recording], model.joint_names), *lost], "sensor_offsets": told}
+    findings = report_recordings([recording], model.joint_names)
+    unknown = [name for name in CHANNELS if name not in told]
+    if unknown:
+        message = f"the offset of {', '.join(unknown)} cannot be separated from the tool"
+        findings = (*findings, make_finding("sensor_offset_not_identified", message))
+    return payload, findings, {"sensor_offsets": told}
 
 
 def _print(payload: Payload) -> None:
@@ -102,5 +107,3 @@ def _print(payload: Payload) -> None:
     print(f"in the frame of {payload.link}; moments of inertia about the center of mass")
     for name, unit, value, sigma in zip(names, units, values, payload.central_standard_deviations, strict=True):
         print(f"{name:<10} {value:>11.5g} +- {sigma:<9.2g} {unit}" if np.isfinite(sigma) else f"{name:<10} not told")
-    if payload.not_seen:
-        print(f"the motion does not tell {', '.join(payload.not_seen)}: the values written are a guess")

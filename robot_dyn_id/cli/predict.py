@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.workflow.identification import open_all
@@ -42,8 +43,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     output_folder(file.parent)
     prediction = predict(parameters, recording, configuration.velocity)
     prediction.save(file, recording.epoch)
-    for warning in prediction.warnings:
-        print(f"  ! {warning}", file=sys.stderr)
+    print_findings(prediction.findings)
     if not arguments.json:
         print(f"{len(prediction.t)} predictions in {file}")
-    return 0, {"file": str(file), "warnings": list(prediction.warnings)}
+    return 0, {"file": str(file), **summarize_findings(prediction.findings)}

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.findings import print_findings
+from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.recordings.recovery import Recovery, recover, target_of
 from robot_dyn_id.report.folder import check_output_folder
 
@@ -32,8 +34,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.out:
         check_output_folder(target)
     found = recover(path, target, progress)
-    for text in (*found.damage, *found.warnings):
+    for text in found.damage:
         print(f"  ! {text}", file=sys.stderr)
+    print_findings(found.findings)
     if not arguments.json:
         _print(found)
     return 0, {
@@ -45,7 +48,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "seconds": found.seconds,
         "lost_bytes": found.lost_bytes,
         "damage": list(found.damage),
-        "warnings": list(found.warnings),
+        **summarize_findings(found.findings),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.forward_simulation import SimulatedMotion
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import write_npz
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         progress(f"simulating {motion.duration:.0f} s along {arguments.trajectory}")
         rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate
         simulated = simulate(parameters, motion, rate)
-        simulated = replace(simulated, warnings=(*([differs] if differs else []), *simulated.warnings))
+        simulated = replace(simulated, findings=(*differs, *simulated.findings))
     else:
         recording = open_all([arguments.data], configuration)[0]
         progress(f"simulating under the efforts of {arguments.data}")
@@ -72,12 +73,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         simulated = simulate(parameters, recording, restart=restart, settings=configuration.settings)
         epoch = recording.epoch
     _write(out, parameters.joint_names, simulated, epoch)
-    for warning in simulated.warnings:
-        print(f"  ! {warning}", file=sys.stderr)
+    print_findings(simulated.findings)
     if not arguments.json:
         print(f"{len(simulated.t)} samples in {out}")
     distance = dict(zip(parameters.joint_names, simulated.distance.tolist(), strict=True))
-    return 0, {"file": str(out), "warnings": list(simulated.warnings), "largest_distance": distance}
+    return 0, {"file": str(out), **summarize_findings(simulated.findings), "largest_distance": distance}
 
 
 def _check(arguments: argparse.Namespace, out: Path) -> None:

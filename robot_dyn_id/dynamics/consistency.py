@@ -15,6 +15,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
 
 SIGMAS = 3.0
 """So many standard deviations below zero are no accident."""
@@ -98,8 +99,8 @@ def not_negative(regressor: Regressor) -> Mask:
     return np.array([column.term.symbols[column.index] in column.term.not_negative for column in columns], dtype=bool)
 
 
-def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
-    """Bodies near those given that could exist, and a sentence about each that could not.
+def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding, ...]]:
+    """Physically consistent bodies close to the given ones, and a finding about each that is not.
 
     Masses and second moments of mass get floors that scale with the robot.
 
@@ -127,19 +128,22 @@ def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[str, ..
             "the URDF gives no moving link an inertia or a center of mass off its joint: write estimates into it, or "
             "choose the estimator weighted"
         )
-    bodies, told = [], []
+    bodies, findings = [], []
     for name, body in zip(names, parameters, strict=True):
         mass = max(float(body[0]), lightest)
         center = body[1:4] / mass if body[0] >= lightest else np.zeros(3)
         values, vectors = np.linalg.eigh(_spread(body) if body[0] >= lightest else np.zeros((3, 3)))
         floor = max(FLATTEST * values[-1], SMALLEST**2 * typical)
         if mass > body[0] or values[0] < floor:
-            told.append(f"joint {name}: no real link has the URDF's inertia, or hardly one "
-                        f"({violation(body) or 'it is almost flat'}): the prior is a body near it")  # fmt: skip
+            message = (
+                f"joint {name}: the URDF's inertia is not (or barely) physically consistent "
+                f"({violation(body) or 'it is almost flat'}): the prior is a body close to it"
+            )
+            findings.append(make_finding("prior_not_physical", message, [name]))
         second = (vectors * np.maximum(values, floor)) @ vectors.T + np.outer(center, center)
         pseudo = mass * np.block([[second, center[:, None]], [center[None, :], np.ones((1, 1))]])
         bodies.append(parameters_of(pseudo))
-    return np.array(bodies), tuple(told)
+    return np.array(bodies), tuple(findings)
 
 
 def _spread(body: Array) -> Array:
@@ -148,8 +152,10 @@ def _spread(body: Array) -> Array:
     return np.asarray((0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
 
 
-def negative_terms(regressor: Regressor, base: BaseParameters, values: Array, sigmas: Array) -> tuple[str, ...]:
-    """A sentence about each friction or rotor inertia that is significantly negative.
+def report_negative_terms(
+    regressor: Regressor, base: BaseParameters, values: Array, sigmas: Array
+) -> tuple[Finding, ...]:
+    """Findings about joints with a friction or rotor inertia that is significantly negative.
 
     Such a value is a symptom of the data or the model (a late effort, a wrong smoothing width, too little motion), and
     a controller that feeds it forward drives where it should brake.
@@ -162,16 +168,24 @@ def negative_terms(regressor: Regressor, base: BaseParameters, values: Array, si
     """
     first = 10 * len(regressor.model.body_names)
     alone, bounded = np.count_nonzero(base.mapping, axis=1) == 1, not_negative(regressor)
-    told: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for column, value, sigma, single in zip(base.independent, values, sigmas, alone, strict=True):
         if column < first or not single or not value < -SIGMAS * sigma:
             continue
         if bounded[column - first]:
             term = regressor.term_columns[column - first]
-            text = f"{regressor.names[column]} is {value:.3g} +- {sigma:.2g}"
-            told.setdefault(term.coordinate.name, []).append(text)
-    causes = {False: "a late effort, a wrong smoothing width or too little motion", True: "the sign of its effort"}
+            text = f"{regressor.names[column]} = {value:.3g} +- {sigma:.2g}"
+            found.setdefault(term.coordinate.name, []).append(text)
+    actions = {
+        False: "check for a delayed effort signal, a wrong smoothing width and too little motion",
+        True: "check the sign of the effort",
+    }
     return tuple(
-        f"joint {joint}: {' and '.join(texts)}, which no joint has below zero: look for {causes[len(texts) > 1]}"
-        for joint, texts in told.items()
+        make_finding(
+            "negative_parameter",
+            f"joint {joint}: {' and '.join(texts)} negative, which is not physical",
+            [joint],
+            action=actions[len(texts) > 1],
+        )
+        for joint, texts in found.items()
     )

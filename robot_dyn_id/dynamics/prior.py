@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 
@@ -58,8 +59,10 @@ class Prior:
         known = np.isfinite(self.scales)
         return np.column_stack([root, root @ self.mapping[:, known] @ self.values[known]])
 
-    def unlike(self, names: Sequence[str], values: Array, standard_deviations: Array) -> tuple[str, ...]:
-        """A warning about base parameters that are another robot's, if there are any.
+    def report_contradictions(
+        self, names: Sequence[str], values: Array, standard_deviations: Array
+    ) -> tuple[Finding, ...]:
+        """Finding about base parameters that contradict the prior, if there are any.
 
         Those are further from the prior, beyond three standard deviations, than they are large on this robot. A URDF of
         other axes or lengths makes such ones while the torque may still be predicted, and so does one whose masses are
@@ -78,11 +81,9 @@ class Prior:
         worst = [place for place in np.argsort(-far)[:3] if far[place] > 1.0]
         if not worst:
             return ()
-        told = ", ".join(f"{names[place]} {values[place]:.3g} ({self.center[place]:.3g})" for place in worst)
-        return (
-            f"{np.count_nonzero(far > 1.0)} of {len(names)} parameters are unlike those of the {self.source}: {told}; "
-            f"is it this very robot's (axes, lengths, tool), and are its masses more than placeholders?",
-        )
+        listed = ", ".join(f"{names[place]} {values[place]:.3g} ({self.center[place]:.3g})" for place in worst)
+        count = f"{np.count_nonzero(far > 1.0)} of {len(names)} parameters"
+        return (make_finding("prior_contradicted", f"{count} contradict those of the {self.source}: {listed}"),)
 
     @cached_property
     def _determined(self) -> tuple[Array, Array]:

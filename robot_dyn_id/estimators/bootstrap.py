@@ -17,6 +17,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem, find_
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.sandwich import rescale_covariance
+from robot_dyn_id.findings import make_finding
 
 BLOCK_LENGTH_S = 2.0
 """Length of a piece [s]: several times what residuals of filtered torques remember."""
@@ -74,15 +75,15 @@ def bootstrap_estimate(
             if failed > MAX_FAILED_SHARE * draws:
                 raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {reason}") from None
     spread = np.std(found, axis=0, ddof=1)
-    shift = 2.0 * estimate.values - np.percentile(
-        found, INTERVAL_PERCENTILES[::-1], axis=0
-    )  # reflected: bias is taken off
+    # reflected percentiles: the bias is removed
+    shift = 2.0 * estimate.values - np.percentile(found, INTERVAL_PERCENTILES[::-1], axis=0)
+    message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {block:g} s"
     return replace(
         estimate,
         covariance=rescale_covariance(estimate.covariance, spread),
         standard_deviations=np.where(np.isinf(estimate.standard_deviations), np.inf, spread),
         intervals=shift.T,
-        notes=(*estimate.notes, f"standard deviations by {draws} draws of residuals in pieces of {block:g} s"),
+        findings=(*estimate.findings, make_finding("bootstrap_deviations", message)),
     )
 
 

@@ -18,6 +18,7 @@ from robot_dyn_id.estimators.completion import METRICS, Completion
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 
@@ -29,7 +30,7 @@ def nearest_robot(
     spread: float = 1.0,
     floor: float = 0.01,
     metric: str = METRICS[0],
-) -> tuple[Array, tuple[str, ...]]:
+) -> tuple[Array, tuple[Finding, ...]]:
     """The physically consistent robot nearest to some base parameters, and what was changed in the prior for it.
 
     Args:
@@ -49,9 +50,9 @@ def nearest_robot(
         ConvergenceError: see `Completion.solve`.
     """
     inertial = 10 * len(regressor.model.body_names)
-    bodies, notes = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
+    bodies, findings = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
     bounded = not_negative(regressor)
-    return Completion(root, values, prior.mapping, bodies, bounded, spread, floor, metric).solve(), notes
+    return Completion(root, values, prior.mapping, bodies, bounded, spread, floor, metric).solve(), findings
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Consistent(CheckedOptions):
         root = factors.root(1.0 / rms)
         # Residuals that follow one another tell less than as many independent ones: so much less, on average.
         inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
-        full, notes = nearest_robot(
+        full, findings = nearest_robot(
             problem.prior, problem.regressor, root / np.sqrt(inflation), plain.values,
             self.spread, self.floor, self.metric,
         )  # fmt: skip
@@ -114,7 +115,7 @@ class Consistent(CheckedOptions):
             plain,
             values=found,
             residual_rms=np.sqrt(factors.squared_residuals(found) / np.maximum(factors.counts, 1)),
-            notes=(*plain.notes, *notes),
+            findings=(*plain.findings, *findings),
             full=full,
             unconstrained=plain.values,
         )

@@ -12,6 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Estimate:
             distributed as the prior assumes. Empty if there is no such target.
         constants: constants of terms that were chosen from the data.
         regressor: robot and terms with those constants; None where none were chosen.
-        notes: what the user should know about this estimate.
+        findings: findings about this estimate.
         full: all c parameters of the regressor, from estimators that know more than the p combinations of them: they
             give the same torque as `values`.
         intervals: 95 % intervals of the p parameters, from bootstraps, shape (p, 2).
@@ -67,7 +68,7 @@ class Estimate:
     regularized_towards: str = ""
     constants: tuple[EstimatedConstant, ...] = ()
     regressor: Regressor | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     full: Array | None = field(default=None, repr=False)
     unconstrained: Array | None = field(default=None, repr=False)
     intervals: Array | None = field(default=None, repr=False)

@@ -22,6 +22,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
+from robot_dyn_id.findings import make_finding
 
 MAX_RELATIVE_DEVIATION = 0.3
 """Relative standard deviation of a parameter that is not essential."""
@@ -152,7 +153,10 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         independent=base.independent[kept],
         mapping=base.mapping[kept],
     )
-    lost = "the bootstrap's intervals are of all parameters: of the essential ones only standard deviations are told"
+    lost = make_finding(
+        "intervals_lost",
+        "the intervals of the bootstrap belong to all parameters: the essential ones have standard deviations only",
+    )
     hidden = {name for name, sigma in zip(fewer.names, found.standard_deviations, strict=True) if np.isinf(sigma)}
     return fewer, replace(
         estimate,
@@ -161,7 +165,7 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
         standard_deviations=found.standard_deviations,
         unexcited=tuple(name for name in estimate.unexcited if name in hidden),
         intervals=None,
-        notes=(*estimate.notes, *([] if estimate.intervals is None else [lost])),
+        findings=(*estimate.findings, *([] if estimate.intervals is None else [lost])),
     )
 
 

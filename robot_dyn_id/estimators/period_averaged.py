@@ -16,6 +16,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Solution, compress_rows, zero_rounding_columns
 from robot_dyn_id.estimators.sandwich import rescale_covariance
+from robot_dyn_id.findings import make_finding
 from robot_dyn_id.options import CheckedOptions
 
 MIN_PERIODS = 3
@@ -63,8 +64,11 @@ class PeriodAveraged(CheckedOptions):
         covariance = rescale_covariance(solution.inverse, spread)
         ordinary = plain.solve(np.ones(len(plain.counts)))
         estimate = Estimate.from_solution(problem, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
-        note = f"averages of {averages.periods} periods; intervals by Student's law with {freedom} degrees of freedom"
-        return replace(estimate, notes=(*estimate.notes, note))
+        message = (
+            f"rows are averages over {averages.periods} periods, standard deviations from Student's law with {freedom} "
+            "degrees of freedom"
+        )
+        return replace(estimate, findings=(*estimate.findings, make_finding("periods_averaged", message)))
 
 
 def rows_per_period(problem: LinearProblem) -> int:

@@ -15,6 +15,7 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, compress_rows
 from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.weighting import solve_reweighted
+from robot_dyn_id.findings import make_finding
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 
@@ -53,11 +54,12 @@ class TotalLeastSquares(CheckedOptions):
         solution = replace(weighted, values=values, inverse=inverse)
         noise, covariance = compute_sandwich(problem, values, inverse, weights, self.autoregressive_order)
         estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
-        note = (
-            f"total least squares takes torques to be off by {share:.1%} of their RMS and each column by "
-            f"{self.column_error * share:.1%} of its own, all independently"
+        message = (
+            f"total least squares assumes independent errors of {share:.1%} of the RMS of each torque and of "
+            f"{self.column_error * share:.1%} of that of each column"
         )
-        return replace(estimate, notes=(*estimate.notes, note))
+        finding = make_finding("total_least_squares_errors", message)
+        return replace(estimate, findings=(*estimate.findings, finding))
 
 
 def solved(stack: Array, column_error: float) -> tuple[Array, Array, float]:

@@ -45,7 +45,7 @@ def mjcf(parameters: ParameterSet) -> Exported:
         elements.append(body)
     _followers(root, model)
     ElementTree.indent(root)
-    return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", export.warnings)
+    return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", export.findings)
 
 
 def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Element:

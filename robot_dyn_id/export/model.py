@@ -12,6 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import violation
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, format_findings, make_finding
 from robot_dyn_id.parameters import ParameterSet
 
 
@@ -21,11 +22,16 @@ class Exported:
 
     Attributes:
         text: content of the file.
-        warnings: what the format cannot carry, and stays in `parameters.yaml`.
+        findings: findings about what the format cannot carry, which stays in `parameters.yaml`.
     """
 
     text: str
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
 
 
 @dataclass(frozen=True)
@@ -36,14 +42,14 @@ class ExportModel:
         regressor: robot and terms.
         bodies: standard parameters of each body, with positive masses, shape (b, 10).
         terms: value of each of the format's own attributes, by joint: {joint: {attribute: value}}.
-        warnings: what is left out.
+        findings: findings about what is left out.
         impossible: what makes bodies those of no real robot; empty for a consistent set.
     """
 
     regressor: Regressor
     bodies: Array
     terms: dict[str, dict[str, float]]
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     impossible: str
 
     @staticmethod
@@ -72,8 +78,8 @@ class ExportModel:
                     f"carry that; identify with `estimator: consistent`"
                 )
         faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
-        terms, warnings = _placed(parameters, full[10 * len(names) :], places, names)
-        return ExportModel(regressor, bodies, terms, warnings, "; ".join(faults))
+        terms, findings = _placed(parameters, full[10 * len(names) :], places, names)
+        return ExportModel(regressor, bodies, terms, findings, "; ".join(faults))
 
 
 def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Array:
@@ -89,19 +95,22 @@ def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Arr
 
 def _placed(
     parameters: ParameterSet, values: Array, places: Mapping[str, str], joints: tuple[str, ...]
-) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+) -> tuple[dict[str, dict[str, float]], tuple[Finding, ...]]:
     placed: dict[str, dict[str, float]] = {name: {} for name in joints}
     left_out: dict[str, list[str]] = {}
     for name, joint, value in zip(parameters.term_names, parameters.term_joints, values, strict=True):
         if name not in places or joint not in placed:
-            left_out.setdefault(f"{name} has no place in it", []).append(joint)
+            left_out.setdefault(f"{name} cannot be stored in this format", []).append(joint)
         elif value < 0.0:
             left_out.setdefault(f"{name} below zero would drive the joint", []).append(joint)
         else:
             placed[joint][places[name]] = float(value)
     widths = [c for c in parameters.term_constant_names if c.partition(".")[0] in places]
-    warnings = [f"{why}: {', '.join(dict.fromkeys(names))}; left out, kept in the parameter file"
-                for why, names in left_out.items()]  # fmt: skip
+    findings = []
+    for why, names in left_out.items():
+        message = f"{why}: left out for {', '.join(dict.fromkeys(names))}, kept in the parameter file"
+        findings.append(make_finding("term_not_exported", message, dict.fromkeys(names)))
     if "coulomb.smoothing_width" in widths:
-        warnings.append("coulomb friction is written without its smoothing width: it jumps at rest")
-    return placed, tuple(warnings)
+        message = "coulomb friction is written without its smoothing width: it is discontinuous at rest"
+        findings.append(make_finding("smoothing_not_exported", message))
+    return placed, tuple(findings)

@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia
 from robot_dyn_id.export.model import Exported, ExportModel
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.screw import exponential, transform
 from robot_dyn_id.parameters import ParameterSet
@@ -33,7 +34,7 @@ def urdf(parameters: ParameterSet) -> Exported:
     model = ExportModel.of(parameters, PLACES)
     document = minidom.parseString(parameters.urdf)
     robot = _Robot.of(document)
-    bodies, emptied, warnings = _without_held(model)
+    bodies, emptied, findings = _without_held(model)
     for joint, body in zip(model.regressor.model.body_names, bodies, strict=True):
         robot.set_inertia(robot.child[joint], body)
         for link in robot.fixed_to(robot.child[joint]):
@@ -43,18 +44,18 @@ def urdf(parameters: ParameterSet) -> Exported:
         for link in (robot.child[joint], *robot.fixed_to(robot.child[joint])):
             robot.remove_inertia(link)
     if model.impossible:
-        warnings.insert(0, f"no real robot has these inertias, simulators may refuse them ({model.impossible}): "
-                           f"identify with `estimator: consistent`")  # fmt: skip
+        message = f"the inertias are not physically consistent, simulators may refuse them ({model.impossible})"
+        findings.insert(0, make_finding("inertia_not_physical", message))
     text = document.toxml()
     document.unlink()
-    return Exported(text + "\n", (*warnings, *model.warnings))
+    return Exported(text + "\n", (*findings, *model.findings))
 
 
-def _without_held(model: ExportModel) -> tuple[Array, list[str], list[str]]:
-    """Bodies less the held joints' own links, (b, 10); held joints whose links are emptied instead; warnings."""
+def _without_held(model: ExportModel) -> tuple[Array, list[str], list[Finding]]:
+    """Bodies less the held joints' own links, (b, 10); held joints whose links are emptied instead; findings."""
     identified = model.regressor.model
     whole = RobotModel.from_urdf(identified.urdf, gravity=tuple(identified.gravity))
-    bodies, emptied, warnings = model.bodies.copy(), [], []
+    bodies, emptied, findings = model.bodies.copy(), [], []
     carried: dict[str, list[tuple[str, Array]]] = {}
     for number, name in enumerate(whole.body_names):
         if name in identified.body_names:
@@ -71,9 +72,12 @@ def _without_held(model: ExportModel) -> tuple[Array, list[str], list[str]]:
         else:
             names = [name for name, _ in held]
             emptied += names
-            warnings.append(f"joint {carrier}: the held joints {', '.join(names)} weigh more in the URDF than was "
-                            f"found: their links are written without mass, as part of its own")  # fmt: skip
-    return bodies, emptied, warnings
+            message = (
+                f"joint {carrier}: the held joints {', '.join(names)} have more mass in the URDF than was identified: "
+                "their links are written without mass, as a part of its own link"
+            )
+            findings.append(make_finding("held_links_emptied", message, [carrier, *names]))
+    return bodies, emptied, findings
 
 
 def _carrier(whole: RobotModel, identified: RobotModel, number: int) -> tuple[str, Array]:

@@ -20,7 +20,6 @@ from robot_dyn_id.identification.settings import VELOCITIES, Settings
 from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.health import CHECKS
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.text.yaml import read_yaml
@@ -79,7 +78,7 @@ class Configuration:
         essential: relative standard deviation above which parameters are left out; 0 keeps all.
         bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
         thresholds: of the verdict.
-        ignore: health checks to overrule.
+        ignore: codes of findings whose refusal is overruled.
         flexible: the flexible joints and what was recorded of them, for `robot-dyn-id flexible`.
     """
 
@@ -178,7 +177,7 @@ def parse_configuration(content: Any) -> Configuration:
         "essential": number,
         "bootstrap": integer,
         "thresholds": lambda value, key: Thresholds(**numbers(value, key, [f.name for f in fields(Thresholds)])),
-        "ignore": lambda value, key: tuple(one_of(v, key, CHECKS) for v in texts(value, key)),
+        "ignore": texts,
         "flexible": flexible_settings,
     }
     configuration = Configuration(**{key: readers[key](value, key) for key, value in given.items()})

@@ -13,6 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.estimators.stepwise import Observability, Step, StepwisePlan
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleJoint, FlexibleModel
 from robot_dyn_id.identification.verdict import Verdict
 from robot_dyn_id.model.robot import RobotModel
@@ -45,8 +46,7 @@ class StoredFlexible:
         plan: the steps, and why they are in this order.
         fit: errors of the equations that the parameters were found from.
         held_out: errors of the equations of other recordings.
-        verdict: `good`, `suspect` or `bad`, and why.
-        warnings: about the data.
+        findings: findings about data and model.
         data_sources, data_sha256: the files, and a hash of what was read of them.
         software_version: of this package.
     """
@@ -69,8 +69,7 @@ class StoredFlexible:
     plan: StepwisePlan
     fit: tuple[Agreement, ...]
     held_out: tuple[Agreement, ...]
-    verdict: Verdict
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     data_sources: tuple[str, ...]
     data_sha256: str
     software_version: str
@@ -90,12 +89,16 @@ class StoredFlexible:
         if self.covariance.shape != (count, count):
             raise InputError(f"covariance has shape {self.covariance.shape}, expected {(count, count)}")
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the findings lead to."""
+        return Verdict.from_findings(self.findings)
+
     @staticmethod
     def of(
         model: FlexibleModel,
         found: FlexibleIdentification,
         held_out: tuple[Agreement, ...],
-        verdict: Verdict,
         low_pass: LowPass,
         **provenance: Any,
     ) -> StoredFlexible:
@@ -105,7 +108,7 @@ class StoredFlexible:
             robot.name, urdf_hash(robot.urdf), robot.joint_names, dict(robot.held), np.asarray(robot.gravity),
             model.joints, model.smoothing_width, low_pass, found.names, found.expressions, found.units,
             found.solution.values, found.solution.standard_deviations, found.solution.covariance,
-            dict(found.unidentified), found.solution.plan, found.fit, held_out, verdict, **provenance,
+            dict(found.unidentified), found.solution.plan, found.fit, held_out, **provenance,
         )  # fmt: skip
 
     def model(self, robot: RobotDescription) -> FlexibleModel:
@@ -154,7 +157,8 @@ def write_flexible(path: str | Path, stored: StoredFlexible) -> None:
         "plan": plan_summary(stored.plan),
         "fit": [asdict(one) for one in stored.fit],
         "held_out": [asdict(one) for one in stored.held_out],
-        "verdict": asdict(stored.verdict),
+        "findings": [finding.summary() for finding in stored.findings],
+        "verdict": stored.verdict.word,
     }
     write_atomically(Path(path), yaml_text({"format": FORMAT, **{k: _rows(_listed(v)) for k, v in content.items()}}))
 
@@ -212,7 +216,7 @@ def _agreements(value: Any) -> tuple[Agreement, ...]:
 
 _READERS: dict[str, Any] = {
     **dict.fromkeys(("robot_name", "urdf_sha256", "data_sha256", "software_version"), str),
-    **dict.fromkeys(("joint_names", "names", "expressions", "units", "warnings", "data_sources"), _texts),
+    **dict.fromkeys(("joint_names", "names", "expressions", "units", "data_sources"), _texts),
     **dict.fromkeys(("gravity", "values", "standard_deviations", "covariance"), _numbers),
     **dict.fromkeys(("held", "unidentified"), dict),
     "smoothing_width": float,
@@ -220,7 +224,7 @@ _READERS: dict[str, Any] = {
     "low_pass": lambda value: LowPass(**value),
     "plan": _plan,
     **dict.fromkeys(("fit", "held_out"), _agreements),
-    "verdict": lambda value: Verdict(value["word"], _texts(value["reasons"])),
+    "findings": lambda value: tuple(Finding.from_summary(entry) for entry in value),
 }
 
 

@@ -16,10 +16,11 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.recordings.experiments import RecordedExperiment, open_experiment
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
-from robot_dyn_id.recordings.reading import sentences
+from robot_dyn_id.recordings.reading import format_dropped, report_dropped, report_unused
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step, with_efforts
 from robot_dyn_id.signals.windows import Cut, windows
 
@@ -47,13 +48,13 @@ class ExperimentData:
         experiments: at a constant rate each; a recording with gaps is several.
         sources: the files.
         sha256: hash of what was read of them.
-        warnings: what a person should know about them.
+        findings: findings about them.
     """
 
     experiments: tuple[Experiment, ...]
     sources: tuple[str, ...]
     sha256: str
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 def open_experiments(paths: Sequence[str], topic: str | None, settings: FlexibleSettings) -> list[RecordedExperiment]:
@@ -110,7 +111,7 @@ def read_experiments(
         raise InputError(f"{twice[0]}: is given twice; give each file once")
     short = [Path(source).name for source in sources]
     names = short if len(set(short)) == len(short) else sources
-    digest, experiments, warnings = hashlib.sha256(), list[Experiment](), list[str]()
+    digest, experiments, findings = hashlib.sha256(), list[Experiment](), list[Finding]()
     for name, one in zip(names, recorded, strict=True):
         samples = _both_sides(one, model, drives, settings)
         for channel in (samples.t, samples.q, samples.tau):
@@ -120,21 +121,24 @@ def read_experiments(
         for experiment in found:
             _check_ratios(model, experiment)
         experiments += found
-        warnings += [f"{name}: {text}" for text in _told(one, model, settings, repairs)]
-    return ExperimentData(tuple(experiments), tuple(sources), digest.hexdigest(), tuple(dict.fromkeys(warnings)))
+        findings += _report_repairs(name, one, model, settings, repairs)
+    return ExperimentData(tuple(experiments), tuple(sources), digest.hexdigest(), tuple(dict.fromkeys(findings)))
 
 
-def _told(one: RecordedExperiment, model: FlexibleModel, settings: FlexibleSettings, repairs: Repairs) -> list[str]:
-    """What a file left out, and what repairs it needed."""
-    said = [*one.links.notes(model.model.joint_names), *sentences(repairs.dropped, "sample")]
+def _report_repairs(
+    name: str, one: RecordedExperiment, model: FlexibleModel, settings: FlexibleSettings, repairs: Repairs
+) -> list[Finding]:
+    """Findings about samples that a file left out, and repairs that it needed."""
+    findings = [*one.links.findings(model.model.joint_names), *report_dropped(name, repairs.dropped, "sample")]
     if repairs.gaps:
-        said.append(f"{repairs.gaps + 1} pieces, as its clock has gaps")
+        message = f"{name}: {repairs.gaps + 1} pieces, as its clock has gaps"
+        findings.append(make_finding("clock_gaps", message, severity="info"))
     if one.motors is not None and one.motors is not one.links:
         used = list(_motor_names(one, settings).values())
-        said += [f"motors: {note}" for note in one.motors.notes(used)]
-        strange = [name for name in one.motors.joint_names if name not in used]
-        said += [f"motors that are not of a flexible joint are not used: {', '.join(strange)}"] if strange else []
-    return said
+        findings += one.motors.findings(used)
+        unknown = [motor for motor in one.motors.joint_names if motor not in used]
+        findings += report_unused(name, "motors that do not belong to a flexible joint are", unknown)
+    return findings
 
 
 def _both_sides(
@@ -242,7 +246,7 @@ def _experiments(
         step = (whole[-1] - whole[0]) / (len(whole) - 1) if len(whole) > 1 else step
     found = list(windows(pieces, Cut(step, WHOLE, 0)))
     if not found:
-        reasons = "; ".join(sentences(repairs.dropped, "sample"))
+        reasons = "; ".join(format_dropped(repairs.dropped, "sample"))
         raise InputError(f"{one.source}: no piece of four samples is left; {reasons or 'record more'}")
     if one.periodic:
         _check_closed(one.source, found[0].q)

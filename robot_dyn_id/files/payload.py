@@ -41,7 +41,7 @@ def payload_summary(payload: Payload) -> dict[str, Any]:
         },
         "parameters": dict(zip(INERTIAL_SYMBOLS, payload.parameters.tolist(), strict=True)),
         "not_seen": list(payload.not_seen),
-        "notes": list(payload.notes),
+        "findings": [finding.summary() for finding in payload.findings],
     }
 
 

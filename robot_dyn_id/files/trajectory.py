@@ -17,6 +17,7 @@ from robot_dyn_id.excitation.collision.obstacles import CLEARANCE, Surroundings
 from robot_dyn_id.excitation.forms.registry import FORMS, Form
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.text.files import write_atomically
@@ -107,7 +108,9 @@ class StoredExcitation:
         """The whole motion."""
         return Repeated(self.cycle, self.periods) if self.periods > 1 else self.cycle
 
-    def matched(self, model: RobotModel, limits: MotionLimits, speed: float = 1.0, amplitude: float = 1.0) -> str:
+    def matched(
+        self, model: RobotModel, limits: MotionLimits, speed: float = 1.0, amplitude: float = 1.0
+    ) -> tuple[Finding, ...]:
         """Whether a robot is the one that the motion was made for.
 
         Args:
@@ -117,7 +120,7 @@ class StoredExcitation:
             amplitude: likewise.
 
         Returns:
-            Empty, or what is different though the motion fits.
+            Findings about what is different though the motion fits.
 
         Raises:
             InputError: another robot, which is named.
@@ -138,11 +141,12 @@ class StoredExcitation:
                 f"the trajectory is for another URDF of {self.robot_name} and does not fit this one: {error}"
             ) from None
         if same:
-            return ""
-        return (
+            return ()
+        message = (
             f"the trajectory was made for another URDF of {self.robot_name} (SHA-256 {self.urdf_sha256[:12]}...); its "
             f"joint names and limits fit {model.name}, but nothing else has been compared"
         )
+        return (make_finding("trajectory_of_other_urdf", message),)
 
 
 def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleModel, overall
-from robot_dyn_id.identification.verdict import Thresholds, Verdict
+from robot_dyn_id.identification.verdict import Thresholds
 
 KINDS = ("link", "spring", "motor")
 """Of equations."""
@@ -22,48 +23,75 @@ SIGMAS = 3.0
 
 def judge_flexible(
     model: FlexibleModel, found: FlexibleIdentification, held_out: Sequence[Agreement], thresholds: Thresholds
-) -> Verdict:
-    """The verdict.
+) -> tuple[Finding, ...]:
+    """Findings about an identification with flexible joints.
 
-    Bad: held-out equations of one kind, of all joints together, are worse than `bad_nrmse`. Suspect: one of them is
+    Error: held-out equations of one kind, of all joints together, are worse than `bad_nrmse`. Warning: one of them is
     worse than `joint_nrmse`; nothing is held out, or no equation of a kind that it was identified from; a group of
     parameters is not identified, or only from columns whose condition number is above `condition_number`; a stiffness,
-    inertia or friction is below zero by three standard deviations.
+    inertia or friction is negative by three standard deviations.
 
     Args:
         model: the arm.
-        found: what was identified.
+        found: the identification.
         held_out: errors on experiments that it was not identified from.
-        thresholds: of the configuration.
+        thresholds: thresholds of the configuration.
     """
-    bad, suspect = [], []
+    return (
+        *_judge_held_out(found, held_out, thresholds),
+        *_judge_groups(model, found),
+        *_judge_conditioning(found, thresholds),
+        *_judge_signs(found),
+    )
+
+
+def _judge_held_out(
+    found: FlexibleIdentification, held_out: Sequence[Agreement], thresholds: Thresholds
+) -> Iterator[Finding]:
     for kind in KINDS:
         error = overall(held_out, kind)
         if error > thresholds.bad_nrmse:
-            bad.append(f"held-out error of the {kind} equations is {error:.1%}, above {thresholds.bad_nrmse:.0%}")
+            message = f"held-out error of the {kind} equations is {error:.1%}, above {thresholds.bad_nrmse:.0%}"
+            yield make_finding("held_out_error", message)
         elif held_out and np.isnan(error) and np.isfinite(overall(found.fit, kind)):
-            suspect.append(f"held out: no {kind} equation that can be told: validate on a motion with every sensor")
-    suspect += [
-        f"{one.equation}: held-out error is {one.nrmse:.1%}, above {thresholds.joint_nrmse:.0%}"
-        for one in held_out
-        if one.nrmse > thresholds.joint_nrmse
-    ]
+            yield make_finding("equations_not_validated", f"the held-out data determine no {kind} equation")
+    for one in held_out:
+        if one.nrmse > thresholds.joint_nrmse:
+            message = f"{one.equation}: held-out error is {one.nrmse:.1%}, above {thresholds.joint_nrmse:.0%}"
+            yield make_finding("joint_held_out_error", message)
     if not held_out:
-        suspect.append("nothing is held out: give another recording with --validate")
+        yield make_finding("nothing_held_out", "nothing is held out")
+
+
+def _judge_groups(model: FlexibleModel, found: FlexibleIdentification) -> Iterator[Finding]:
     for joint in model.joints:
         own = [group.name for group in model.groups if group.name.endswith(f" of {joint.name}")]
         if set(own) <= set(found.unidentified):
-            suspect.append(f"joint {joint.name}: nothing of it is identified")
-    suspect += [f"not identified: {group}: {why}" for group, why in found.unidentified.items()]
+            yield make_finding(
+                "flexible_joint_not_identified",
+                f"joint {joint.name}: none of its parameters is identified",
+                [joint.name],
+            )
+    for group, why in found.unidentified.items():
+        yield make_finding("group_not_identified", f"not identified: {group}: {why}")
+
+
+def _judge_conditioning(found: FlexibleIdentification, thresholds: Thresholds) -> Iterator[Finding]:
     for step in found.solution.plan.steps:
         if (condition := step.observability.condition_numbers["columns"]) > thresholds.condition_number:
-            what = f"condition number {condition:.2g}, above {thresholds.condition_number:g}"
-            suspect.append(f"{', '.join(step.groups)}: {what}: record other motions, and in both directions")
-    signs = zip(found.names, found.expressions, found.solution.values, found.solution.standard_deviations, strict=True)
-    suspect += [
-        f"{name} is {value:.3g} +- {sigma:.2g}, which no joint has below zero: look at signs, gear ratio and zeros"
-        for name, expression, value, sigma in signs
-        if expression == name and name.rstrip("0123456789") in POSITIVE and value < -SIGMAS * sigma
-    ]
-    word = "bad" if bad else "suspect" if suspect else "good"
-    return Verdict(word, (*bad, *suspect))
+            yield make_finding(
+                "condition_number_high",
+                f"{', '.join(step.groups)}: condition number {condition:.2g}, above {thresholds.condition_number:g}",
+                action="record other motions, in both directions",
+            )
+
+
+def _judge_signs(found: FlexibleIdentification) -> Iterator[Finding]:
+    values, deviations = found.solution.values, found.solution.standard_deviations
+    for name, expression, value, sigma in zip(found.names, found.expressions, values, deviations, strict=True):
+        if expression == name and name.rstrip("0123456789") in POSITIVE and value < -SIGMAS * sigma:
+            yield make_finding(
+                "negative_parameter",
+                f"{name} = {value:.3g} +- {sigma:.2g} is negative, which is not physical",
+                action="check signs, gear ratio and zero positions",
+            )

@@ -1,65 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion that a model was trained on, and how far another one leads away from it."""
+"""Ranges of the training motion, and how far another motion exceeds them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
+from robot_dyn_id.findings import Finding, Severity, format_shares, make_finding
 from robot_dyn_id.signals.ranges import Ranges
 
-FAR = 0.5
-"""Share of the trained range, speed or acceleration beyond which a sample is far outside. A motion split in time always
-leaves its range a little: by a tenth in up to a tenth of the samples, and the model is as good there as elsewhere."""
+FAR_OUTSIDE_RATIO = 0.5
+"""Excess over the trained range, speed or acceleration, as a ratio to it, above which a sample is far outside. A motion
+split in time always exceeds its range a little: by a tenth in up to a tenth of the samples, and the model is as good
+there as elsewhere."""
 
 QUANTITIES = ("position", "speed", "acceleration")
 
 
-def outside(motion: Motion, trained: Ranges) -> Mask:
-    """Which samples of each joint are far outside its positions, speeds, accelerations, shape (3, n, N)."""
-    margin = FAR * np.maximum(trained.q_max - trained.q_min, 1e-3)[:, None]
-    place = (motion.q < trained.q_min[:, None] - margin) | (motion.q > trained.q_max[:, None] + margin)
-    speed = np.abs(motion.dq) > (1 + FAR) * trained.dq_max[:, None] + 1e-3
-    acceleration = np.abs(motion.ddq) > (1 + FAR) * trained.ddq_max[:, None] + 1e-2
-    return np.array([place, speed, acceleration])
+def far_outside(motion: Motion, trained: Ranges) -> Mask:
+    """Flag samples that are far outside the trained positions, speeds and accelerations.
+
+    Returns:
+        Flags by quantity, joint and sample, shape (3, n, N).
+    """
+    margin = FAR_OUTSIDE_RATIO * np.maximum(trained.q_max - trained.q_min, 1e-3)[:, None]
+    position = (motion.q < trained.q_min[:, None] - margin) | (motion.q > trained.q_max[:, None] + margin)
+    speed = np.abs(motion.dq) > (1 + FAR_OUTSIDE_RATIO) * trained.dq_max[:, None] + 1e-3
+    acceleration = np.abs(motion.ddq) > (1 + FAR_OUTSIDE_RATIO) * trained.ddq_max[:, None] + 1e-2
+    return np.array([position, speed, acceleration])
 
 
-OUTSIDE = 0.05
-"""Share of a joint's samples far outside its trained motion from which on it is told."""
+REPORTED_SHARE = 0.05
+"""Share of a joint's samples far outside the training motion above which it is reported."""
 
 
-Strays = tuple[tuple[str, float], ...]
-"""Joints and quantities, and for which share of the samples they are far outside."""
+class Excess(NamedTuple):
+    """A quantity of a joint that is often far outside the training motion.
+
+    Attributes:
+        joint: name of the joint.
+        quantity: one of `QUANTITIES`.
+        share: share of the samples that are far outside.
+    """
+
+    joint: str
+    quantity: str
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Joint and quantity: `elbow speed`."""
+        return f"{self.joint} {self.quantity}"
 
 
-def strays(joint_names: Sequence[str], shares: Array) -> Strays:
-    """What is far outside for more than `OUTSIDE`, by shares of positions, speeds, accelerations, shape (3, n)."""
+def list_excesses(joint_names: Sequence[str], shares: Array) -> tuple[Excess, ...]:
+    """List what is far outside in more than `REPORTED_SHARE` of the samples.
+
+    Args:
+        joint_names: joints, n.
+        shares: share of the samples far outside in position, speed and acceleration, shape (3, n).
+    """
     return tuple(
-        (f"{name} {quantity}", share)
+        Excess(name, quantity, share)
         for name, of_joint in zip(joint_names, shares.T.tolist(), strict=True)
         for quantity, share in zip(QUANTITIES, of_joint, strict=True)
-        if share > OUTSIDE
+        if share > REPORTED_SHARE
     )
 
 
-def spoken(found: Strays) -> str:
-    """`elbow speed 12%, wrist position 7%`."""
-    return ", ".join(f"{what} {share:.0%}" for what, share in found)
+def format_excesses(excesses: Iterable[Excess]) -> str:
+    """Excesses as text: `elbow speed 12%, wrist position 7%`."""
+    return format_shares((excess.name, excess.share) for excess in excesses)
 
 
-def extrapolation(found: Strays) -> tuple[str, ...]:
-    """A warning about motion that leads far away from the one that a model was trained on, if any does."""
-    if not found:
+def report_excesses(excesses: Sequence[Excess], severity: Severity = "info") -> tuple[Finding, ...]:
+    """Report a motion that exceeds the training motion by far, if there is any such excess."""
+    if not excesses:
         return ()
-    return (f"far outside the trained motion, where the model is a guess, in these shares of the samples: "
-            f"{spoken(found)}; train on such motion",)  # fmt: skip
+    message = (
+        f"extrapolates far beyond the training motion in these fractions of the samples: {format_excesses(excesses)}"
+    )
+    joints = dict.fromkeys(excess.joint for excess in excesses)
+    return (make_finding("outside_training", message, joints, severity),)
 
 
-def uncertainty(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
-    """Standard deviation of predicted torques that errors of the parameters cause, (w C w')^1/2, shape (n, N)."""
+def torque_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
+    """Standard deviation of predicted torques due to the parameter covariance C.
+
+    Args:
+        regressor: robot and terms.
+        columns: columns of the regressor that the covariance belongs to, p.
+        covariance: covariance of their parameters, shape (p, p).
+        motion: N samples.
+
+    Returns:
+        (w C w')^1/2 [N m or N], shape (n, N).
+    """
     layout = Layout.from_columns(regressor, columns)
     packed = np.empty((layout.starts[-1], len(motion)))
     regressor.fill(motion, layout.slots, packed)

@@ -15,7 +15,8 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.extrapolation import extrapolation, outside, strays
+from robot_dyn_id.findings import Finding, format_findings, make_finding
+from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.ranges import Ranges
@@ -42,7 +43,7 @@ class SimulatedMotion:
         dq: velocities, shape (N, n).
         tau: efforts of the motors [N m or N], shape (N, n).
         distance: the greatest from the given motion, of each joint [rad or m], shape (n,).
-        warnings: what a person should know.
+        findings: findings about the motion.
     """
 
     t: Array
@@ -50,7 +51,12 @@ class SimulatedMotion:
     dq: Array
     tau: Array
     distance: Array
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
 
     def __post_init__(self) -> None:
         """Check the samples.
@@ -63,14 +69,14 @@ class SimulatedMotion:
                 raise InputError(f"the simulated {name} is not finite: use other parameters, or a slower motion")
 
 
-def beyond_training(simulated: SimulatedMotion, parameters: ParameterSet) -> tuple[str, ...]:
-    """A warning if a simulated motion leads far away from the one that its model was trained on, else none.
+def check_training_ranges(simulated: SimulatedMotion, parameters: ParameterSet) -> tuple[Finding, ...]:
+    """Finding about a simulated motion that exceeds the training motion by far.
 
     Accelerations are differences of velocities; they are wrong where a simulation begins again from a recorded state.
     """
     motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
-    shares = outside(motion, Ranges.from_parameters(parameters)).mean(axis=2)
-    return extrapolation(strays(parameters.joint_names, shares))
+    shares = far_outside(motion, Ranges.from_parameters(parameters)).mean(axis=2)
+    return report_excesses(list_excesses(parameters.joint_names, shares))
 
 
 def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> SimulatedMotion:
@@ -104,19 +110,20 @@ def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> 
     t = np.arange(count) / rate
     q, dq, tau = states.transpose(1, 0, 2)
     distance = np.abs(q - motion.evaluate(np.minimum(t, motion.duration))[0].T).max(axis=0)
-    warnings = _behind(robot.plant, distance, limited / robot.ticks)
-    return SimulatedMotion(t, q, dq, tau, distance, (*warnings, *_beyond(robot.plant, q)))
+    findings = _report_tracking_errors(robot.plant, distance, limited / robot.ticks)
+    return SimulatedMotion(t, q, dq, tau, distance, (*findings, *_report_limits_passed(robot.plant, q)))
 
 
-def _behind(plant: Plant, distance: Array, limited: Array) -> tuple[str, ...]:
-    """Joints that do not keep to the trajectory; `limited` is the share of time at the effort limits."""
-    warnings = []
+def _report_tracking_errors(plant: Plant, distance: Array, limited: Array) -> tuple[Finding, ...]:
+    """Findings about joints that leave the trajectory; `limited` is the share of time at the effort limits."""
+    findings = []
     for joint in np.flatnonzero(distance > LAGGING):
-        why = f", its motor in {limited[joint]:.0%} of the time at its limit of {plant.effort_limit[joint]:g}"
         name = plant.dynamics.model.joint_names[joint]
-        text = f"joint {name}: up to {distance[joint]:.3g} (rad or m) off its trajectory"
-        warnings.append(text + (why if limited[joint] > 0.0 else ""))
-    return tuple(warnings)
+        message = f"joint {name}: up to {distance[joint]:.3g} (rad or m) off its trajectory"
+        if limited[joint] > 0.0:
+            message += f", its motor in {limited[joint]:.0%} of the time at its limit of {plant.effort_limit[joint]:g}"
+        findings.append(make_finding("trajectory_not_followed", message, [name]))
+    return tuple(findings)
 
 
 def simulate_efforts(
@@ -160,8 +167,8 @@ def simulate_efforts(
     t, q, dq, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     given = np.concatenate(recorded)
     assert plant is not None
-    warnings = (*_drift(joints, t - t[0], q, given), *_beyond(plant, q))
-    return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), warnings)
+    findings = (*_report_drift(joints, t - t[0], q, given), *_report_limits_passed(plant, q))
+    return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), findings)
 
 
 def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> tuple[Array, Array, Array, Array]:
@@ -182,21 +189,21 @@ def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> t
     return piece.t[own], q, dq, piece.tau[:, own].T
 
 
-def _drift(joints: tuple[str, ...], t: Array, q: Array, recorded: Array) -> tuple[str, ...]:
-    """When joints left the recorded motion."""
+def _report_drift(joints: tuple[str, ...], t: Array, q: Array, recorded: Array) -> tuple[Finding, ...]:
+    """Finding about joints that leave the recorded motion."""
     distance = np.abs(q - recorded)
     away = distance > np.maximum(DRIFTED * np.ptp(recorded, axis=0), LAGGING)
-    left = [f"{joints[joint]} from {t[np.argmax(away[:, joint])]:.2f} s on, {distance[:, joint].max():.3g} at most"
-            for joint in np.flatnonzero(away.any(axis=0))]  # fmt: skip
+    left = np.flatnonzero(away.any(axis=0)).tolist()
     if not left:
         return ()
-    return (
-        f"efforts alone do not hold a robot on its way; more than {DRIFTED:.0%} of the recorded range away from the "
-        f"recorded motion are: {'; '.join(left)} (rad or m); restart more often from the recorded state",
-    )
+    since, largest = t[np.argmax(away, axis=0)], distance.max(axis=0)
+    listed = ", ".join(f"{joints[j]} from {since[j]:.2f} s on (at most {largest[j]:.3g} rad or m)" for j in left)
+    message = f"the simulation leaves the recorded motion by more than {DRIFTED:.0%} of the recorded range: {listed}"
+    return (make_finding("simulation_drifts", message, [joints[joint] for joint in left]),)
 
 
-def _beyond(plant: Plant, q: Array) -> tuple[str, ...]:
-    """Joints that pass their position limits: the simulated robot has no mechanical stops."""
+def _report_limits_passed(plant: Plant, q: Array) -> tuple[Finding, ...]:
+    """Finding about joints that pass their position limits: the simulated robot has no mechanical stops."""
     names = plant.beyond_stops(q)
-    return (f"beyond the position limits: {', '.join(names)}",) if names else ()
+    message = f"the simulated motion passes the position limits of {', '.join(names)}"
+    return (make_finding("position_limits_passed", message, names),) if names else ()

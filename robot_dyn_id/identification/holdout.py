@@ -10,7 +10,8 @@ from robot_dyn_id.data.chunk import Span
 from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.signals.stillness import Stillness, spoken, stillness
+from robot_dyn_id.findings import format_spans
+from robot_dyn_id.signals.stillness import Stillness, stillness
 
 
 def split(
@@ -82,6 +83,6 @@ def _split_at(
     if not rest:
         raise UsageError(
             f"--train-range {start:g} {stop:g} leaves nothing to validate on that moves: {recordings[0].source} "
-            f"stands still {spoken(still.spans)}; give --validate as well"
+            f"stands still {format_spans(still.spans)}; give --validate as well"
         )
     return train, [_moving(recordings[0], still, side) for side in rest]

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.extrapolation import Strays, outside, strays, uncertainty
+from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -60,7 +60,7 @@ class HeldOut:
         nominal_all_joints_nrmse: the same for the URDF's own parameters.
         samples: time samples compared.
         outside: share of all joints' samples far outside their trained ranges (by more than half), 0 where unknown.
-        outside_of: joints and quantities that lie there for more than `OUTSIDE` of the samples, and for how many.
+        outside_of: joints and quantities that lie there in more than `REPORTED_SHARE` of the samples.
         slow: joints that are never faster than `SLOW` of the trained speed, and that share.
     """
 
@@ -70,7 +70,7 @@ class HeldOut:
     samples: int
     outside: float
     slow: tuple[tuple[str, float], ...] = ()
-    outside_of: Strays = ()
+    outside_of: tuple[Excess, ...] = ()
 
 
 @dataclass
@@ -123,11 +123,11 @@ def compare(
             urdf2=(urdf - measured) ** 2,
         )  # fmt: skip
         if covariance is not None:
-            sums.add(own2=uncertainty(regressor, columns, covariance, motion) ** 2)
+            sums.add(own2=torque_deviation(regressor, columns, covariance, motion) ** 2)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
-            beyond = outside(motion, trained)
+            beyond = far_outside(motion, trained)
             sums.outside = sums.outside + np.sum([*beyond, beyond.any(axis=0)], axis=2)
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
@@ -140,7 +140,7 @@ def compare(
         held_out,
         slow=_slow(regressor, sums, trained),
         outside=float(shares[3].mean()),
-        outside_of=strays(regressor.model.joint_names, shares[:3]),
+        outside_of=list_excesses(regressor.model.joint_names, shares[:3]),
     )
 
 

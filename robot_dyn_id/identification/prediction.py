@@ -8,7 +8,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.extrapolation import extrapolation, outside, strays
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import survey
@@ -17,11 +18,11 @@ from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_si
 
 def predict_recording(
     recording: Recording, parameters: ParameterSet, velocity: str = "auto"
-) -> tuple[Array, Array, tuple[str, ...]]:
+) -> tuple[Array, Array, tuple[Finding, ...]]:
     """Torques at a recording's own time stamps; measured efforts are never read.
 
     Returns:
-        Stamps [s], shape (N,); torques [N m or N], shape (N, n), NaN where the motion is not usable; warnings.
+        Stamps [s], shape (N,); torques [N m or N], shape (N, n), NaN where the motion is not usable; findings.
 
     Raises:
         InputError: the recording cannot be used.
@@ -38,14 +39,17 @@ def predict_recording(
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
         torques.append(regressor.torque(motion, parameters.values, columns))
-        far += outside(motion, trained).sum(axis=2)
+        far += far_outside(motion, trained).sum(axis=2)
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
     out = _interpolated(t, grid, tau, segment, 1.0 / plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
-    warnings = (f"{lost} of {len(t)} samples could not be predicted: their motion is missing",) if lost else ()
-    return t, out, (*warnings, *extrapolation(strays(joints, far / max(1, len(grid)))))
+    findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
+    if lost:
+        message = f"{lost} of {len(t)} samples could not be predicted: their motion is missing"
+        findings = (make_finding("samples_not_predicted", message), *findings)
+    return t, out, findings
 
 
 def _interpolated(t: Array, grid: Array, tau: Array, segment: np.ndarray, step: float) -> Array:

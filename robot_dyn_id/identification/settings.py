@@ -16,7 +16,9 @@ from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.signals.health import check_ignored
 from robot_dyn_id.signals.reversals import check_speed
+from robot_dyn_id.signals.trials import SignalSettings
 
 VELOCITIES = ("auto", "recorded", "derivative")
 
@@ -49,7 +51,7 @@ class Settings:
         essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
         bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
         thresholds: of the verdict.
-        ignore: health checks whose refusal is overruled.
+        ignore: codes of findings whose refusal is overruled.
     """
 
     terms: tuple[Term, ...] = (Viscous(), Coulomb(), Offset())
@@ -74,7 +76,7 @@ class Settings:
 
         Raises:
             UsageError: unknown velocity source, a filter that is none, terms that overlap, couplings of one name, a
-                prior that the estimator would not use.
+                prior that the estimator would not use, a finding that cannot be overruled.
         """
         refuse_overlaps(self.terms)
         if self.prior is not None and not self.estimator.uses_prior:
@@ -83,6 +85,7 @@ class Settings:
             )
         for what, speed in (("all joints", self.reversal_speed), *self.reversal_speeds.items()):
             check_speed(speed, what)
+        check_ignored(self.ignore)
         check_bootstrap_draws(self.bootstrap)
         check_limit(self.essential)
         if not 0.0 <= self.period < math.inf:
@@ -93,3 +96,12 @@ class Settings:
         LowPass(1.0 if self.cutoff is None else self.cutoff, self.filter_order)
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")
+
+    @property
+    def signals(self) -> SignalSettings:
+        """Choices about signals."""
+        return SignalSettings(self.cutoff, self.filter_order, self.velocity, self.period)
+
+    def signals_of(self, parameters: ParameterSet) -> SignalSettings:
+        """Choices about signals with the filter of a parameter set."""
+        return SignalSettings(parameters.cutoff_frequency, parameters.filter_order, self.velocity)

@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdict on an identified model."""
+"""Verdict on an identified model: thresholds, the findings that follow from them, and the word."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from robot_dyn_id.identification.extrapolation import spoken
-from robot_dyn_id.identification.metrics import HeldOut
+from robot_dyn_id.dynamics.crosscheck import CrossCheck
+from robot_dyn_id.findings import Finding, format_findings, format_shares, make_finding
+from robot_dyn_id.identification.extrapolation import format_excesses, report_excesses
+from robot_dyn_id.identification.metrics import HeldOut, JointMetrics
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What makes a verdict; ratios.
+    """Thresholds of the verdict; ratios.
 
     Attributes:
-        bad_nrmse: all-joint NRMSE above this is bad.
-        joint_nrmse: a joint's NRMSE above this is suspect.
-        constant_share: a joint that carries this share of the torque must be better than a constant.
-        nominal_margin: an error this much above that of the URDF's own parameters is bad.
-        explained: a joint of whose torque variance less than this is explained is not identifiable.
-        condition_number: above this (unit-norm columns) is suspect.
-        dropped_share: dropped rows above this are suspect.
-        outside_share: samples far outside the trained ranges above this are suspect.
-        own_nrmse: a joint whose torque the model's own uncertainty makes this uncertain is suspect.
+        bad_nrmse: all-joint NRMSE above which the verdict is bad.
+        joint_nrmse: NRMSE of a joint above which the verdict is suspect.
+        constant_share: share of the torque above which a joint must be predicted better than by a constant.
+        nominal_margin: excess of the error over that of the URDF's own parameters above which the verdict is bad.
+        explained: explained share of a joint's torque variance below which the joint is not identifiable.
+        condition_number: condition number (unit-norm columns) above which the verdict is suspect.
+        dropped_share: share of dropped rows above which the verdict is suspect.
+        outside_share: share of samples far outside the trained ranges above which the verdict is suspect.
+        own_nrmse: expected error of a joint due to the parameter covariance above which the verdict is suspect.
     """
 
     bad_nrmse: float = 0.30
@@ -39,60 +41,111 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`good`, `suspect` or `bad`, with the reasons."""
+    """Verdict on a model.
+
+    Attributes:
+        word: `good`, `suspect` or `bad`.
+        reasons: errors, then warnings, one line of text each.
+    """
 
     word: str
     reasons: tuple[str, ...]
 
+    @classmethod
+    def from_findings(cls, findings: Iterable[Finding]) -> Verdict:
+        """The verdict that findings lead to: bad with an error, suspect with a warning, else good."""
+        findings = tuple(findings)
+        errors, warnings = (format_findings(findings, severity) for severity in ("error", "warning"))
+        return cls("bad" if errors else "suspect" if warnings else "good", (*errors, *warnings))
 
-def judge(
-    held_out: HeldOut,
-    thresholds: Thresholds,
-    cross_check_passed: bool,
-    condition_number: float,
-    dropped_share: float,
-    has_nominal: bool,
-    warnings: Sequence[str] = (),
-) -> Verdict:
-    """The verdict of an identification or validation; `warnings` make it suspect."""
-    limit = thresholds
-    bad, suspect = [], list(warnings)
-    if not cross_check_passed:
-        bad.append("the cross-check with Pinocchio failed")
-    if not held_out.all_joints_nrmse <= limit.bad_nrmse:
-        bad.append(f"held-out error of all joints is {held_out.all_joints_nrmse:.1%}, above {limit.bad_nrmse:.0%}")
+
+def judge_cross_check(check: CrossCheck) -> tuple[Finding, ...]:
+    """Finding about a cross-check that failed."""
+    if check.passed:
+        return ()
+    message = f"the cross-check with Pinocchio failed: largest difference {check.max_difference:.1e}"
+    return (make_finding("cross_check_failed", message),)
+
+
+def judge_prediction(held_out: HeldOut, has_nominal: bool, thresholds: Thresholds) -> tuple[Finding, ...]:
+    """Findings about the prediction of held-out data.
+
+    Args:
+        held_out: metrics.
+        has_nominal: whether the URDF has inertial parameters to compare with.
+        thresholds: thresholds of the verdict.
+    """
+    findings = []
+    if not held_out.all_joints_nrmse <= thresholds.bad_nrmse:
+        message = f"held-out error of all joints is {held_out.all_joints_nrmse:.1%}, above {thresholds.bad_nrmse:.0%}"
+        findings.append(make_finding("held_out_error", message))
     power = sum(joint.rms**2 for joint in held_out.joints)
     for joint in held_out.joints:
-        carries = joint.rms**2 >= limit.constant_share**2 * power
-        if carries and not joint.nrmse < joint.constant_nrmse:
-            bad.append(f"joint {joint.name}: the prediction is not better than a constant")
-        elif not joint.explained >= limit.explained:
-            suspect.append(
-                f"joint {joint.name} is not identifiable from these data: apart from its mean, "
-                f"{max(joint.explained, 0):.0%} of its torque is explained"
-            )
-        elif joint.nrmse > limit.joint_nrmse:
-            suspect.append(f"joint {joint.name}: held-out error is {joint.nrmse:.1%}, above {limit.joint_nrmse:.0%}")
-    if has_nominal and held_out.all_joints_nrmse > (1 + limit.nominal_margin) * held_out.nominal_all_joints_nrmse:
-        bad.append(
-            f"worse than the URDF's own parameters ({held_out.all_joints_nrmse:.1%} against "
-            f"{held_out.nominal_all_joints_nrmse:.1%})"
+        findings += _judge_joint(joint, joint.rms**2 >= thresholds.constant_share**2 * power, thresholds)
+    if has_nominal and held_out.all_joints_nrmse > (1 + thresholds.nominal_margin) * held_out.nominal_all_joints_nrmse:
+        message = (
+            f"held-out error {held_out.all_joints_nrmse:.1%} is worse than that of the URDF's own parameters, "
+            f"{held_out.nominal_all_joints_nrmse:.1%}"
         )
-    if condition_number > limit.condition_number:
-        suspect.append(f"the condition number {condition_number:.3g} (unit-norm columns) is above "
-                       f"{limit.condition_number:g}: the motion tells some parameters badly")  # fmt: skip
-    if dropped_share > limit.dropped_share:
-        suspect.append(f"{dropped_share:.1%} of the rows were dropped")
-    if held_out.outside > limit.outside_share:
-        which = f" ({spoken(held_out.outside_of)})" if held_out.outside_of else ""
-        suspect.append(f"{held_out.outside:.0%} of the held-out samples lie far outside the trained motion{which}")
-    unsure = [(j.name, j.own_nrmse) for j in held_out.joints if j.own_nrmse > limit.own_nrmse]
-    if unsure:
-        told = ", ".join(f"{name} {share:.0%}" for name, share in unsure)
-        suspect.append(f"errors of the parameters alone make the torque of this motion uncertain by, joint {told}; "
-                       f"train longer, or on such motion")  # fmt: skip
+        findings.append(make_finding("worse_than_urdf", message))
+    return (*findings, *_judge_motion(held_out, thresholds))
+
+
+def _judge_joint(joint: JointMetrics, carries: bool, thresholds: Thresholds) -> list[Finding]:
+    """Findings about one joint; `carries`: whether its share of the torque is considerable."""
+    if carries and not joint.nrmse < joint.constant_nrmse:
+        message = f"joint {joint.name}: the prediction is not better than a constant"
+        return [make_finding("no_better_than_constant", message, [joint.name])]
+    if not joint.explained >= thresholds.explained:
+        message = (
+            f"joint {joint.name} is not identifiable from these data: {max(joint.explained, 0):.0%} of the variance "
+            "of its torque is explained"
+        )
+        return [make_finding("joint_not_identifiable", message, [joint.name])]
+    if joint.nrmse > thresholds.joint_nrmse:
+        message = f"joint {joint.name}: held-out error is {joint.nrmse:.1%}, above {thresholds.joint_nrmse:.0%}"
+        return [make_finding("joint_held_out_error", message, [joint.name])]
+    return []
+
+
+def _judge_motion(held_out: HeldOut, thresholds: Thresholds) -> list[Finding]:
+    """Findings about the held-out motion, compared with the training motion."""
+    findings = []
+    if held_out.outside > thresholds.outside_share:
+        which = f" ({format_excesses(held_out.outside_of)})" if held_out.outside_of else ""
+        message = f"{held_out.outside:.0%} of the held-out samples are far outside the training motion{which}"
+        joints = dict.fromkeys(excess.joint for excess in held_out.outside_of)
+        findings.append(make_finding("outside_training", message, joints, "warning"))
+    else:
+        findings += report_excesses(held_out.outside_of)
+    uncertain = [(joint.name, joint.own_nrmse) for joint in held_out.joints if joint.own_nrmse > thresholds.own_nrmse]
+    if uncertain:
+        message = f"predicted torque is uncertain due to parameter covariance: joint {format_shares(uncertain)}"
+        findings.append(make_finding("prediction_uncertain", message, [name for name, _ in uncertain]))
     if held_out.slow:
-        told = ", ".join(f"{name} {share:.0%}" for name, share in held_out.slow)
-        suspect.append(f"the held-out motion is weak, and its error says little: of the trained top speed it reaches, "
-                       f"joint {told}; validate on a motion like the trained one")  # fmt: skip
-    return Verdict("bad" if bad else "suspect" if suspect else "good", tuple(bad + suspect))
+        message = (
+            "the held-out motion is too slow to validate inertia and friction: of the trained top speed it reaches, "
+            f"joint {format_shares(held_out.slow)}"
+        )
+        findings.append(make_finding("held_out_too_slow", message, [name for name, _ in held_out.slow]))
+    return findings
+
+
+def judge_training(condition_number: float, dropped_share: float, thresholds: Thresholds) -> tuple[Finding, ...]:
+    """Findings about the training data.
+
+    Args:
+        condition_number: condition number of the training rows with unit-norm columns.
+        dropped_share: share of the samples that were dropped.
+        thresholds: thresholds of the verdict.
+    """
+    findings = []
+    if condition_number > thresholds.condition_number:
+        message = (
+            f"some parameters are poorly conditioned: condition number {condition_number:.3g} (unit-norm columns), "
+            f"above {thresholds.condition_number:g}"
+        )
+        findings.append(make_finding("condition_number_high", message))
+    if dropped_share > thresholds.dropped_share:
+        findings.append(make_finding("rows_dropped", f"{dropped_share:.1%} of the samples were dropped"))
+    return tuple(findings)

@@ -16,6 +16,7 @@ from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.drive_gains import DriveGain, drive_gains
 from robot_dyn_id.loads.payload import Payload, moved, payload_at_sensor, payload_mapping, payload_on_arm
@@ -39,8 +40,8 @@ BIASES = tuple(f"bias of {channel}" for channel in CHANNELS)
 
 def identify_payload(
     loaded: Sequence[Recording], arm: ParameterSet, link: str, settings: Settings
-) -> tuple[Payload, tuple[str, ...]]:
-    """The payload of recordings on top of an arm that was identified without it; and warnings.
+) -> tuple[Payload, tuple[Finding, ...]]:
+    """The payload of recordings on top of an arm that was identified without it; and findings.
 
     Args:
         loaded: trials with the payload.
@@ -55,20 +56,21 @@ def identify_payload(
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
     seen = survey(loaded, arm.joint_names, settings.drives)
-    warnings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
+    findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
     require_signals(regressor, seen)
     plan = plan_signals(seen, arm.cutoff_frequency, arm.filter_order, settings.velocity)
     trials = FilteredTrials(loaded, arm.joint_names, settings.drives, plan)
-    beyond = _beyond(arm, trials.ranges)
+    beyond = _report_faster(arm, trials.ranges)
     columns = arm.independent_columns.astype(np.int64)
     payload = payload_on_arm(arm, trials.problem(regressor, columns), link, at)
-    return payload, (*warnings, *beyond)
+    return payload, (*findings, *beyond)
 
 
-def _beyond(arm: ParameterSet, seen: Ranges) -> tuple[str, ...]:
-    """A warning about joints that move faster than the arm's own identification knows: friction is a guess there."""
-    faster = np.array(arm.joint_names)[seen.dq_max > FASTER * arm.dq_max]
-    return (f"faster than the bare arm was identified at: {', '.join(faster)}",) if len(faster) else ()
+def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:
+    """Finding about joints that move faster than in the training data of the arm, where friction is extrapolated."""
+    faster = np.array(arm.joint_names)[motion.dq_max > FASTER * arm.dq_max].tolist()
+    message = f"faster than in the training data of the bare arm: {', '.join(faster)}"
+    return (make_finding("faster_than_arm", message, faster),) if faster else ()
 
 
 def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:

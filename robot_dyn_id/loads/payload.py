@@ -28,6 +28,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.completion import Completion
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
@@ -62,7 +63,7 @@ class Payload:
         covariance: of those that the data show, without the bounds of consistency, shape (10, 10).
         unconstrained: what the data say without these bounds, shape (10,).
         not_seen: symbols of parameters that the data do not tell: there the values are a guess.
-        notes: what the user should know.
+        findings: findings about the estimate.
         arm_slopes: derivatives of the parameters by the base parameters of the arm below, shape (10, p); None where no
             arm was needed.
     """
@@ -72,7 +73,7 @@ class Payload:
     covariance: Array
     unconstrained: Array
     not_seen: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     arm_slopes: Array | None = None
 
     @property
@@ -202,9 +203,17 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
     nothing = np.zeros(0, dtype=bool)
     full = Completion(root, values, np.eye(10), bodies, nothing, WIDE, FLOOR, "entropic").solve()
     step = root @ (full - values)
-    note = (f"no real body has the inertia that the data ask for: the one told is the nearest that could exist, "
-            f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away")  # fmt: skip
-    return Payload(link, full, covariance, values, not_seen, () if is_consistent(values) else (note,))
+    findings = []
+    if not_seen:
+        message = f"the motion does not determine {', '.join(not_seen)} of the payload: the values written are a guess"
+        findings.append(make_finding("payload_not_identified", message))
+    if not is_consistent(values):
+        message = (
+            "the estimated inertia is not physically consistent: the payload is the consistent body closest to it, "
+            f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away"
+        )
+        findings.append(make_finding("payload_not_physical", message))
+    return Payload(link, full, covariance, values, not_seen, tuple(findings))
 
 
 def _ball(mass: float) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robot_dyn_id.identification.extrapolation import spoken
+from robot_dyn_id.identification.extrapolation import format_excesses
 from robot_dyn_id.online.monitoring import ResidualMonitor
 
 
@@ -35,7 +35,7 @@ def assess(monitor: ResidualMonitor, warn_factor: float, warn_floor: float) -> A
     watch = monitor.watch
     fits = True
     worse = monitor.worse(warn_factor, warn_floor)
-    outside = ", ".join(what for what, _ in monitor.outside)
+    outside = ", ".join(excess.name for excess in monitor.outside)
     extrapolation = f"; far outside the training motion: {outside}" if outside else ""
     if watch.changed:
         fits = False
@@ -61,5 +61,5 @@ def _values(monitor: ResidualMonitor) -> dict[str, str]:
     watch = monitor.watch
     values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
     values["not monitored: at rest during the learning"] = ", ".join(watch.unwatched) or "none"
-    values["far outside the training motion"] = spoken(monitor.outside) or "none"
+    values["far outside the training motion"] = format_excesses(monitor.outside) or "none"
     return values

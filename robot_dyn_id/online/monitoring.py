@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
-from robot_dyn_id.identification.extrapolation import Strays, outside, strays
+from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
 from robot_dyn_id.online import ModelWatch
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
@@ -236,7 +236,8 @@ class ResidualMonitor:
         self._evaluated = self._last
         moving = np.abs(residual.velocity) > MOVING * self._trained.dq_max
         squares = np.array((residual.difference, tau)) ** 2
-        self._count(np.where(moving, passed, 0.0), np.concatenate([squares, outside(motion, self._trained)[:, :, 0]]))
+        far = far_outside(motion, self._trained)[:, :, 0]
+        self._count(np.where(moving, passed, 0.0), np.concatenate([squares, far]))
         if self.watch.due(self._last):
             self.watch.add(self._last, columns, tau, residual.difference, moving)
         return residual
@@ -288,10 +289,10 @@ class ResidualMonitor:
         return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
 
     @property
-    def outside(self) -> Strays:
+    def outside(self) -> tuple[Excess, ...]:
         """Joints and quantities that are far outside the trained motion, and for which share of the motion judged."""
         shares = np.sum(self._integrals[2:], axis=1) / np.maximum(np.sum(self._time, axis=0), 1e-300)
-        return strays(self.parameters.joint_names, np.where(self.judged, shares, 0.0))
+        return list_excesses(self.parameters.joint_names, np.where(self.judged, shares, 0.0))
 
     @property
     def tracked(self) -> ParameterSet | None:

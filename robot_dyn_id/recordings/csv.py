@@ -15,8 +15,18 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import columns_of
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings.npz import MOTOR
-from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, rechunk, sentences, source_of
+from robot_dyn_id.recordings.reading import (
+    Unreadable,
+    check_regular,
+    finite,
+    reading,
+    rechunk,
+    report_dropped,
+    report_unused,
+    source_of,
+)
 
 _TIME = "t"
 _PREFIXES = {
@@ -105,10 +115,10 @@ class CsvRecording:
         """Number of rows that are left out, by reason."""
         return self.counts
 
-    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """What a person should know about the rows."""
-        ignored = (f"columns not used: {', '.join(self.table.ignored)}",) if self.table.ignored else ()
-        return (*ignored, *sentences(self.counts, "row"))
+    def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
+        """Findings about the rows."""
+        unused = report_unused(self.source, "columns", self.table.ignored)
+        return (*unused, *report_dropped(self.source, self.counts, "row"))
 
 
 def open_recording(path: Path, side: str = "") -> CsvRecording:

@@ -23,7 +23,16 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, reading, sentences, source_of
+from robot_dyn_id.findings import Finding
+from robot_dyn_id.recordings.reading import (
+    Unreadable,
+    check_regular,
+    finite,
+    reading,
+    report_dropped,
+    report_unused,
+    source_of,
+)
 
 _CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _FLAGS = ("moving", "periodic", "motor_joint_names")
@@ -59,10 +68,10 @@ class NpzRecording(ArrayRecording):
         """Number of samples that are left out, by reason."""
         return {UNSTAMPED: self.unstamped} if self.unstamped else {}
 
-    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """What a person should know about the samples."""
-        ignored = (f"keys not used: {', '.join(self.ignored)}",) if self.ignored else ()
-        return (*ignored, *sentences(self.dropped(joints), "sample"))
+    def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
+        """Findings about the samples."""
+        unused = report_unused(self.source, "keys", self.ignored)
+        return (*unused, *report_dropped(self.source, self.dropped(joints), "sample"))
 
 
 def open_recording(path: Path, side: str = "", need_time: bool = True, order: Sequence[str] = ()) -> NpzRecording:

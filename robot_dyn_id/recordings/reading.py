@@ -16,6 +16,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, storable
+from robot_dyn_id.findings import Finding, make_finding
 
 RawMessage = tuple[str, str, int, bytes]
 """Topic, type name, log (arrival) time [ns], serialised message as it was received."""
@@ -105,8 +106,8 @@ class FileRecording(Recording, Protocol):
         """Number of samples that a walk over `joints` leaves out, by reason; the same on every walk."""
         ...
 
-    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """What a person should know about a walk over `joints`: drops and repairs, one sentence each."""
+    def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
+        """Findings about the samples of `joints`: drops, repairs and damage."""
         ...
 
 
@@ -153,9 +154,25 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def sentences(dropped: Mapping[str, int], what: str) -> tuple[str, ...]:
+def format_dropped(dropped: Mapping[str, int], noun: str) -> tuple[str, ...]:
     """Counted reasons as text, such as `3 messages dropped: no stamp`."""
-    return tuple(f"{n} {what}{'' if n == 1 else 's'} dropped: {reason}" for reason, n in dropped.items())
+    return tuple(f"{n} {noun}{'' if n == 1 else 's'} dropped: {reason}" for reason, n in dropped.items())
+
+
+def report_dropped(source: str, dropped: Mapping[str, int], noun: str) -> tuple[Finding, ...]:
+    """Findings about samples that were left out.
+
+    Args:
+        source: name of the recording.
+        dropped: number of samples by reason.
+        noun: word for a sample of this source: `message`, `row`, `sample`.
+    """
+    return tuple(make_finding("samples_dropped", f"{source}: {text}") for text in format_dropped(dropped, noun))
+
+
+def report_unused(source: str, kind: str, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Finding about columns or keys (`kind`) of a file that are not read."""
+    return (make_finding("data_unused", f"{source}: {kind} not used: {', '.join(names)}"),) if names else ()
 
 
 def finite(values: Array) -> Array:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,8 @@ from pathlib import Path
 from mcap.well_known import SchemaEncoding
 
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_storage, open_bag, uncompressed
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
@@ -36,7 +38,7 @@ class Recovery:
         seconds: time from the first message to the last [s].
         lost_bytes: bytes of messages that cannot be read; None if the storage does not tell.
         damage: what is wrong with the original, one sentence each.
-        warnings: what the new bag lacks.
+        findings: findings about what the new bag lacks.
     """
 
     bag: Path
@@ -46,7 +48,7 @@ class Recovery:
     seconds: float
     lost_bytes: int | None
     damage: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def target_of(path: Path, out: Path | None, replace: bool) -> Path:
@@ -74,7 +76,7 @@ def target_of(path: Path, out: Path | None, replace: bool) -> Path:
     return target
 
 
-def recover(path: Path, target: Path, progress: Callable[[str], None] = lambda line: None) -> Recovery:
+def recover(path: Path, target: Path, progress: Progress = ignore_progress) -> Recovery:
     """Write a complete bag of every message that can be read; the original is not changed.
 
     The new bag is written beside its target and renamed when it is complete. If the target is the original itself, the
@@ -101,11 +103,11 @@ def recover(path: Path, target: Path, progress: Callable[[str], None] = lambda l
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         progress(f"writing {target}")
-        warnings = _write(_Pass(bag), found, part, _stem(target))
+        findings = _write(_Pass(bag), found, part, _stem(target))
         original = _put_in_place(part, path, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return found.recovery(target, original, tuple(damage), tuple(warnings))
+    return found.recovery(target, original, tuple(damage), tuple(findings))
 
 
 class _Pass:
@@ -152,7 +154,9 @@ class _Pass:
             if self.lost_bytes is not None:
                 self.lost_bytes = None if found.lost_bytes is None else self.lost_bytes + found.lost_bytes
 
-    def recovery(self, bag: Path, original: Path, damage: tuple[str, ...], warnings: tuple[str, ...] = ()) -> Recovery:
+    def recovery(
+        self, bag: Path, original: Path, damage: tuple[str, ...], findings: tuple[Finding, ...] = ()
+    ) -> Recovery:
         """The outcome, as far as this pass knows it."""
         return Recovery(
             bag=bag,
@@ -162,7 +166,7 @@ class _Pass:
             seconds=max(0, self._last - self._first) / NANOSECONDS,
             lost_bytes=self.lost_bytes,
             damage=damage,
-            warnings=warnings,
+            findings=findings,
         )
 
 
@@ -178,16 +182,16 @@ def _wrong_metadata(path: Path, count: int) -> list[str]:
     return [] if stated == count else [f"{METADATA} states {stated} messages, and {count} are there"]
 
 
-def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[str]:
+def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[Finding]:
     """Write the new bag.
 
     Returns:
-        What it lacks.
+        Findings about what it lacks.
 
     Raises:
         InputError: it cannot be written, or holds fewer messages than were found.
     """
-    warnings = []
+    findings = []
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -199,7 +203,8 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[str]:
                 with suppress(InputError):
                     schema, type_hash = definition(topic.type_name)
             if not schema:
-                warnings.append(f"topic {topic.name}: the definition of {topic.type_name} is in neither bag")
+                text = f"topic {topic.name}: the definition of {topic.type_name} is in neither bag"
+                findings.append(make_finding("type_definition_missing", text))
             encoding = topic.schema_encoding if topic.schema else SchemaEncoding.ROS2
             bag.add_topic(topic.name, topic.type_name, schema, type_hash, _profiles(topic.offered_qos), encoding)
         for message in messages.messages():
@@ -209,7 +214,7 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[str]:
         raise InputError(f"{found.damage[0] if found.damage else folder}: the bag has changed meanwhile; try again")
     for file in folder.iterdir():
         _to_disk(file)
-    return warnings
+    return findings
 
 
 def _profiles(text: str) -> list[QosProfile]:

@@ -12,6 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import DerivedRecording
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.rosbag2 import BagRecording
 
@@ -57,9 +58,9 @@ class Referenced(DerivedRecording):
         """Of the recording."""
         return self.recording.dropped(joints)
 
-    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """Of both."""
-        return (*self.recording.notes(joints), *(f"{self.wanted.topic}: {n}" for n in self.wanted.notes(joints)))
+    def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
+        """Findings about both topics."""
+        return (*self.recording.findings(joints), *self.wanted.findings(joints))
 
 
 def _interpolated(stamps: Array, t: Array, q: Array) -> Array:

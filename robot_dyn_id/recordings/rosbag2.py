@@ -12,10 +12,11 @@ import numpy as np
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import columns_of
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.recordings.bag_files import Bag, open_bag
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, TYPE_NAME
-from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, sentences
-from robot_dyn_id.recordings.survey import Survey, decoded, survey
+from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, report_dropped
+from robot_dyn_id.recordings.topic_inventory import TopicInventory, decode_batches, inspect_topic
 
 _USUAL = "joint_states"
 _ENDED = "its recorder was ended before the first message; record it again"
@@ -33,7 +34,7 @@ class BagRecording:
         epoch: first stamp [ns].
         topic: name of the topic.
         bag: the files.
-        survey: what is used and what is left out, settled when the bag was opened.
+        inventory: messages that are used and left out, determined when the bag was opened.
         effort_is_torque: False, a bag does not tell what `effort` is.
         chunk_size: samples per chunk.
     """
@@ -43,7 +44,7 @@ class BagRecording:
     epoch: int
     topic: str
     bag: Bag = field(repr=False)
-    survey: Survey = field(repr=False)
+    inventory: TopicInventory = field(repr=False)
     effort_is_torque: bool = False
     chunk_size: int = 8192
 
@@ -55,8 +56,8 @@ class BagRecording:
                 that cannot be read (any more).
         """
         columns_of(self.joint_names, joints, self.source)
-        if not self.survey.of(joints).usable:
-            reasons = "; ".join(self.notes(joints))
+        if not self.inventory.of(joints).usable:
+            reasons = "; ".join(self.inventory.describe(joints))
             wanted = ", ".join(joints)
             what = f"no usable message on {self.topic} holds all of {wanted}"
             raise InputError(f"{self.source}: {what}; {reasons}")
@@ -64,18 +65,23 @@ class BagRecording:
 
     def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
         """Number of messages about `joints` that are left out, by reason."""
-        return self.survey.dropped(joints)
+        return self.inventory.dropped(joints)
 
-    def notes(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """What a person should know about the samples of `joints`."""
-        return (*self.survey.remarks, *sentences(self.dropped(joints), "message"))
+    def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
+        """Findings about the messages of `joints`."""
+        source = f"{self.source}: {self.topic}"
+        damage = [make_finding("file_damaged", f"{self.source}: {text}") for text in self.inventory.damage]
+        if self.inventory.clock.log_times:
+            message = f"{source}: all messages have the same time stamp; arrival times are used instead"
+            damage.append(make_finding("stamps_constant", message))
+        return (*damage, *report_dropped(source, self.dropped(joints), "message"))
 
     def _pieces(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """One chunk per decoded batch."""
-        clock = self.survey.clock
-        whole = self.survey.of(joints)
+        clock = self.inventory.clock
+        whole = self.inventory.of(joints)
         previous = clock.start
-        for batch, log_times in decoded(_walk(self.bag, self.topic, lambda _: None)):
+        for batch, log_times in decode_batches(_walk(self.bag, self.topic, lambda _: None)):
             missing, previous = clock.unstamped(batch, previous)
             q, dq, tau = (np.full((len(batch.stamps), len(joints)), np.nan) for _ in range(3))
             keep = np.zeros(len(batch.stamps), dtype=bool)
@@ -115,9 +121,9 @@ def open_parts(paths: Sequence[Path], topic: str | None) -> BagRecording:
     parts = [open_bag(path) for path in paths]
     bag = Bag(", ".join(part.source for part in parts), tuple(file for part in parts for file in part.files))
     chosen = _choose(bag.topics(), topic, bag.source)
-    found = survey(lambda warn: _walk(bag, chosen, warn))
+    found = inspect_topic(lambda warn: _walk(bag, chosen, warn))
     if not found.joint_names:
-        reasons = "; ".join((*found.remarks, *sentences(found.dropped(()), "message"))) or f"there is none, {_ENDED}"
+        reasons = "; ".join(found.describe(())) or f"there is none, {_ENDED}"
         raise InputError(f"{bag.source}: no usable JointState message on {chosen}: {reasons}")
     return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, found)
 

@@ -15,6 +15,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
 
 LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT, LARGEST_TEMPERATURE = 1e4, 1e4, 1e6, 1e3
 """Magnitudes [rad or m, per s, N m or N, degrees Celsius] that no arm reaches: rows beyond them are dropped."""
@@ -220,8 +221,16 @@ def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple
 
 def effort_sources(
     recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the effort of each joint is made of, in words, and warnings about gains.
+) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+    """Source of each joint's effort.
+
+    Args:
+        recording: the trial.
+        joints: joints, n.
+        drives: drives of the joints whose effort is a current, or has the wrong sign.
+
+    Returns:
+        Source of each joint's effort, such as `current x 3.1`, n; findings about gains.
 
     Raises:
         InputError: no effort at all, or a current without a gain.
@@ -237,10 +246,12 @@ def effort_sources(
         words.append(("current" if is_current else "effort") + (f" x {factor:g}" if factor != 1.0 else ""))
         currents += [joint] if is_current else []
         unused += [joint] if drive.gain is not None and not is_current and recording.effort_is_torque else []
-    warnings = []
+    findings = []
     if unused:
-        warnings.append(f"the gain of {', '.join(unused)} is not used: the recording holds torques already")
+        message = f"the gain of {', '.join(unused)} is not used: the recording holds torques already"
+        findings.append(make_finding("gain_unused", message, unused))
     if currents and len(currents) < len(joints):
         others = ", ".join(joint for joint in joints if joint not in currents)
-        warnings.append(f"current times gain is the effort of {', '.join(currents)}; {others}: the recorded effort")
-    return tuple(words), tuple(warnings)
+        message = f"the efforts of {', '.join(currents)} are current times gain, those of {others} recorded efforts"
+        findings.append(make_finding("effort_sources_mixed", message, joints))
+    return tuple(words), tuple(findings)

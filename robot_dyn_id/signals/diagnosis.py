@@ -7,6 +7,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -44,8 +45,8 @@ def delay(
     columns: Integers,
     values: Array,
     trials: FilteredTrials,
-) -> tuple[str, ...]:
-    """Warnings for joints whose effort is late or early against the motion.
+) -> tuple[Finding, ...]:
+    """Findings about joints whose effort is late or early with respect to the motion.
 
     With efforts late by d the residual is -d times the torque's rate of change, to first order.
     """
@@ -65,7 +66,12 @@ def delay(
     late = np.divide(-product, square, out=np.zeros(joints), where=square > 0)
     explained = np.divide(product**2, square * error, out=np.zeros(joints), where=(square > 0) & (error > 0))
     return tuple(
-        f"joint {name}: its effort is about {1e3 * d:.0f} ms {'late' if d > 0 else 'early'} against its motion"
+        make_finding(
+            "effort_delayed",
+            f"joint {name}: its effort is about {1e3 * abs(d):.0f} ms {'late' if d > 0 else 'early'} "
+            "with respect to its motion",
+            [name],
+        )
         for name, d, share in zip(regressor.model.joint_names, late, explained, strict=True)
         if abs(d) > DELAY and share > 0.2
     )

@@ -1,218 +1,219 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The health gate: what is wrong with a recording, before anything is estimated from it.
+"""Health gate: faults of a recording that are found before anything is estimated from it.
 
-Each finding warns or refuses. A refusal can be overruled by naming its check in the configuration (`health.ignore`).
+Findings of severity `error` refuse the data. Those of `findings.OVERRULABLE` can be overruled by naming their code in
+the configuration (`ignore:`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
-from robot_dyn_id.errors import UnsafeDataError
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.errors import UnsafeDataError, UsageError
+from robot_dyn_id.findings import OVERRULABLE, Finding, format_counts, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.survey import Survey
 
-CHECKS = ("effort", "motion", "degrees", "limits", "dropped", "velocity", "sign", "amperes", "delay")
-"""Names of the checks."""
+DEAD_ZERO_SHARE = 0.99
+"""Share of samples with zero effort above which an effort counts as not connected."""
+
+COARSE_VALUES = 50
+"""Number of distinct efforts below which a sensor counts as coarse."""
+
+LEAST_TURN_RAD, LEAST_TRAVEL_M = 0.02, 0.005
+"""Range of a joint's positions below which it does not count as moving."""
+
+LIMIT_TOLERANCE = 0.05
+"""Distance outside a position limit that is tolerated [rad or m]."""
+
+UNUSABLE_SHARE = 0.2
+"""Share of unusable samples above which a recording is refused."""
+
+CARRIES_RATIO = 0.1
+"""Nominal torque of a joint, as a ratio to the largest one, above which it is compared with the effort."""
+
+AGREES_CORRELATION = 0.8
+"""Correlation of effort and nominal torque above which their ratio is meaningful; below its negative, the sign is
+wrong."""
+
+AMPERES_RATIO, TOO_LARGE_RATIO = 0.15, 4.0
+"""Ratio of effort to nominal torque below which it looks like a current, and above which it is too large."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong.
+def check_ignored(codes: Iterable[str]) -> None:
+    """Check that findings can be overruled.
 
-    Attributes:
-        check: name of the check.
-        text: one line naming the joints, and what to do.
-        refuses: whether identification must not go on.
+    Raises:
+        UsageError: an unknown code, or one that never refuses data.
     """
-
-    check: str
-    text: str
-    refuses: bool
+    for code in codes:
+        if code not in OVERRULABLE:
+            raise UsageError(
+                f"ignore: {code!r} cannot be overruled: the findings that can are {', '.join(OVERRULABLE)}"
+            )
 
 
 def examine(survey: Survey, model: RobotModel) -> tuple[Finding, ...]:
     """All findings that the survey alone can show."""
     return (
-        *_efforts(survey),
-        *_motion(survey, model),
-        *_positions(survey, model),
-        *_rows(survey),
-        *_velocities(survey),
+        *_examine_efforts(survey),
+        *_examine_motion(survey, model),
+        *_examine_positions(survey, model),
+        *_examine_rows(survey),
+        *_examine_velocities(survey),
     )
 
 
-def refuse(findings: Iterable[Finding], ignore: Sequence[str], sources: Sequence[str]) -> tuple[str, ...]:
-    """The findings as warnings.
+def refuse(findings: Iterable[Finding], ignore: Sequence[str], sources: Sequence[str]) -> tuple[Finding, ...]:
+    """Refuse data with errors.
+
+    Args:
+        findings: findings about the data.
+        ignore: codes of errors that are overruled.
+        sources: names of the recordings.
+
+    Returns:
+        The findings, overruled errors as warnings.
 
     Raises:
-        UnsafeDataError: a finding that refuses and is not to be ignored.
+        UnsafeDataError: an error that is not overruled.
     """
-    findings = tuple(findings)
-    fatal = [finding for finding in findings if finding.refuses and finding.check not in ignore]
-    if fatal:
-        texts, checks = "; ".join(f.text for f in fatal), ", ".join(f.check for f in fatal)
-        raise UnsafeDataError(f"{', '.join(sources)}: {texts} (health check: {checks})")
-    return tuple(finding.text for finding in findings)
+    judged = tuple(
+        replace(one, severity="warning") if one.severity == "error" and one.code in ignore else one for one in findings
+    )
+    errors = tuple(one for one in judged if one.severity == "error")
+    if errors:
+        raise UnsafeDataError.from_findings(errors, sources)
+    return judged
 
 
-def _named(survey: Survey, flags: np.ndarray) -> str:
-    return ", ".join(name for name, flag in zip(survey.joint_names, flags, strict=True) if flag)
+def _select(names: Sequence[str], flags: Mask) -> tuple[str, ...]:
+    """Names whose flag is set."""
+    return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
 
 
-def _efforts(survey: Survey) -> list[Finding]:
-    dead = (survey.tau_max == survey.tau_min) | (survey.zero_rows > 0.99)
+def _examine_efforts(survey: Survey) -> list[Finding]:
     findings = []
+    dead = (survey.tau_max == survey.tau_min) | (survey.zero_rows > DEAD_ZERO_SHARE)
     if dead.any():
-        findings.append(
-            Finding(
-                "effort",
-                f"the effort of {_named(survey, dead)} is constant or zero: nothing can be learnt of "
-                f"it; leave the joint out (joints: ... in --config)",
-                refuses=True,
-            )
-        )
-    coarse = ~dead & (survey.tau_distinct < 50)
+        joints = _select(survey.joint_names, dead)
+        message = f"the effort of {', '.join(joints)} is constant or zero and cannot be used"
+        findings.append(make_finding("effort_constant", message, joints))
+    coarse = ~dead & (survey.tau_distinct < COARSE_VALUES)
     if coarse.any():
-        findings.append(
-            Finding(
-                "effort",
-                f"the effort of {_named(survey, coarse)} takes fewer than 50 values: a few counts of its sensor",
-                refuses=False,
-            )
-        )
+        joints = _select(survey.joint_names, coarse)
+        message = f"the effort of {', '.join(joints)} takes fewer than {COARSE_VALUES} distinct values"
+        findings.append(make_finding("effort_coarse", message, joints))
     return findings
 
 
-def _motion(survey: Survey, model: RobotModel) -> list[Finding]:
+def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
     slides = np.array([unit == "N" for unit in model.effort_units])
-    still = survey.q_max - survey.q_min < np.where(slides, 0.005, 0.02)
-    if still.all():
-        return [Finding("motion", "no joint moves: a constant posture tells nothing about dynamics", refuses=True)]
-    if still.any():
-        return [
-            Finding(
-                "motion",
-                f"{_named(survey, still)} hardly moves: its friction and inertia cannot be told",
-                refuses=False,
-            )
-        ]
+    fixed = survey.q_max - survey.q_min < np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    if fixed.all():
+        return [make_finding("no_motion", "no joint moves: a static pose does not excite the dynamics")]
+    if fixed.any():
+        joints = _select(survey.joint_names, fixed)
+        message = f"{', '.join(joints)} barely moves: friction and inertia are not identifiable"
+        return [make_finding("joint_barely_moves", message, joints)]
     return []
 
 
-def _positions(survey: Survey, model: RobotModel) -> list[Finding]:
+def _examine_positions(survey: Survey, model: RobotModel) -> list[Finding]:
     lower, upper = model.limits.lower, model.limits.upper
-    beyond = (survey.q_min < lower - 0.05) | (survey.q_max > upper + 0.05)
-    turns = np.maximum(np.abs(survey.q_min), np.abs(survey.q_max))
-    degrees = beyond & ~model.prismatic[[model.body_names.index(n) for n in model.joint_names]] & (turns > 2 * math.pi)
+    outside = (survey.q_min < lower - LIMIT_TOLERANCE) | (survey.q_max > upper + LIMIT_TOLERANCE)
+    largest = np.maximum(np.abs(survey.q_min), np.abs(survey.q_max))
+    slides = model.prismatic[[model.body_names.index(name) for name in model.joint_names]]
+    degrees = outside & ~slides & (largest > 2 * math.pi)
     if degrees.any():
-        return [
-            Finding(
-                "degrees",
-                f"positions of {_named(survey, degrees)} reach {turns[degrees].max():.0f} and leave the "
-                f"URDF's limits: they look like degrees, radians are needed",
-                refuses=True,
-            )
-        ]
-    if beyond.any():
-        return [Finding("limits", f"positions of {_named(survey, beyond)} leave the URDF's limits", refuses=False)]
+        joints = _select(survey.joint_names, degrees)
+        message = (
+            f"positions of {', '.join(joints)} reach {largest[degrees].max():.0f} and exceed the limits of the URDF: "
+            "they appear to be in degrees"
+        )
+        return [make_finding("positions_in_degrees", message, joints)]
+    if outside.any():
+        joints = _select(survey.joint_names, outside)
+        message = f"positions of {', '.join(joints)} exceed the limits of the URDF"
+        return [make_finding("position_limits_exceeded", message, joints)]
     return []
 
 
-def _rows(survey: Survey) -> list[Finding]:
+def _examine_rows(survey: Survey) -> list[Finding]:
     share = survey.repairs.total_dropped / max(1, survey.repairs.rows)
-    if share > 0.2:
-        counts = ", ".join(f"{n} {reason}" for reason, n in sorted(survey.repairs.dropped.items()))
-        return [Finding("dropped", f"{share:.0%} of the rows are unusable ({counts})", refuses=True)]
+    if share > UNUSABLE_SHARE:
+        counts = format_counts(survey.repairs.dropped)
+        return [make_finding("rows_unusable", f"{share:.0%} of the samples are unusable ({counts})")]
     if survey.repairs.gaps:
-        return [
-            Finding(
-                "dropped", f"{survey.repairs.gaps} gaps in the time stamps: the recording is split there", refuses=False
-            )
-        ]
+        gaps = f"{survey.repairs.gaps} gap{'s' * (survey.repairs.gaps != 1)}"
+        return [make_finding("clock_gaps", f"{gaps} in the time stamps: the recording is split there")]
     return []
 
 
-def _velocities(survey: Survey) -> list[Finding]:
+def _examine_velocities(survey: Survey) -> list[Finding]:
     if not survey.has_velocity or survey.velocity_agrees:
         return []
-    late = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
-    return [
-        Finding(
-            "velocity",
-            f"the recorded velocities disagree with the positions (late by {late:.0f} ms in the median): "
-            "derivatives of the positions are used",
-            refuses=False,
-        )
-    ]
+    late_ms = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
+    message = (
+        f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
+        "derivatives of the positions are used"
+    )
+    return [make_finding("velocity_mismatch", message)]
 
 
 def compare_with_nominal(
     names: Sequence[str], slopes: Array, correlations: Array, nominal_rms: Array
 ) -> tuple[Finding, ...]:
-    """Wrong sign or unit of efforts, seen against the torque of the URDF's own parameters.
+    """Compare efforts with the torque of the URDF's own parameters: wrong sign or unit.
 
     Args:
-        names: joints.
-        slopes: measured over nominal torque, both about their means, shape (n,).
-        correlations: of the two, shape (n,).
+        names: joints, n.
+        slopes: ratio of measured to nominal torque, both about their means, shape (n,).
+        correlations: correlation of the two, shape (n,).
         nominal_rms: RMS of the nominal torque about its mean [N m or N], shape (n,).
     """
-    carries = nominal_rms > 0.1 * nominal_rms.max(initial=0.0)
-    reversed_ = carries & (correlations < -0.8)
+    carries = nominal_rms > CARRIES_RATIO * nominal_rms.max(initial=0.0)
     findings = []
+    reversed_ = carries & (correlations < -AGREES_CORRELATION)
     if reversed_.any():
-        flipped = ", ".join(n for n, flag in zip(names, reversed_, strict=True) if flag)
-        findings.append(
-            Finding(
-                "sign",
-                f"the effort of {flipped} has the wrong sign against the URDF's own weight: set its sign in "
-                "--config, or check the gravity vector and the URDF's axes",
-                refuses=True,
-            )
-        )
-    clear = carries & (correlations > 0.8)
-    small = clear & (slopes < 0.15)
+        joints = _select(names, reversed_)
+        message = f"the effort of {', '.join(joints)} has the opposite sign of the torque of the URDF's masses"
+        findings.append(make_finding("effort_sign", message, joints))
+    clear = carries & (correlations > AGREES_CORRELATION)
+    small = clear & (slopes < AMPERES_RATIO)
     if clear.any() and small.sum() == clear.sum():
-        findings.append(
-            Finding(
-                "amperes",
-                f"efforts are {float(np.median(slopes[clear])):.2g} of the URDF's own weight: they "
-                "look like amperes; give gains [N m/A] in --config",
-                refuses=True,
-            )
-        )
-    large = clear & (slopes > 4.0)
+        ratio = float(np.median(slopes[clear]))
+        message = f"efforts are {ratio:.2g} of the torque of the URDF's masses: they appear to be in amperes"
+        findings.append(make_finding("effort_in_amperes", message, _select(names, small)))
+    large = clear & (slopes > TOO_LARGE_RATIO)
     if large.any():
-        told = ", ".join(
-            f"{n} ({slope:.0f} times)" for n, slope, flag in zip(names, slopes, large, strict=True) if flag
-        )
-        findings.append(
-            Finding(
-                "amperes",
-                f"the effort is far above the URDF's own weight: {told}; check the gain in --config, and the payload",
-                refuses=False,
-            )
-        )
+        ratios = zip(names, slopes, large, strict=True)
+        listed = ", ".join(f"{name} ({slope:.0f} times)" for name, slope, flag in ratios if flag)
+        message = f"the effort is far above the torque of the URDF's masses: {listed}"
+        findings.append(make_finding("effort_too_large", message, _select(names, large)))
     return tuple(findings)
 
 
-def too_little_motion(survey: Survey, parameters: int) -> tuple[str, ...]:
-    """A warning if the motion is shorter than what as many numbers as there are parameters could describe, else none.
+def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]:
+    """Compare the information content of the motion with the number of parameters.
 
-    Motion of a joint that changes no faster than its bandwidth B is 2 B numbers per second (Shannon). Many more samples
-    of it, and rows of them, only repeat these.
+    The motion of a joint that has a bandwidth B is determined by 2 B numbers per second (Shannon). More samples of it,
+    and rows of them, only repeat these.
+
+    Args:
+        survey: survey of the training data.
+        parameters: number of parameters.
     """
-    seconds, pace = sum(survey.durations), 2.0 * float(np.sum(survey.bandwidth))
-    if pace == 0.0 or pace * seconds >= parameters:
+    seconds, per_second = sum(survey.durations), 2.0 * float(np.sum(survey.bandwidth))
+    if per_second == 0.0 or per_second * seconds >= parameters:
         return ()
-    return (
-        f"too little motion: {seconds:.1f} s of it, of bandwidths up to {survey.bandwidth.max():.2g} Hz, are some "
-        f"{pace * seconds:.0f} independent positions for {parameters} parameters: record longer, whole periods of an "
-        f"excitation",
+    message = (
+        f"too little motion: {seconds:.1f} s of bandwidths up to {survey.bandwidth.max():.2g} Hz hold about "
+        f"{per_second * seconds:.0f} independent positions for {parameters} parameters"
     )
+    return (make_finding("too_little_motion", message),)

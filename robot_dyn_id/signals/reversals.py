@@ -15,6 +15,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.signals.processing import filter_window
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -65,10 +66,26 @@ def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array
     return np.sqrt(density * band)
 
 
+def exclude_reversals(
+    trials: FilteredTrials, speed: float | str, of_joint: Mapping[str, float]
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """The trials without their slow rows, and findings.
+
+    Args:
+        trials: the trials.
+        speed: see `slowest_speeds`.
+        of_joint: see `slowest_speeds`.
+    """
+    slowest, findings = slowest_speeds(
+        trials.joints, speed, of_joint, lambda: velocity_noise(trials), trials.max_speeds
+    )
+    return trials.with_thresholds(slowest), findings
+
+
 def slowest_speeds(
     joints: Sequence[str], speed: float | str, of_joint: Mapping[str, float], noise: Callable[[], Array], fastest: Array
-) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """The speed of each joint below which its rows are left out, and warnings.
+) -> tuple[tuple[float, ...], tuple[Finding, ...]]:
+    """The speed of each joint below which its rows are left out, and findings.
 
     Args:
         joints: names of the joints.
@@ -80,9 +97,13 @@ def slowest_speeds(
     common = SIGMAS * noise() if speed == AUTO else np.full(len(joints), float(speed))
     wanted = np.array([of_joint.get(name, value) for name, value in zip(joints, common.tolist(), strict=True)])
     keeping = (wanted > 0.0) & (fastest <= wanted)
-    warnings = tuple(
-        f"joint {name} is never faster than its reversal_speed of {value:.3g}: its rows near reversals are kept"
+    findings = tuple(
+        make_finding(
+            "slow_rows_kept",
+            f"joint {name} is never faster than its reversal_speed of {value:.3g}: its rows near reversals are kept",
+            [name],
+        )
         for name, value, kept in zip(joints, wanted.tolist(), keeping.tolist(), strict=True)
         if kept
     )
-    return tuple(np.where(keeping, 0.0, wanted).tolist()), warnings
+    return tuple(np.where(keeping, 0.0, wanted).tolist()), findings

@@ -17,6 +17,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import LATEST, Span
 from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.findings import Finding, format_spans, make_finding
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
 
 BIN = 0.5
@@ -139,15 +140,13 @@ def _spans(numbers: Sequence[int], moves: Mask, length: float) -> tuple[Span, ..
     return tuple(spans)
 
 
-def left_out(recordings: Sequence[Recording]) -> tuple[str, ...]:
-    """What was left out of recordings because it stands still, one line for each file."""
+def report_rest_left_out(recordings: Sequence[Recording]) -> tuple[Finding, ...]:
+    """Findings about time at rest that was left out, one for each file."""
     spans: dict[str, dict[Span, None]] = {}
     for recording in recordings:
         if isinstance(recording, Excerpt) and recording.without:
             spans.setdefault(recording.recording.source, {}).update(dict.fromkeys(recording.without))
-    return tuple(f"{source} stands still {spoken(sorted(told))}: left out" for source, told in spans.items())
-
-
-def spoken(spans: Sequence[Span]) -> str:
-    """`from 0.0 to 5.0 s, from 34.2 to 128.0 s`."""
-    return ", ".join(f"from {start:.1f} to {stop:.1f} s" for start, stop in spans)
+    return tuple(
+        make_finding("rest_left_out", f"{source} is at rest {format_spans(sorted(of_file))}, which is left out")
+        for source, of_file in spans.items()
+    )

@@ -20,6 +20,7 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import format_counts
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.windows import Cut, windows
 
@@ -189,16 +190,11 @@ def survey(
     repairs.gaps = max(0, repairs.gaps - seams)  # those are meant
     if not ranges.count:
         raise InputError(
-            f"{', '.join(r.source for r in recordings)}: no usable sample ({describe(repairs) or 'empty'})"
+            f"{', '.join(r.source for r in recordings)}: no usable sample ({format_counts(repairs.dropped) or 'empty'})"
         )
     if spectra is None:
         raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
     return _conclude(recordings, joints, step, repairs, ranges, spectra)
-
-
-def describe(repairs: Repairs) -> str:
-    """The counts as text: `12 velocity missing or not finite, 3 time stamp repeated`."""
-    return ", ".join(f"{count} {reason}" for reason, count in sorted(repairs.dropped.items()))
 
 
 def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spectra:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.cache import CachedRecording
@@ -16,17 +16,17 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import match_joints, notes, robot_for, strangers, unrecorded
+from robot_dyn_id.workflow.joints import (
+    match_joints,
+    report_recordings,
+    report_unknown_joints,
+    report_unrecorded,
+    robot_for,
+)
 from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
-
-Progress = Callable[[str], None]
-"""Receives one status line per stage."""
-
-
-def ignore(line: str) -> None:
-    """Progress that is shown nowhere."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def identify(
     settings: Settings | None = None,
     held_out: Recording | Sequence[Recording] = (),
     train_range: tuple[float, float] | None = None,
-    progress: Progress = ignore,
+    progress: Progress = ignore_progress,
 ) -> IdentificationResult:
     """Identify a robot's dynamics and validate them on held-out data, as `robot-dyn-id identify` does.
 
@@ -97,7 +97,7 @@ def identify(
 
 
 def identify_recordings(
-    robot: RobotDescription, configuration: Configuration, trials: DataSelection, progress: Progress = ignore
+    robot: RobotDescription, configuration: Configuration, trials: DataSelection, progress: Progress = ignore_progress
 ) -> IdentificationResult:
     """Identify a robot as a configuration file states.
 
@@ -123,8 +123,12 @@ def _identify(
     )
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
     result = pipeline.identify(training, validation, model, settings, __version__, progress)
-    more = (*unrecorded(model, fixed), *strangers(trials.all, model), *notes(trials.all, model.joint_names))
-    evaluation = replace(result.evaluation, warnings=(*result.evaluation.warnings, *more))
+    findings = (
+        *report_unrecorded(model, fixed),
+        *report_unknown_joints(trials.all, model),
+        *report_recordings(trials.all, model.joint_names),
+    )
+    evaluation = result.evaluation.with_findings(findings)
     return IdentificationResult.from_identification(replace(result, evaluation=evaluation))
 
 
@@ -132,7 +136,7 @@ def validate(
     parameters: ParameterSet,
     recordings: Recording | Sequence[Recording],
     settings: Settings | None = None,
-    progress: Progress = ignore,
+    progress: Progress = ignore_progress,
 ) -> ValidationResult:
     """Evaluate an identified model on other recordings, as `robot-dyn-id validate` does.
 
@@ -154,8 +158,7 @@ def validate(
     """
     trials = _as_list(recordings)
     evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
-    more = notes(trials, parameters.joint_names)
-    evaluation = replace(evaluation, warnings=(*evaluation.warnings, *more))
+    evaluation = evaluation.with_findings(report_recordings(trials, parameters.joint_names))
     return ValidationResult.from_evaluation(evaluation, parameters)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import FileRecording
@@ -71,20 +72,30 @@ def _check_names(configuration: Configuration, model: RobotModel) -> None:
             raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}; {hint}")
 
 
-def unrecorded(model: RobotModel, given: Collection[str]) -> tuple[str, ...]:
-    """A warning for fixed joints whose position is not given but assumed."""
+def report_unrecorded(model: RobotModel, given: Collection[str]) -> tuple[Finding, ...]:
+    """Finding about fixed joints whose position is not given but assumed."""
     assumed = [name for name in model.held if name not in given]
-    return (f"assumed fixed at 0: {', '.join(assumed)}",) if assumed else ()
+    message = f"assumed fixed at 0: {', '.join(assumed)}"
+    return (make_finding("joints_assumed_fixed", message, assumed),) if assumed else ()
 
 
-def notes(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[str, ...]:
-    """Notes of the files about the samples of `joints`: dropped and repaired ones, each once."""
+def report_recordings(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings of the files about the samples of `joints`: dropped and repaired ones, each once."""
     files = [recording for recording in recordings if isinstance(recording, FileRecording)]
-    return tuple(dict.fromkeys(note for recording in files for note in recording.notes(joints)))
+    return tuple(dict.fromkeys(finding for recording in files for finding in recording.findings(joints)))
 
 
-def strangers(recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()) -> tuple[str, ...]:
-    """A warning for recorded joints that the robot does not have, which may be misspelled; `others` are expected."""
+def report_unknown_joints(
+    recordings: Sequence[Recording], model: RobotModel, others: Sequence[str] = ()
+) -> tuple[Finding, ...]:
+    """Finding about recorded joints that the robot does not have, which may be misspelled.
+
+    Args:
+        recordings: the recordings.
+        model: the robot.
+        others: names that are expected for another reason.
+    """
     known = {*model.body_names, *model.held, *others}
     names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
-    return (f"recorded joints that are not moving joints of the URDF: {', '.join(names)}",) if names else ()
+    message = f"recorded joints that are not moving joints of the URDF: {', '.join(names)}"
+    return (make_finding("joints_unknown", message, names),) if names else ()

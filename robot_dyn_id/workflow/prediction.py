@@ -10,9 +10,10 @@ from pathlib import Path
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.findings import Finding, format_findings
 from robot_dyn_id.identification.forward_simulation import (
     SimulatedMotion,
-    beyond_training,
+    check_training_ranges,
     simulate_efforts,
     simulate_trajectory,
 )
@@ -22,7 +23,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.workflow.joints import notes
+from robot_dyn_id.workflow.joints import report_recordings
 
 SIMULATION_RATE_HZ = 1000.0
 """Default sample rate along a trajectory [Hz]."""
@@ -36,13 +37,19 @@ class Prediction:
         joint_names: names of the joints, n.
         t: time stamps [s], shape (N,).
         tau: efforts [N m or N], shape (N, n); NaN where the motion is missing.
-        warnings: samples that could not be predicted, and motion outside the training range.
+        findings: findings about the recording, samples that could not be predicted, and motion outside the training
+            range.
     """
 
     joint_names: tuple[str, ...]
     t: Array
     tau: Array
-    warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All findings as text."""
+        return format_findings(self.findings)
 
     def save(self, file: str | Path, epoch: int = 0) -> None:
         """Write `t`, `joint_names` and `tau` to an `.npz` file.
@@ -75,8 +82,9 @@ def predict(parameters: ParameterSet, recording: Recording, velocity: str = "aut
     Raises:
         InputError: the recording cannot be used.
     """
-    t, tau, warnings = predict_recording(recording, parameters, velocity)
-    return Prediction(parameters.joint_names, t, tau, (*notes([recording], parameters.joint_names), *warnings))
+    t, tau, findings = predict_recording(recording, parameters, velocity)
+    findings = (*report_recordings([recording], parameters.joint_names), *findings)
+    return Prediction(parameters.joint_names, t, tau, findings)
 
 
 def simulate(
@@ -115,6 +123,6 @@ def simulate(
         simulated = simulate_trajectory(dynamics, motion, rate)
     else:
         simulated = simulate_efforts(motion, parameters, dynamics, settings.drives, settings.velocity, restart)
-        warnings = (*notes([motion], parameters.joint_names), *simulated.warnings)
-        simulated = replace(simulated, warnings=warnings)
-    return replace(simulated, warnings=(*simulated.warnings, *beyond_training(simulated, parameters)))
+        findings = (*report_recordings([motion], parameters.joint_names), *simulated.findings)
+        simulated = replace(simulated, findings=findings)
+    return replace(simulated, findings=(*simulated.findings, *check_training_ranges(simulated, parameters)))

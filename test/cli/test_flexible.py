@@ -63,6 +63,11 @@ def trained(data):
     return [data / f"{name}.npz" for name in ("poses", "joint1", "joint2", "both")]
 
 
+def codes(answer):
+    """Codes of the findings of an answer."""
+    return [one["code"] for one in answer["findings"]]
+
+
 def scores(answer):
     """Errors by reported standard deviations."""
     truth = dict(zip(MODEL.names, true_values(MODEL), strict=True))
@@ -143,7 +148,7 @@ def test_what_is_not_measured_is_named(data, cli, tmp_path):
         "motor of joint2": "the angle of its motor is not measured",
         "spring of joint2": "the angle of its motor is not measured",
     }
-    assert "nothing is held out: give another recording with --validate" in answer["reasons"]
+    assert "nothing_held_out" in codes(answer)
     assert max(map(abs, scores(answer).values())) < 4.5
     assert {"K1", "mx1", "fv2"} <= scores(answer).keys()
     assert not {"K2", "Jm1"} & scores(answer).keys()
@@ -164,7 +169,9 @@ def test_a_model_that_does_not_fit_another_recording_is_bad(data, cli, tmp_path)
     code, out, _ = cli(*trained(data), "--validate", loaded, "--json")
     answer = json.loads(out)
     assert (code, answer["verdict"]) == (1, "bad")
-    assert answer["reasons"][0].startswith("held-out error of the link equations is 5")
+    errors = [one for one in answer["findings"] if one["severity"] == "error"]
+    assert errors[0]["code"] == "held_out_error"
+    assert errors[0]["message"].startswith("held-out error of the link equations is 5")
 
 
 @pytest.mark.parametrize(("lacks", "kinds"), [({"motor_tau": None}, ("motor",)),
@@ -174,8 +181,8 @@ def test_what_no_held_out_equation_tells_keeps_the_verdict_from_good(data, cli, 
     code, out, _ = cli(*trained(data), "--validate", other, "--json")
     answer = json.loads(out)
     assert (code, answer["verdict"]) == (0, "suspect")
-    assert answer["reasons"] == [
-        f"held out: no {kind} equation that can be told: validate on a motion with every sensor" for kind in kinds
+    assert [(one["code"], one["message"]) for one in answer["findings"]] == [
+        ("equations_not_validated", f"the held-out data determine no {kind} equation") for kind in kinds
     ]
 
 
@@ -247,7 +254,7 @@ def test_motors_recorded_like_further_joints(data, cli, tmp_path):
         paths.append(tmp_path / f"{name}.npz")
     code, out, _ = cli(*paths, "--json", config=configured(tmp_path, joints=joints))
     answer = json.loads(out)
-    assert (code, answer["unidentified"], answer["warnings"]) == (0, {}, [])
+    assert (code, answer["unidentified"], codes(answer)) == (0, {}, ["nothing_held_out"])
     apart = data / "poses.npz", data / "both.npz", "--json"  # under the names of their joints: as good
     for out, config in (("a", CONFIG), ("b", configured(tmp_path, joints=joints))):
         there = json.loads(cli(*apart, out=tmp_path / out, config=config)[1])
@@ -265,7 +272,7 @@ def test_other_formats_and_motions_that_rest_at_neither_end(fast, cli, tmp_path,
     config = configured(tmp_path, joints=joints, motor_topic="/motors", experiments={"poses.csv": {"static": True}})
     code, out, _ = cli(tmp_path / "poses.csv", motion, "--topic", "/joint_states", "--json", config=config)
     answer = json.loads(out)
-    assert (code, answer["unidentified"], answer["warnings"]) == (0, {}, [])
+    assert (code, answer["unidentified"], codes(answer)) == (0, {}, ["nothing_held_out"])
     found = {one["name"]: one["value"] for one in answer["parameters"]}
     truth = dict(zip(MODEL.names, true_values(MODEL), strict=True))
     for name in ("mx1", "mx2", "K1", "K2", "fv1", "fv2", "fc1", "fc2", "Jm1", "Jm2", "Izz1", "Izz2", "fvm1", "fcm2"):
@@ -281,7 +288,8 @@ def test_motion_in_one_direction_does_not_tell_offsets_from_friction_well(fast, 
     code, out, _ = cli(tmp_path / "poses.csv", tmp_path / "upward.csv", "--json", config=config)
     answer = json.loads(out)
     assert (code, answer["verdict"]) == (0, "suspect")
-    assert any(one.startswith("motor of joint1: condition number") for one in answer["reasons"])
+    found = [one["message"] for one in answer["findings"] if one["code"] == "condition_number_high"]
+    assert any(message.startswith("motor of joint1: ") for message in found)
     assert max(map(abs, scores(answer).values())) < 4.5
 
 
@@ -294,7 +302,8 @@ def test_a_gap_makes_two_experiments_of_a_recording(data, fast, cli, tmp_path):
     code, out, _ = cli(data / "poses.npz", tmp_path / "torn.npz", "--json")
     answer = json.loads(out)
     assert code == 0
-    assert answer["warnings"] == ["torn.npz: 2 pieces, as its clock has gaps"]
+    (finding,) = [one for one in answer["findings"] if one["code"] == "clock_gaps"]
+    assert (finding["severity"], finding["message"]) == ("info", "torn.npz: 2 pieces, as its clock has gaps")
     assert {one["equation"].partition(":")[0] for one in answer["fit"]} >= {"torn.npz [1]", "torn.npz [2]"}
 
 
@@ -303,7 +312,8 @@ def test_what_the_configuration_says_in_vain_is_told(data, cli, tmp_path):
     config.write_text(config.read_text() + "estimator: ols\n")
     code, out, _ = cli(*trained(data), "--json", config=config)
     assert code == 0
-    assert json.loads(out)["warnings"] == [
+    messages = [one["message"] for one in json.loads(out)["findings"] if one["code"] == "configuration_unused"]
+    assert messages == [
         "the configuration's estimator: not used for flexible joints",
         "flexible.experiments: Both.npz: not among the data",
     ]

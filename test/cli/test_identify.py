@@ -29,7 +29,7 @@ def test_identify(files, tmp_path, cli, data):
     code, out, _ = cli("identify", files / data, "--robot", files / "arm.urdf", "--out", tmp_path / "new", "--json")
     assert code == 0
     answer = check_answer(json.loads(out))
-    assert (answer["verdict"], answer["warnings"]) == ("good", [])
+    assert (answer["verdict"], answer["findings"]) == ("good", [])
     assert answer["rows"]["dropped"] == 0
     assert answer["parameters_file"] == str(tmp_path / "new" / "parameters.yaml")
     assert json.loads((tmp_path / "new" / "report.json").read_text()) == answer
@@ -55,7 +55,7 @@ def test_numbers_that_are_not_finite_are_null(files, tmp_path, cli, recording):
     answer = json.loads(out)
     assert code in (0, 1)
     assert answer["condition_number"]["value"] is None
-    assert any("wrist" in warning for warning in answer["warnings"])
+    assert "wrist" in {joint for one in answer["findings"] for joint in one["joints"]}
     assert np.isinf(read_parameters(tmp_path / "parameters.yaml").standard_deviations).any()
 
 
@@ -229,7 +229,7 @@ BAD = {
     "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: only one"),
     "clock going back and forth": (saved("saw.npz", t=lambda t: t - 0.5 * (t % 1.0 > 0.5)), 3, "going backward"),
     "clock standing still": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz: only one sample, or time"),
-    "degrees": (saved("deg.npz", q=np.degrees, dq=np.degrees), 3, "look like degrees"),
+    "degrees": (saved("deg.npz", q=np.degrees, dq=np.degrees), 3, "positions_in_degrees"),
     "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only one sample"),
     "ten samples": (saved("ten.npz", rows=slice(10)), 3, "ten.npz"),
     "too short": (saved("short.npz", rows=slice(60)), 3, "short.npz"),
@@ -238,8 +238,8 @@ BAD = {
     "efforts of 1e154": (saved("big.npz", tau=lambda tau: tau * 1e154), 3, "effort implausibly large"),
     "stamps of 1e154": (saved("big.npz", t=lambda t: t * 1e154), 3, "big.npz: only one sample, or time stamps that never"),
     "milliseconds": (saved("ms.npz", t=lambda t: 1e3 * t), 3, "its time stamps are 20 apart in the median: seconds are"),
-    "efforts in amperes": (saved("amps.npz", tau=lambda tau: 0.02 * tau), 3, "look like amperes; give gains"),
-    "wrong sign": (saved("sign.npz", tau=lambda tau: tau * [1, -1, 1]), 3, "the effort of elbow has the wrong sign"),
+    "efforts in amperes": (saved("amps.npz", tau=lambda tau: 0.02 * tau), 3, "effort_in_amperes"),
+    "wrong sign": (saved("sign.npz", tau=lambda tau: tau * [1, -1, 1]), 3, "effort_sign"),
     "unknown key": (with_config("cutof: 4"), 2, "config.yaml: the configuration: unknown key 'cutof'; did you mean"),
     "wrong type": (with_config("cutoff: high"), 2, "config.yaml: cutoff: must be a number, not 'high'"),
     "no YAML": (with_config("a: [b"), 2, "config.yaml: not a YAML file"),
@@ -317,9 +317,9 @@ def test_what_can_be_repaired_is_counted(name, files, out, tmp_path, recording, 
 def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
     data = renamed(("shoulder", "elbow", "vrist"))(tmp_path, recording)
     _, stdout, _ = cli("identify", *data, "--robot", files / "arm.urdf", "--out", tmp_path, "--json")
-    warnings = json.loads(stdout)["warnings"]
-    assert "assumed fixed at 0: wrist" in warnings
-    assert "recorded joints that are not moving joints of the URDF: vrist" in warnings
+    findings = {one["code"]: one["joints"] for one in json.loads(stdout)["findings"]}
+    assert findings["joints_assumed_fixed"] == ["wrist"]
+    assert findings["joints_unknown"] == ["vrist"]
 
 
 def test_paths_are_relative_to_where_one_stands(files, tmp_path, cli, monkeypatch):

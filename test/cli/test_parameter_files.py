@@ -61,7 +61,8 @@ def test_repairs_of_the_file_are_told_by_every_verb(verb, files, tmp_path, recor
     code, stdout, _ = cli(verb, *csv(tmp_path, recording, cut=True), "--robot", files / "arm.urdf", "--parameters",
                           files / "parameters.yaml", "--out", target, "--json")  # fmt: skip
     assert code == 0
-    assert any("1 row dropped" in warning for warning in json.loads(stdout)["warnings"])
+    (finding,) = [one for one in json.loads(stdout)["findings"] if one["code"] == "samples_dropped"]
+    assert ": 1 row dropped: " in finding["message"]
 
 
 @pytest.mark.parametrize("verb", ["predict", "simulate", "export"])

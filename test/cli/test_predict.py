@@ -11,7 +11,7 @@ def test_predict(files, tmp_path, cli):
     code, out, _ = cli("predict", files / "other.npz", "--robot", files / "arm.urdf", "--parameters",
                        files / "parameters.yaml", "--out", tmp_path / "tau.npz", "--json")  # fmt: skip
     assert code == 0
-    assert json.loads(out) == {"file": str(tmp_path / "tau.npz"), "warnings": []}
+    assert json.loads(out) == {"file": str(tmp_path / "tau.npz"), "findings": [], "warnings": []}
     ours, theirs = np.load(tmp_path / "tau.npz"), np.load(files / "other.npz")
     assert set(ours) == {"t", "joint_names", "tau"}
     np.testing.assert_array_equal(ours["t"], theirs["t"])

@@ -94,8 +94,8 @@ def test_a_bag_holds_the_same(files, tmp_path, simulate):
     )
     answer = json.loads(out)
     assert (code, answer["file"]) == (0, str(tmp_path / "bag"))
-    (warning,) = answer["warnings"]
-    assert warning.startswith("far outside the trained motion, "), "faster than what it was identified from"
+    (finding,) = answer["findings"]
+    assert finding["code"] == "outside_training", "faster than what it was identified from"
     recording, expected = open_recording(tmp_path / "bag"), loaded(files / "along.npz")
     chunks = list(recording.chunks(ROBOT.joints))
     for name in ("t", "q", "dq", "tau"):
@@ -106,7 +106,7 @@ def test_recorded_efforts_drive_the_model(files, tmp_path, simulate):
     """Against an integrator of its own with the smooth law, for as long as rounding and friction leave them together."""
     code, out, _ = simulate(files / "along.npz", "--out", tmp_path / "free.npz", "--json")
     answer, found, given = json.loads(out), loaded(tmp_path / "free.npz"), loaded(files / "along.npz")
-    assert code == 0 and set(answer) >= {"file", "warnings"}
+    assert code == 0 and set(answer) >= {"file", "warnings", "findings"}
     np.testing.assert_allclose(found["t"], given["t"], atol=1e-9)
     np.testing.assert_allclose(found["tau"], given["tau"], atol=1e-9)
     dynamics = Dynamics.from_parameters(read_parameters(files / "parameters.yaml"))
@@ -129,7 +129,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
         code, out, err = simulate(files / "along.npz", *more, "--out", tmp_path / f"{name}.npz", "--json")
         answer = json.loads(out)
         far[name] = max(answer["largest_distance"].values())
-        drifts = any("efforts alone do not hold" in text for text in answer["warnings"])
+        drifts = any(one["code"] == "simulation_drifts" for one in answer["findings"])
         assert (code, drifts) == (0, name == "never")
         assert all(text in err for text in answer["warnings"])
     assert far["often"] < 0.05 < far["never"]
@@ -141,10 +141,10 @@ def test_weak_motors_leave_the_trajectory_and_that_is_told(files, tmp_path, capf
     write_parameters(tmp_path / "parameters.yaml", weak)
     code = main([*words(tmp_path, "--trajectory", files / "trajectory.yaml", "--out", tmp_path / "weak.npz"), "--json"])
     out, _ = capfd.readouterr()
-    told = json.loads(out)["warnings"]
+    findings = {one["code"]: one for one in json.loads(out)["findings"]}
     assert code == 0
-    assert any("made for another URDF" in text for text in told)
-    assert any("of the time at its limit of 5" in text for text in told)
+    assert "trajectory_of_other_urdf" in findings
+    assert "of the time at its limit of 5" in findings["trajectory_not_followed"]["message"]
     assert np.abs(loaded(tmp_path / "weak.npz")["tau"]).max() <= 5.0
 
 

@@ -10,9 +10,9 @@ from support.simulated import ARM
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.consistency import (
     is_consistent,
-    negative_terms,
     parameters_of,
     pseudo_inertia,
+    report_negative_terms,
     solid,
     violation,
 )
@@ -55,16 +55,18 @@ def test_friction_that_drives_is_told_and_what_may_be_negative_is_not():
     accidents = {"fv2", "Ir2"} & set(base.names)
     for name in accidents:
         sigmas[base.names.index(name)] = 0.5
-    sentences = negative_terms(regressor, base, values, sigmas)
-    told = set(re.findall(r"(f[vc]\d|Ir\d) is", " ".join(sentences)))
+    findings = report_negative_terms(regressor, base, values, sigmas)
+    assert {one.code for one in findings} == {"negative_parameter"}
+    reported = set(re.findall(r"(f[vc]\d|Ir\d) =", " ".join(one.message for one in findings)))
     alone = {name for name, row in zip(base.names, base.mapping, strict=True) if np.count_nonzero(row) == 1}
-    assert told == {name for name in alone if name[:2] in ("fv", "fc", "Ir")} - accidents
-    assert {"fv1", "fc1", "fc2"} <= told
-    assert sentences[0].startswith(f"joint {model.joint_names[0]}: fv1 is -1 +- 0.2 and fc1 is -1 +- 0.2, ")
-    assert sentences[0].endswith("look for the sign of its effort")
-    elbow = next(sentence for sentence in sentences if "elbow" in sentence)  # fc2 alone
-    assert elbow.endswith("look for a late effort, a wrong smoothing width or too little motion")
-    assert negative_terms(regressor, base, -values, sigmas) == ()
+    assert reported == {name for name in alone if name[:2] in ("fv", "fc", "Ir")} - accidents
+    assert {"fv1", "fc1", "fc2"} <= reported
+    assert findings[0].joints == model.joint_names[:1]
+    assert findings[0].message.startswith(f"joint {model.joint_names[0]}: fv1 = -1 +- 0.2 and fc1 = -1 +- 0.2 negative")
+    assert findings[0].action == "check the sign of the effort"
+    elbow = next(one for one in findings if one.joints == ("elbow",))  # fc2 alone
+    assert "smoothing width" in elbow.action
+    assert report_negative_terms(regressor, base, -values, sigmas) == ()
 
 
 def test_pseudo_inertia_and_back():
@@ -89,9 +91,9 @@ def test_what_is_wrong_with_a_body_is_said(index, value, words):
 
 def test_a_prior_of_real_bodies_is_left_alone():
     bodies = RobotModel.from_urdf(ARM).inertial_parameters.reshape(-1, 10)
-    ours, told = solid(bodies, ("a", "b", "c"))
+    ours, findings = solid(bodies, ("a", "b", "c"))
     np.testing.assert_allclose(ours, bodies, rtol=1e-12, atol=1e-15)
-    assert told == ()
+    assert findings == ()
 
 
 def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_named():
@@ -101,12 +103,12 @@ def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_
     for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of metres
         size = scale ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
         bodies = np.array([BOX, flat, massless, plate]) * size
-        ours, told = solid(bodies, ("box", "flat", "massless", "plate"))
+        ours, findings = solid(bodies, ("box", "flat", "massless", "plate"))
         assert all(is_consistent(body) for body in ours)
         np.testing.assert_allclose(ours[0], bodies[0], rtol=1e-12, atol=1e-18)
-        assert [re.match(r"joint (\w+): ", sentence)[1] for sentence in told] == ["flat", "massless", "plate"]
-        assert "break the triangle inequality" in told[0]
-        assert "its mass is 0 kg" in told[1]
+        assert [one.joints for one in findings] == [("flat",), ("massless",), ("plate",)]
+        assert "break the triangle inequality" in findings[0].message
+        assert "its mass is 0 kg" in findings[1].message
         assert ours[2, 0] == pytest.approx(1e-3 * 2.0)
         more = np.linalg.eigvalsh(pseudo_inertia(ours[3]) - pseudo_inertia(bodies[3]))
         assert more[0] > -1e-12 * np.abs(bodies[3]).max() * scale**2  # a floor of the new prior is one of the old

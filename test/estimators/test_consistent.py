@@ -195,7 +195,7 @@ def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
     training, rest = split([recording], robot.joints)
     result = identify(training, rest, flat, Settings(estimator=Consistent()), "test")
     assert result.parameters.physically_consistent
-    assert any("no real link has the URDF's inertia" in warning for warning in result.evaluation.warnings)
+    assert "prior_not_physical" in {one.code for one in result.evaluation.findings}
 
 
 def test_urdfs_without_masses_and_with_negative_ones_are_refused(robot):
@@ -247,7 +247,8 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     assert summary["physically_consistent"]
     assert summary["mass_matrix_indefinite"] == 0.0
     assert summary["held_out"]["all_joints_nrmse"] <= 1.0 * summary["unconstrained_nrmse"]
-    assert any("fv4" in warning for warning in summary["warnings"])  # a symptom is not hidden by a bound
+    found = [one["message"] for one in summary["findings"] if one["code"] == "negative_parameter"]
+    assert any("fv4" in message for message in found)  # a symptom is not hidden by a bound
 
 
 @every_metric

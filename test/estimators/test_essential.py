@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bootstrap, essential parameters, identifiability, and the model's own uncertainty elsewhere."""
+"""Bootstrap, essential parameters, identifiability, and the model's own torque_deviation elsewhere."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.extrapolation import uncertainty
+from robot_dyn_id.identification.extrapolation import torque_deviation
 from robot_dyn_id.identification.identifiability import motions_that_help
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
@@ -155,12 +155,12 @@ def test_every_parameter_is_told():
         assert (found[name].status, found[name].base) == ("structural", "")
 
 
-def test_the_models_own_uncertainty_is_that_of_draws():
+def test_the_models_own_torque_deviation_is_that_of_draws():
     robot, _ = arm()
     estimate = WeightedLeastSquares().fit(arm_problem(noisy(1)))
     samples = noisy(1).samples.take(slice(0, 50))
     states = Motion(samples.q.T, samples.dq.T, np.zeros_like(samples.q.T))
-    ours = uncertainty(robot.regressor, robot.base.independent, estimate.covariance, states)
+    ours = torque_deviation(robot.regressor, robot.base.independent, estimate.covariance, states)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(np.zeros(len(estimate.values)), estimate.covariance, 2000, method="eigh")
     torques = [robot.regressor.torque(states, draw, robot.base.independent) for draw in draws]
@@ -173,9 +173,8 @@ def test_validation_says_that_the_motion_is_not_the_trained_one():
     small = [robot.record(seed=seed, duration=20.0, noise=0.5, share=0.1) for seed in (3, 5)]
     result = identify(small[:1], small[1:], robot.model, Settings(), "0")
     large = validate([noisy(1)], result.parameters, Settings())
-    print(large.warnings)
-    assert any("lie far outside the trained motion (" in text for text in large.warnings)
-    unsure = "errors of the parameters alone make the torque of this motion uncertain by, joint "
-    assert any(text.startswith(unsure) for text in large.warnings)
+    severities = {one.code: one.severity for one in large.findings}
+    assert severities["outside_training"] == severities["prediction_uncertain"] == "warning"
     known = identify([noisy(2)], [noisy(99)], robot.model, Settings(), "0").parameters
-    assert not any("outside the" in text or unsure in text for text in validate([noisy(1)], known, Settings()).warnings)
+    codes = {one.code for one in validate([noisy(1)], known, Settings()).findings}
+    assert not codes & {"outside_training", "prediction_uncertain"}

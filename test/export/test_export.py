@@ -124,7 +124,7 @@ def test_held_joints_keep_their_own_links():
     for name in ("wrist", "slide"):
         body = slice(10 * ours.body_names.index(name), 10 * ours.body_names.index(name) + 10)
         np.testing.assert_array_equal(ours.inertial_parameters[body], theirs.inertial_parameters[body])
-    assert exported.warnings == ()
+    assert exported.findings == ()
 
 
 def test_held_links_that_weigh_more_than_all_that_was_found_are_emptied_and_named():
@@ -132,7 +132,8 @@ def test_held_links_that_weigh_more_than_all_that_was_found_are_emptied_and_name
     light = 0.1 * RobotModel.from_urdf(text, joints=joints, held=held).inertial_parameters
     parameters = parameter_set(text, joints, held, inertial=light)
     exported = to_urdf(parameters)
-    assert any("held joints wrist, slide weigh more" in warning for warning in exported.warnings)
+    (finding,) = [one for one in exported.findings if one.code == "held_links_emptied"]
+    assert finding.joints[1:] == ("wrist", "slide")
     model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
     motion = random_motion(model, 20)
     assert ratio(Truth(model, model.held).torque(motion), rigid_torque(parameters, motion)) < 1e-9
@@ -145,11 +146,12 @@ def test_friction_goes_into_dynamics_and_the_rest_is_named():
     assert float(dynamics["elbow"]["damping"]) == 0.1
     assert float(dynamics["elbow"]["friction"]) == 1.0 / 3.0
     assert "friction" not in dynamics["wrist"]
-    text = " | ".join(exported.warnings)
-    assert "coulomb below zero would drive the joint: wrist; left out" in text
-    assert "offset has no place in it: shoulder, elbow, wrist" in text
-    assert "rotor_inertia has no place in it: shoulder, elbow, wrist" in text
-    assert "without its smoothing width" in text
+    joints = {one.message.split()[0]: one.joints for one in exported.findings if one.code == "term_not_exported"}
+    assert joints == {
+        "coulomb": ("wrist",),
+        **dict.fromkeys(("offset", "rotor_inertia"), ("shoulder", "elbow", "wrist")),
+    }
+    assert "smoothing_not_exported" in {one.code for one in exported.findings}
     reloaded = pinocchio.buildModelFromXML(exported.text)
     np.testing.assert_array_equal(reloaded.damping, [1.5, 0.1, 0.25])
 
@@ -169,8 +171,8 @@ class TestInconsistent:
         parameters = self.parameters(10.0)
         assert not parameters.physically_consistent
         exported = to_urdf(parameters)
-        assert "no real robot has these inertias" in exported.warnings[0]
-        assert "joint shoulder" in exported.warnings[0]
+        assert exported.findings[0].code == "inertia_not_physical"
+        assert "joint shoulder" in exported.findings[0].message
         model = RobotModel.from_urdf(exported.text)
         motion = random_motion(model, 20)
         assert ratio(Truth(model).torque(motion), rigid_torque(parameters, motion)) < 1e-9
@@ -245,7 +247,7 @@ class TestCommand:
         assert main(self.words(folder, format=form)) == 0
         answer = json.loads(capfd.readouterr().out)
         assert answer["file"] == str(folder / "new" / "model")
-        assert any("offset has no place" in warning for warning in answer["warnings"])
+        assert "term_not_exported" in {one["code"] for one in answer["findings"]}
         assert ElementTree.parse(folder / "new" / "model").getroot().tag == root
 
     def test_bad_inputs_are_one_line_and_write_nothing(self, folder, capfd):

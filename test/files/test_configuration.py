@@ -43,7 +43,7 @@ essential: 0.2
 bootstrap: 50
 thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
-ignore: [sign, degrees]
+ignore: [effort_sign, positions_in_degrees]
 flexible:
   joints: {elbow: {ratio: -101, torque_sensor: false, motor: m2, torque_constant: 0.1}, shoulder: {ratio: 50}}
   smoothing_width: 0.002
@@ -84,7 +84,7 @@ def test_every_key_arrives(tmp_path):
         essential=0.2,
         bootstrap=50,
         thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
-        ignore=("sign", "degrees"),
+        ignore=("effort_sign", "positions_in_degrees"),
         flexible=FlexibleSettings(
             joints=(FlexibleJoint("elbow", -101.0, False), FlexibleJoint("shoulder", 50.0)),
             motors={"elbow": "m2"},
@@ -158,7 +158,8 @@ WRONG = {
     "estimator: {name: ols, passes: 1}": "estimator.ols: unknown key 'passes'",
     "velocity: measured": "velocity: unknown value 'measured'",
     "pivots: rre": "pivots: unknown value 'rre'; did you mean 'rref'?",
-    "ignore: [signs]": "ignore: unknown value 'signs'; did you mean 'sign'?",
+    "ignore: [sign]": "ignore: 'sign' cannot be overruled: the findings that can are effort_constant, ",
+    "ignore: [effort_delayed]": "ignore: 'effort_delayed' cannot be overruled: the findings that can are effort_constant, ",
     "flexible: {joint: {a: {ratio: 1}}}": "flexible: unknown key 'joint'; did you mean 'joints'?",
     "flexible: {joints: {a: {ration: 1}}}": "flexible.joints.a: unknown key 'ration'; did you mean 'ratio'?",
     "flexible: {joints: {a: {torque_sensor: true}}}": "flexible.joints.a: ratio must be given",
@@ -195,7 +196,7 @@ WRONG = {
     "estimator: {autoregressive_order: 2.5}": "estimator.weighted.autoregressive_order: must be a whole number",
     "prior: 1": "prior: must be a text, not 1",
     "thresholds: {explained: half}": "thresholds.explained: must be a number, not 'half'",
-    "ignore: sign": "ignore: must be a list, not 'sign'",
+    "ignore: effort_sign": "ignore: must be a list, not 'effort_sign'",
     # values that no data could make right
     "cutoff: -1": "cut-off frequency must be positive, not -1.0 Hz",
     "cutoff: .nan": "cut-off frequency must be positive",

@@ -128,7 +128,7 @@ def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
 
 def test_a_result_tells_all_about_itself(robot, recording, identified):
     parameters, evaluation = identified.parameters, identified.evaluation
-    assert (evaluation.verdict.word, evaluation.warnings) == ("good", ())
+    assert (evaluation.verdict.word, evaluation.findings) == ("good", ())
     assert evaluation.cross_check.passed
     assert evaluation.held_out.all_joints_nrmse < 0.05
     assert parameters.verdict == "good"
@@ -184,8 +184,8 @@ def test_a_parameter_set_predicts_by_itself(name, tmp_path):
     robot = Simulated(text, **options)
     write_parameters(tmp_path / "p.yaml", run(robot, robot.record(duration=40.0)).parameters)
     other = robot.record(seed=9)
-    t, tau, warnings = predict_recording(other, read_parameters(tmp_path / "p.yaml"))
-    assert all(warning.startswith("far outside the trained motion") for warning in warnings)  # a random one is
+    t, tau, findings = predict_recording(other, read_parameters(tmp_path / "p.yaml"))
+    assert all(finding.code == "outside_training" for finding in findings)  # a random one is
     np.testing.assert_array_equal(t, other.samples.t)
     inside = slice(100, -100)
     error = np.linalg.norm((tau - other.samples.tau)[inside])
@@ -221,8 +221,9 @@ def test_currents_with_gains_and_signs(robot, recording, identified):
         result = run(robot, data, settings=Settings(drives=drives))
         np.testing.assert_allclose(result.parameters.values, identified.parameters.values, rtol=0, atol=1e-9)
     turned = changed(recording, tau=tau * [1, -1, 1])
-    with pytest.raises(UnsafeDataError, match="effort of elbow has the wrong sign"):
+    with pytest.raises(UnsafeDataError) as refusal:
         run(robot, turned)
+    assert [(one.code, one.joints) for one in refusal.value.findings] == [("effort_sign", ("elbow",))]
     result = run(robot, turned, settings=Settings(drives={"elbow": Drive(sign=-1.0)}))
     np.testing.assert_array_equal(result.parameters.values, identified.parameters.values)
     with pytest.raises(InputError, match="joint shoulder has only a current"):
@@ -234,7 +235,7 @@ def test_gaps_and_broken_rows_are_left_out(robot, recording):
     tau[::200] = np.nan
     result = run(robot, changed(recording, tau=tau, t=lambda t: t + 3.0 * (t > 12.0)))
     assert_recovered(robot, result)
-    assert result.evaluation.survey.repairs.gaps == 1
+    assert result.training.survey.repairs.gaps == 1
     assert result.rows[1] == 13  # every 200th of the 2567 that train: two thirds of 43 s, 3 s of them empty
     assert result.evaluation.verdict.word == "suspect"
 
@@ -249,10 +250,9 @@ def test_what_is_not_excited_is_named(robot, recording):
     np.testing.assert_array_equal(
         np.isinf(parameters.standard_deviations), np.array(parameters.status) == "not excited"
     )
-    warnings = "\n".join(result.evaluation.warnings)
-    assert "wrist hardly moves" in warnings
-    assert "not excited by these data: " in warnings
-    assert "fv3" in warnings
+    findings = {one.code: one for one in result.evaluation.findings}
+    assert findings["joint_barely_moves"].joints == ("wrist",)
+    assert "fv3" in findings["not_excited"].message
     assert parameters.condition_number == np.inf
     assert result.evaluation.verdict.word != "good"
 
@@ -277,7 +277,7 @@ def test_a_wrong_model_is_judged_bad(robot, recording, identified):
     wrong = with_values(identified.parameters, -identified.parameters.values)
     evaluation = validate([recording], wrong, Settings())
     assert evaluation.verdict.word == "bad"
-    assert any("worse than the URDF's own" in reason for reason in evaluation.verdict.reasons)
+    assert "worse_than_urdf" in {one.code for one in evaluation.findings if one.severity == "error"}
 
 
 def test_a_prediction_never_reads_the_effort(robot, identified):
@@ -287,8 +287,8 @@ def test_a_prediction_never_reads_the_effort(robot, identified):
     wild = changed(recording, tau=lambda tau: np.full_like(tau, np.nan))
     reference = predict_recording(recording, identified.parameters)
     for other in (without, wild):
-        t, tau, warnings = predict_recording(other, identified.parameters)
-        assert (t.tobytes(), tau.tobytes(), warnings) == (reference[0].tobytes(), reference[1].tobytes(), reference[2])
+        t, tau, findings = predict_recording(other, identified.parameters)
+        assert (t.tobytes(), tau.tobytes(), findings) == (reference[0].tobytes(), reference[1].tobytes(), reference[2])
     assert reference[1].shape == samples.q.shape
 
 
@@ -297,9 +297,9 @@ def test_predictions_stand_at_the_stamps_of_the_data(robot, identified):
     rng = np.random.default_rng(0)
     picked = np.sort(rng.choice(np.arange(2000), 1800, replace=False))  # holes and jitter
     sparse = changed(recording, rows=picked)
-    t, tau, warnings = predict_recording(sparse, identified.parameters)
+    t, tau, findings = predict_recording(sparse, identified.parameters)
     np.testing.assert_array_equal(t, sparse.samples.t)
-    assert all(warning.startswith("far outside the trained motion") for warning in warnings)  # another one is
+    assert all(finding.code == "outside_training" for finding in findings)  # another one is
     whole = predict_recording(recording, identified.parameters)[1]
     error = (tau - whole[picked])[200:-200]
     assert np.abs(error).max() < 0.05 * np.abs(whole).max()
@@ -310,9 +310,10 @@ def test_samples_without_motion_are_predicted_as_unknown(robot, identified):
     gapped = changed(recording, rows=np.r_[0:500, 600:2000])
     q = gapped.samples.q.copy()
     q[1000:1100] = np.nan  # a hole longer than a gap
-    _, tau, warnings = predict_recording(changed(gapped, q=q), identified.parameters)
+    _, tau, findings = predict_recording(changed(gapped, q=q), identified.parameters)
     np.testing.assert_array_equal(np.isnan(tau).any(axis=1), np.isnan(q).any(axis=1))
-    assert "100 of 1900 samples could not be predicted: their motion is missing" in warnings
+    (finding,) = [one for one in findings if one.code == "samples_not_predicted"]
+    assert finding.message.startswith("100 of 1900 samples")
 
 
 def assert_same_bytes(one, other):

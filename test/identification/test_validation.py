@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
+from robot_dyn_id.dynamics.crosscheck import CrossCheck
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import format_finding, make_finding
+from robot_dyn_id.identification.extrapolation import Excess
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
-from robot_dyn_id.identification.verdict import Thresholds, judge
+from robot_dyn_id.identification.verdict import (
+    Thresholds,
+    Verdict,
+    judge_cross_check,
+    judge_prediction,
+    judge_training,
+)
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
@@ -132,51 +141,59 @@ SMALL = replace(GOOD, name="b", rms=0.1, rmse=0.005)
 HELD_OUT = HeldOut((GOOD, SMALL), 0.05, 0.3, 1000, 0.0)
 
 
-def verdict(held_out=HELD_OUT, **options):
-    given = {"thresholds": Thresholds(), "cross_check_passed": True, "condition_number": 50.0, "dropped_share": 0.0}
-    return judge(held_out, **{**given, "has_nominal": True, **options})
+FAILED = CrossCheck(1e-3, 0.0, 0.0, 0.0, 10, 10, 100)
+
+
+def judge(held_out=HELD_OUT, thresholds=Thresholds(), condition_number=50.0, dropped_share=0.0, has_nominal=True):  # noqa: B008
+    return (
+        *judge_prediction(held_out, has_nominal, thresholds),
+        *judge_training(condition_number, dropped_share, thresholds),
+    )
+
+
+def verdict(**options):
+    return Verdict.from_findings(judge(**options)).word
 
 
 def with_joints(*joints, **changes):
     return replace(HELD_OUT, joints=joints, **changes)
 
 
-def test_nothing_wrong_is_good():
-    assert verdict() == judge(HELD_OUT, Thresholds(), True, 50.0, 0.0, True)
-    assert (verdict().word, verdict().reasons) == ("good", ())
+def test_without_findings_the_verdict_is_good():
+    assert judge() == ()
+    assert Verdict.from_findings(()) == Verdict("good", ())
 
 
 RULES = {
-    "cross-check": ("bad", {"cross_check_passed": False}, "cross-check with Pinocchio failed"),
-    "all joints": ("bad", {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.31, nominal_all_joints_nrmse=1.0)},
-                   "error of all joints is 31.0%, above 30%"),
-    "not a number": ("bad", {"held_out": with_joints(GOOD, all_joints_nrmse=float("nan"))}, "error of all joints is nan%"),
-    "constant": ("bad", {"held_out": with_joints(replace(GOOD, nrmse=0.8), SMALL)},
-                 "joint a: the prediction is not better than a constant"),
-    "nominal": ("bad", {"held_out": replace(HELD_OUT, all_joints_nrmse=0.12, nominal_all_joints_nrmse=0.1)},
-                "worse than the URDF's own parameters (12.0% against 10.0%)"),
-    "small joint, constant": ("suspect", {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.9))},
-                              "joint b is not identifiable from these data: apart from its mean, 0% of its torque is explained"),
-    "unidentifiable": ("suspect", {"held_out": with_joints(replace(GOOD, nrmse=0.6), SMALL)},
-                       "joint a is not identifiable from these data: apart from its mean, 44% of"),
-    "joint": ("suspect", {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.31))},
-              "joint b: held-out error is 31.0%, above 30%"),
-    "condition": ("suspect", {"condition_number": 1001.0}, "condition number 1e+03 (unit-norm columns) is above 1000"),
-    "unseen": ("suspect", {"condition_number": float("inf")}, "condition number inf"),
-    "dropped": ("suspect", {"dropped_share": 0.011}, "1.1% of the rows were dropped"),
-    "outside": ("suspect", {"held_out": replace(HELD_OUT, outside=0.06)}, "6% of the held-out samples lie far outside"),
-    "weak": ("suspect", {"held_out": replace(HELD_OUT, slow=(("b", 0.1),))}, "it reaches, joint b 10%; validate on a motion"),
-    "warning": ("suspect", {"warnings": ("the torso hums",)}, "the torso hums"),
+    "all joints": ("held_out_error", "error", (),
+                   {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.31, nominal_all_joints_nrmse=1.0)}),
+    "not a number": ("held_out_error", "error", (), {"held_out": with_joints(GOOD, all_joints_nrmse=float("nan"))}),
+    "constant": ("no_better_than_constant", "error", ("a",), {"held_out": with_joints(replace(GOOD, nrmse=0.8), SMALL)}),
+    "nominal": ("worse_than_urdf", "error", (),
+                {"held_out": replace(HELD_OUT, all_joints_nrmse=0.12, nominal_all_joints_nrmse=0.1)}),
+    "small joint, constant": ("joint_not_identifiable", "warning", ("b",),
+                              {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.9))}),
+    "unidentifiable": ("joint_not_identifiable", "warning", ("a",),
+                       {"held_out": with_joints(replace(GOOD, nrmse=0.6), SMALL)}),
+    "joint": ("joint_held_out_error", "warning", ("b",), {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.31))}),
+    "condition": ("condition_number_high", "warning", (), {"condition_number": 1001.0}),
+    "not excited": ("condition_number_high", "warning", (), {"condition_number": float("inf")}),
+    "dropped": ("rows_dropped", "warning", (), {"dropped_share": 0.011}),
+    "outside": ("outside_training", "warning", ("b",),
+                {"held_out": replace(HELD_OUT, outside=0.06, outside_of=(Excess("b", "speed", 0.2),))}),
+    "outside, one joint": ("outside_training", "info", ("b",),
+                           {"held_out": replace(HELD_OUT, outside=0.05, outside_of=(Excess("b", "speed", 0.2),))}),
+    "uncertain": ("prediction_uncertain", "warning", ("a",), {"held_out": with_joints(replace(GOOD, own_nrmse=0.11))}),
+    "slow": ("held_out_too_slow", "warning", ("b",), {"held_out": replace(HELD_OUT, slow=(("b", 0.1),))}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_each_rule_alone_gives_its_verdict_and_its_reason(rule):
-    word, options, words = RULES[rule]
-    outcome = verdict(**options)
-    assert outcome.word == word
-    assert len(outcome.reasons) == 1
-    assert words in outcome.reasons[0]
+def test_each_rule_alone_gives_its_finding(rule):
+    code, severity, joints, options = RULES[rule]
+    (finding,) = judge(**options)
+    assert (finding.code, finding.severity, finding.joints) == (code, severity, joints)
+    assert verdict(**options) == {"error": "bad", "warning": "suspect", "info": "good"}[severity]
 
 
 @pytest.mark.parametrize("options", [
@@ -188,18 +205,24 @@ def test_each_rule_alone_gives_its_verdict_and_its_reason(rule):
     {"condition_number": 1000.0},
     {"dropped_share": 0.01},
 ], ids=str)  # fmt: skip
-def test_what_just_holds_is_good(options):
-    assert verdict(**options).word == "good"
+def test_values_at_a_threshold_are_good(options):
+    assert verdict(**options) == "good"
 
 
 def test_thresholds_can_be_moved():
     strict = Thresholds(bad_nrmse=0.04)
-    assert verdict(thresholds=strict).word == "bad"
-    assert verdict(condition_number=1e5, thresholds=Thresholds(condition_number=1e6)).word == "good"
+    assert verdict(thresholds=strict) == "bad"
+    assert verdict(condition_number=1e5, thresholds=Thresholds(condition_number=1e6)) == "good"
 
 
-def test_bad_comes_before_suspect_and_both_are_told():
-    outcome = verdict(cross_check_passed=False, dropped_share=0.5)
+def test_a_failed_cross_check_is_an_error():
+    assert not FAILED.passed
+    (finding,) = judge_cross_check(FAILED)
+    assert (finding.code, finding.severity) == ("cross_check_failed", "error")
+
+
+def test_errors_come_before_warnings_and_infos_are_not_reasons():
+    findings = (*judge(dropped_share=0.5), *judge_cross_check(FAILED), make_finding("data_unused", "x"))
+    outcome = Verdict.from_findings(findings)
     assert outcome.word == "bad"
-    assert len(outcome.reasons) == 2
-    assert "cross-check" in outcome.reasons[0]
+    assert outcome.reasons == tuple(format_finding(findings[place]) for place in (1, 0))

@@ -116,7 +116,7 @@ def test_impossible_estimates_become_the_nearest_body():
     thin[9] = -0.002
     payload = realised(LINK, thin, np.diag(sigma**2), np.zeros(10, dtype=bool))
     assert is_consistent(payload.parameters)
-    assert "nearest" in payload.notes[0]
+    assert [one.code for one in payload.findings] == ["payload_not_physical"]
     assert np.linalg.norm((payload.parameters - thin) / sigma) < np.linalg.norm((BRICK - thin) / sigma)
     with pytest.raises(InputError, match="wrong"):
         realised(LINK, -BRICK, np.diag(sigma**2), np.zeros(10, dtype=bool))

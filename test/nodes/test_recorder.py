@@ -153,7 +153,7 @@ def test_every_byte_at_1_khz_beside_other_nodes(world, line):
     assert bytes_on_disk(line.folder) == source.published
     recording = open_recording(line.folder)
     assert recording.joint_names == tuple(JOINTS)
-    assert not recording.notes(JOINTS)
+    assert not recording.findings(JOINTS)
 
 
 @pytest.mark.parametrize(

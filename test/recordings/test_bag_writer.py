@@ -171,7 +171,8 @@ def test_half_a_second_reaches_the_disk_without_close(tmp_path, monkeypatch):
     writer.flush()
     recording = open_recording(tmp_path / "bag")
     assert_equal(samples(recording), EXPECTED)
-    assert "bag_0.mcap is not finished" in recording.notes(JOINTS)[0]
+    (finding,) = recording.findings(JOINTS)
+    assert finding.code == "file_damaged" and "bag_0.mcap is not finished" in finding.message
     writer.close()
 
 

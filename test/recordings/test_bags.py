@@ -102,7 +102,7 @@ def test_every_kind_of_bag_gives_the_truth(recording):
     assert not recording.effort_is_torque
     assert_equal(samples(recording), EXPECTED)
     assert recording.dropped(JOINTS) == {}
-    assert recording.notes(JOINTS) == ()
+    assert recording.findings(JOINTS) == ()
 
 
 @pytest.mark.parametrize("size", [1, 7, 30, 60, 8192])

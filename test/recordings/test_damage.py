@@ -36,7 +36,8 @@ def prefix_length(path):
         assert str(path) in str(error) and "\n" not in str(error)
         return None
     assert_equal(chunk, EXPECTED, slice(0, len(chunk)))
-    assert len(recording.notes(JOINTS)) == (len(chunk) < 40 or "not finished" in str(recording.notes(JOINTS)))
+    assert [one.code for one in recording.findings(JOINTS)] in ([], ["file_damaged"])
+    assert len(chunk) == 40 or recording.findings(JOINTS)
     return len(chunk)
 
 
@@ -56,8 +57,9 @@ def test_mcap_cut_anywhere_reads_what_is_whole(tmp_path, layout):
 def test_a_cut_is_said_once_and_names_the_file(tmp_path):
     path = write_mcap(tmp_path / "whole.mcap", EXPECTED.messages())
     path.write_bytes(path.read_bytes()[:5000])
-    (note,) = open_recording(path).notes(JOINTS)
-    assert note.startswith("whole.mcap is not finished, or damaged near byte")
+    (finding,) = open_recording(path).findings(JOINTS)
+    assert finding.code == "file_damaged"
+    assert finding.message.startswith(f"{path}: whole.mcap is not finished, or damaged near byte")
 
 
 def test_the_next_file_of_a_split_bag_is_read_behind_an_unfinished_one(tmp_path):
@@ -70,7 +72,8 @@ def test_the_next_file_of_a_split_bag_is_read_behind_an_unfinished_one(tmp_path)
     chunk = samples(recording)
     assert 20 < len(chunk) < 40
     np.testing.assert_array_equal(chunk.q[-20:], EXPECTED.q[20:])
-    assert "bag_0.mcap is not finished" in recording.notes(JOINTS)[0]
+    (finding,) = recording.findings(JOINTS)
+    assert finding.code == "file_damaged" and "bag_0.mcap is not finished" in finding.message
 
 
 @pytest.mark.parametrize("layout", ["chunks", "zstd", "lz4"])

@@ -33,8 +33,8 @@ def test_the_bag_equals_its_arrays():
     np.testing.assert_array_equal(np.rint(read.t * 1e9), np.rint(expected.t * 1e9))
     for name in ("q", "dq", "tau"):
         np.testing.assert_array_equal(getattr(read, name), getattr(expected, name), err_msg=name)
-    assert bag.notes(joints) == ()
-    assert [part.notes(joints) for part in parts] == [(), ()]
+    assert bag.findings(joints) == ()
+    assert [part.findings(joints) for part in parts] == [(), ()]
 
 
 def test_the_currents_of_the_other_robot():

@@ -145,7 +145,9 @@ def test_other_publishers_are_skipped_and_parts_are_counted(tmp_path):
     recording = read(tmp_path, messages)
     assert recording.joint_names == (*JOINTS, "finger")
     assert_equal(checked(recording, {"only some of the joints": 3}), EXPECTED)
-    assert recording.notes(JOINTS) == ("3 messages dropped: only some of the joints",)
+    (finding,) = recording.findings(JOINTS)
+    assert finding.code == "samples_dropped"
+    assert finding.message.endswith("/joint_states: 3 messages dropped: only some of the joints")
     assert len(samples(recording, ("finger",))) == 63
     assert len(samples(recording, ("elbow",))) == 63
     assert recording.dropped(("finger",)) == {}
@@ -200,7 +202,7 @@ def test_broken_messages_are_counted(tmp_path, reason, which, place):
     np.testing.assert_array_equal(chunk.q, Q)
     # The first stamp counts from zero, whether it came with a broken message or not.
     np.testing.assert_allclose(np.diff(chunk.t), np.diff(EXPECTED.t), atol=1e-15)
-    assert recording.notes(JOINTS) == (f"1 message dropped: {reason}",)
+    assert [one.code for one in recording.findings(JOINTS)] == ["samples_dropped"]
 
 
 def test_nothing_but_broken_messages(tmp_path):
@@ -223,7 +225,7 @@ def test_a_missing_stamp_is_dropped_and_counted(tmp_path):
         recording = read(tmp_path, restamped(stamps))
         rows = np.delete(np.arange(60), row)
         assert_equal(checked(recording, {"stamp missing (zero)": 1}), EXPECTED, rows)
-        assert recording.notes(JOINTS) == ("1 message dropped: stamp missing (zero)",)
+        assert [one.code for one in recording.findings(JOINTS)] == ["samples_dropped"]
 
 
 def test_a_missing_first_stamp_does_not_become_the_epoch(tmp_path):
@@ -273,7 +275,7 @@ def test_arrival_times_serve_where_stamps_stand_still(tmp_path, stamps):
     np.testing.assert_array_equal(chunk.t, (arrivals - arrivals[0]) / SECOND)
     assert recording.epoch == START
     assert recording.dropped(JOINTS) == {}
-    assert recording.notes(JOINTS) == ("the stamps of 200 messages stand still; arrival times are used instead",)
+    assert [one.code for one in recording.findings(JOINTS)] == ["stamps_constant"]
 
 
 def test_a_single_message(tmp_path):
@@ -281,7 +283,7 @@ def test_a_single_message(tmp_path):
         recording = read(tmp_path, [joint_state(stamp, JOINTS, Q[0])])
         assert recording.epoch == stamp
         np.testing.assert_array_equal(seconds(recording), [0.0])
-        assert recording.notes(JOINTS) == ()
+        assert recording.findings(JOINTS) == ()
 
 
 def test_stamps_far_from_zero_keep_every_nanosecond(tmp_path):

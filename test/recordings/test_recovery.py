@@ -28,7 +28,7 @@ TRUTH = truth(200)
 MESSAGES = TRUTH.messages()
 DATA = [data for _, data in MESSAGES]
 
-KEYS = {"whole", "bag", "original", "messages", "topics", "seconds", "lost_bytes", "damage", "warnings"}
+KEYS = {"whole", "bag", "original", "messages", "topics", "seconds", "lost_bytes", "damage", "warnings", "findings"}
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ def test_bags_with_compressed_messages_are_read(storage, tmp_path, recover):
         recording = open_recording(path)
         chunk = samples(recording)
         assert (chunk.q == TRUTH.q).all() and (chunk.tau == TRUTH.tau).all()
-        assert recording.notes(recording.joint_names) == ()
+        assert recording.findings(recording.joint_names) == ()
     (folder / "metadata.yaml").unlink()
     recover(folder, "--out", tmp_path / "new")
     assert read_by_others(tmp_path / "new") == MESSAGES, "unpacked, as metadata.yaml then says"
@@ -329,7 +329,7 @@ def test_a_message_that_cannot_be_unpacked_is_counted_and_the_others_are_read(tm
     database.close()
     recording = open_recording(folder)
     assert len(samples(recording).t) == len(MESSAGES) - 1
-    assert recording.notes(recording.joint_names) == ("1 message dropped: not a JointState in CDR",)
+    assert [one.code for one in recording.findings(recording.joint_names)] == ["samples_dropped"]
 
 
 DAMAGED_QOS = {

@@ -42,7 +42,7 @@ def test_npz_with_everything(tmp_path):
             np.testing.assert_array_equal(getattr(chunk, name), values)
     np.testing.assert_array_equal(samples(recording, ("wrist", "elbow")).q, Q[:, [2, 1]])
     assert [len(chunk) for chunk in replace(recording, chunk_size=16).chunks(JOINTS)] == [16, 16, 8]
-    assert recording.notes(JOINTS) == ()
+    assert recording.findings(JOINTS) == ()
 
 
 def test_npz_with_the_least(tmp_path):
@@ -66,7 +66,10 @@ def test_npz_gaps(tmp_path):
     np.testing.assert_array_equal(chunk.t, T[kept])
     np.testing.assert_array_equal(chunk.q, np.where(np.isinf(q), np.nan, q)[kept])
     assert recording.dropped(JOINTS) == {"no time stamp (t is NaN)": 2}
-    assert recording.notes(JOINTS) == ("keys not used: torque", "2 samples dropped: no time stamp (t is NaN)")
+    assert [one.message for one in recording.findings(JOINTS)] == [
+        f"{recording.source}: keys not used: torque",
+        f"{recording.source}: 2 samples dropped: no time stamp (t is NaN)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_csv_with_everything(tmp_path, separator, newline):
     for size in (1, 16, 40, 64):
         chunks = list(replace(recording, chunk_size=size).chunks(JOINTS))
         assert [len(chunk) for chunk in chunks] == [size] * (40 // size) + [40 % size] * (40 % size > 0)
-    assert recording.notes(JOINTS) == ()
+    assert recording.findings(JOINTS) == ()
     with pytest.raises(InputError, match=r"data.csv: no joint knee"):
         samples(recording, ("knee",))
 
@@ -212,7 +215,8 @@ def test_csv_with_comments_blanks_quotes_and_other_columns(tmp_path):
     chunk = samples(recording, ("b", "a"))
     np.testing.assert_array_equal(chunk.t, [1, 4])
     np.testing.assert_array_equal(chunk.q, [[3, 2], [6, 5]])
-    assert recording.notes(("a",)) == ("columns not used: state",)
+    (finding,) = recording.findings(("a",))
+    assert finding.code == "data_unused" and finding.message.endswith("columns not used: state")
 
 
 def test_csv_as_numpy_writes_it(tmp_path):
@@ -227,7 +231,7 @@ def test_csv_gaps(tmp_path):
     np.testing.assert_array_equal(chunk.q[:, 0], [np.nan] * 3)
     np.testing.assert_array_equal(chunk.tau[:, 0], [2, np.nan, 1e154])
     assert recording.dropped(("a",)) == {"no time stamp (t is empty or NaN)": 2}
-    assert recording.notes(("a",)) == ("2 rows dropped: no time stamp (t is empty or NaN)",)
+    assert [one.code for one in recording.findings(("a",))] == ["samples_dropped"]
 
 
 def test_csv_cut_anywhere_in_its_last_rows(tmp_path):
@@ -247,7 +251,7 @@ def test_csv_cut_anywhere_in_its_last_rows(tmp_path):
 def test_csv_whose_last_line_is_no_row(tmp_path, ending):
     recording = open_recording(csv(tmp_path, table() + ending))
     assert len(samples(recording)) == 40
-    assert recording.notes(JOINTS) == ()
+    assert recording.findings(JOINTS) == ()
 
 
 @pytest.mark.parametrize(

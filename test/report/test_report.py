@@ -14,6 +14,7 @@ from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import format_finding, make_finding
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
@@ -62,7 +63,9 @@ def test_the_summary_has_the_keys_that_others_rely_on():
     assert summary["cross_check"]["max_difference"] == check.max_difference
     assert summary["cross_check"]["rank_ours"] == summary["cross_check"]["rank_pinocchio"] == check.rank_ours
     assert (summary["rows"]["used"], summary["rows"]["dropped"]) == result.rows
-    assert summary["warnings"] == list(result.evaluation.warnings)
+    findings = result.evaluation.findings
+    assert summary["warnings"] == [format_finding(one) for one in findings]
+    assert summary["findings"] == [one.summary() for one in findings]
     assert summary["parameters_file"] == "p.yaml"
     assert summary["held_out_sources"] == ["held & out"]
 
@@ -94,7 +97,7 @@ def test_a_validation_counts_the_rows_it_compared():
     assert summary["rows"]["used"] == 3 * evaluation.held_out.samples
     assert summary["rows"]["dropped"] == sum(summary["rows"]["reasons"].values()) == 4
     assert summary["held_out_sources"] == [holes.source]
-    assert {"verdict", "reasons", "held_out", "condition_number", "cross_check", "warnings"} <= set(summary)
+    assert {"verdict", "reasons", "held_out", "condition_number", "cross_check", "warnings", "findings"} <= set(summary)
 
 
 def test_the_page_shows_every_joint_and_parameter(tmp_path):
@@ -115,7 +118,14 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
 def test_names_are_escaped(tmp_path):
     result = awkward()
     assert AWKWARD in result.parameters.joint_names
-    page = Page(page_of(tmp_path, result, warnings=["</ul><script>alert(1)</script>"], parameters_file="<i>"))
+    page = Page(
+        page_of(
+            tmp_path,
+            result,
+            findings=[make_finding("data_unused", "</ul><script>alert(1)</script>").summary()],
+            parameters_file="<i>",
+        )
+    )
     assert page.count("script") == 0
     assert "<script>" in page.text and AWKWARD in page.text
 
@@ -142,9 +152,10 @@ def test_a_bad_verdict_stands_at_the_top(tmp_path):
     write_html(tmp_path / "r.html", summary, evaluation, parameters)
     page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert evaluation.verdict.word == "bad" and page.count("div", "bad") == 1
-    first = page.text[: page.text.index("Prediction of data")]
+    first = page.text[: page.text.index("Prediction of held-out data")]
     assert "Do not use this model" in first
-    assert all(reason in first for reason in evaluation.verdict.reasons)
+    errors = [one for one in evaluation.findings if one.severity == "error"]
+    assert errors and all(one.message in first and one.code in first for one in errors)
 
 
 def test_a_cross_check_without_numbers_is_a_failure_on_the_page(tmp_path):

@@ -14,26 +14,27 @@ Q = np.arange(8.0).reshape(4, 2)
 JOINTS = ("a", "b")
 
 CASES = {
-    "torques": ({"tau": Q}, False, {}, ("effort", "effort"), ()),
-    "a sign": ({"tau": Q}, False, {"b": Drive(None, -1.0)}, ("effort", "effort x -1"), ()),
-    "currents": ({"current": Q}, False, {"a": Drive(2.0), "b": Drive(3.0, -1.0)}, ("current x 2", "current x -3"), ()),
-    "efforts that are currents": ({"tau": Q}, False, {"a": Drive(2.0), "b": Drive(3.0)}, ("effort x 2", "effort x 3"), ()),
+    "torques": ({"tau": Q}, False, {}, ("effort", "effort"), []),
+    "a sign": ({"tau": Q}, False, {"b": Drive(None, -1.0)}, ("effort", "effort x -1"), []),
+    "currents": ({"current": Q}, False, {"a": Drive(2.0), "b": Drive(3.0, -1.0)}, ("current x 2", "current x -3"), []),
+    "efforts that are currents": ({"tau": Q}, False, {"a": Drive(2.0), "b": Drive(3.0)}, ("effort x 2", "effort x 3"), []),
     "a gain for torques": (
         {"tau": Q}, True, {"a": Drive(2.0)}, ("effort", "effort"),
-        ("the gain of a is not used: the recording holds torques already",),
+        [("gain_unused", ("a",))],
     ),
     "both channels": (
         {"tau": Q, "current": Q + 1}, True, {"a": Drive(2.0)}, ("current x 2", "effort"),
-        ("current times gain is the effort of a; b: the recorded effort",),
+        [("effort_sources_mixed", ("a", "b"))],
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_efforts_are_made_of(case):
-    channels, is_torque, drives, words, warnings = CASES[case]
+    channels, is_torque, drives, words, expected = CASES[case]
     recording = ArrayRecording("r", JOINTS, Chunk(T, Q, **channels), effort_is_torque=is_torque)
-    assert effort_sources(recording, JOINTS, drives) == (words, warnings)
+    sources, findings = effort_sources(recording, JOINTS, drives)
+    assert sources == words and [(one.code, one.joints) for one in findings] == expected
     (chunk,) = recording.chunks(JOINTS)
     made = with_efforts(chunk, recording, JOINTS, drives).tau
     for column, word in enumerate(words):  # the words are what is done

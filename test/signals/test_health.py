@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The health gate: each check fires on its own fault, and on nothing else."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
-from robot_dyn_id.errors import UnsafeDataError
+from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.findings import CATALOG, OVERRULABLE
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
-from robot_dyn_id.signals.health import CHECKS, compare_with_nominal, examine, refuse
+from robot_dyn_id.signals.health import check_ignored, check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 
@@ -48,16 +50,19 @@ def loses_rows(share):
 
 
 FAULTS = {
-    "zero": ({"tau": scaled(1, 0, 1)}, "effort", True, "effort of elbow is constant or zero"),
-    "constant": ({"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])}, "effort", True, "of wrist"),
-    "counts": ({"tau": lambda tau: np.column_stack([np.round(tau[:, 0]), tau[:, 1:]])}, "effort", False, "of shoulder"),
-    "posture": ({"q": scaled(0, 0, 0), "dq": scaled(0, 0, 0)}, "motion", True, "no joint moves"),
-    "one still": ({"q": scaled(1, 0, 1), "dq": scaled(1, 0, 1)}, "motion", False, "elbow hardly moves"),
-    "degrees": ({"q": scaled(*[57.29578] * 3), "dq": scaled(*[57.29578] * 3)}, "degrees", True, "look like degrees"),
-    "limits": ({"q": shifted(0, 0.8, 0)}, "limits", False, "positions of elbow leave the URDF's limits"),
-    "rows": ({"tau": loses_rows(0.3)}, "dropped", True, "30% of the rows are unusable (900 effort missing"),
-    "gap": ({"t": lambda t: t + (t > 15)}, "dropped", False, "1 gaps in the time stamps"),
-    "velocity": ({"dq": None}, "velocity", False, "late by 1"),
+    "zero": ({"tau": scaled(1, 0, 1)}, "effort_constant", "error", ("elbow",)),
+    "constant": ({"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])}, "effort_constant", "error",
+                 ("wrist",)),
+    "counts": ({"tau": lambda tau: np.column_stack([np.round(tau[:, 0]), tau[:, 1:]])}, "effort_coarse", "warning",
+               ("shoulder",)),
+    "pose": ({"q": scaled(0, 0, 0), "dq": scaled(0, 0, 0)}, "no_motion", "error", ()),
+    "one at rest": ({"q": scaled(1, 0, 1), "dq": scaled(1, 0, 1)}, "joint_barely_moves", "warning", ("elbow",)),
+    "degrees": ({"q": scaled(*[57.29578] * 3), "dq": scaled(*[57.29578] * 3)}, "positions_in_degrees", "error",
+                ROBOT.joints),
+    "limits": ({"q": shifted(0, 0.8, 0)}, "position_limits_exceeded", "warning", ("elbow",)),
+    "rows": ({"tau": loses_rows(0.3)}, "rows_unusable", "error", ()),
+    "gap": ({"t": lambda t: t + (t > 15)}, "clock_gaps", "warning", ()),
+    "velocity": ({"dq": None}, "velocity_mismatch", "warning", ()),
 }  # fmt: skip
 
 
@@ -76,33 +81,48 @@ def test_healthy_data_have_no_findings(healthy):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_found_and_no_other(healthy, name):
-    _, check, refuses, words = FAULTS[name]
+    _, code, severity, joints = FAULTS[name]
     (finding,) = findings(faulty(healthy, name))
-    assert (finding.check, finding.refuses) == (check, refuses)
-    assert finding.check in CHECKS
-    assert words in finding.text
-    assert "\n" not in finding.text
+    assert (finding.code, finding.severity, finding.joints) == (code, severity, joints)
+    assert "\n" not in finding.message and finding.action == CATALOG[code].cure
 
 
-@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault[2]])
-def test_what_refuses_can_be_overruled_by_name(healthy, name):
-    found, check = findings(faulty(healthy, name)), FAULTS[name][1]
-    with pytest.raises(UnsafeDataError, match=rf"bag: .*\(health check: {check}\)") as error:
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault[2] == "error"])
+def test_an_error_refuses_and_can_be_overruled_by_its_code(healthy, name):
+    found, code = findings(faulty(healthy, name)), FAULTS[name][1]
+    with pytest.raises(UnsafeDataError) as error:
         refuse(found, ignore=(), sources=("bag",))
-    assert FAULTS[name][3] in str(error.value)
+    assert error.value.findings == found
+    assert error.value.summary()["findings"] == [found[0].summary()]
+    assert str(error.value).startswith("bag: ") and found[0].message in str(error.value)
     with pytest.raises(UnsafeDataError):
-        refuse(found, [other for other in CHECKS if other != check], ("bag",))
-    assert refuse(found, [check], ("bag",)) == tuple(finding.text for finding in found)
+        refuse(found, [other for other in OVERRULABLE if other != code], ("bag",))
+    assert refuse(found, [code], ("bag",)) == (replace(found[0], severity="warning"),)
 
 
-def test_what_warns_is_passed_on(healthy):
+def test_warnings_are_passed_on(healthy):
     found = findings(faulty(healthy, "gap"))
-    assert refuse(found, (), ("bag",)) == (found[0].text,)
+    assert refuse(found, (), ("bag",)) == found
 
 
-def test_degrees_need_limits_to_be_seen(healthy):
+def test_only_errors_that_refuse_can_be_overruled():
+    check_ignored(OVERRULABLE)
+    for code in ("effort_delayed", "velocity_mismatch", "held_out_error", "effort"):
+        with pytest.raises(UsageError, match=f"{code}.*{', '.join(OVERRULABLE)}"):
+            check_ignored([code])
+
+
+def test_positions_in_degrees_are_found_by_the_limits(healthy):
     turned = faulty(healthy, "degrees")
     assert findings(turned, FREE) == ()
+
+
+def test_a_short_motion_holds_too_little_information(healthy):
+    observed = survey([healthy], healthy.joint_names, {})
+    positions = 2.0 * observed.bandwidth.sum() * sum(observed.durations)
+    assert check_motion_content(observed, int(positions)) == ()
+    (finding,) = check_motion_content(observed, int(positions) + 1)
+    assert finding.code == "too_little_motion"
 
 
 def agreement(recording):
@@ -126,31 +146,34 @@ def test_efforts_are_compared_with_the_urdf(healthy):
 
 def test_a_wrong_sign_is_found_with_its_joint(healthy):
     (finding,) = against_nominal(changed(healthy, tau=scaled(1, -1, 1)))
-    assert (finding.check, finding.refuses) == ("sign", True)
-    assert "effort of elbow has the wrong sign" in finding.text
+    assert (finding.code, finding.severity, finding.joints) == ("effort_sign", "error", ("elbow",))
 
 
 def test_amperes_are_found_unless_one_joint_is_right(healthy):
     (finding,) = against_nominal(changed(healthy, tau=scaled(0.05, 0.08, 0.06)))
-    assert (finding.check, finding.refuses) == ("amperes", True)
-    assert "look like amperes; give gains" in finding.text
+    assert (finding.code, finding.severity) == ("effort_in_amperes", "error")
     assert against_nominal(changed(healthy, tau=scaled(0.05, 1.0, 0.05))) == ()
 
 
+def test_efforts_that_are_too_large_are_found_with_their_joint(healthy):
+    (finding,) = against_nominal(changed(healthy, tau=scaled(1, 6, 1)))
+    assert (finding.code, finding.severity, finding.joints) == ("effort_too_large", "warning", ("elbow",))
+
+
 @pytest.mark.parametrize("milliseconds", [-20, 0, 3, 20])
-def test_a_delay_of_the_effort_is_told_with_its_size(milliseconds):
+def test_a_delay_of_the_effort_is_found_with_its_size(milliseconds):
     exact = ROBOT.record(duration=30.0, rate=1000.0)
     tau = np.roll(exact.samples.tau, milliseconds, axis=0)
     moved = changed(exact, rows=slice(100, -100, 10), tau=tau[100:-100:10])
     trials, _ = agreement(moved)
-    warnings = delay(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, trials)
+    found = delay(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, trials)
     if abs(milliseconds) < 5:
-        assert warnings == ()
+        assert found == ()
     else:
-        word = "late" if milliseconds > 0 else "early"
-        assert len(warnings) == 3
-        for warning, name in zip(warnings, ROBOT.joints, strict=True):
-            assert warning.startswith(f"joint {name}: ")
-            told = float(warning.split("about ")[1].split(" ms")[0])
-            assert 0.85 < told / milliseconds < 1.15
-            assert f"ms {word} against" in warning
+        assert [(finding.code, finding.joints) for finding in found] == [
+            ("effort_delayed", (name,)) for name in ROBOT.joints
+        ]
+        for finding in found:
+            size, word = re.search(r"about (\d+) ms (late|early)", finding.message).groups()
+            assert 0.85 < float(size) / abs(milliseconds) < 1.15
+            assert word == ("late" if milliseconds > 0 else "early")

@@ -106,9 +106,9 @@ def test_thresholds_are_those_asked_for():
     noise = np.array([0.01, 0.02, 0.03])
     assert slowest_speeds(joints, 0.0, {}, lambda: noise, fastest) == ((0.0, 0.0, 0.0), ())
     assert slowest_speeds(joints, 0.01, {"b": 0.5}, lambda: noise, fastest) == ((0.01, 0.5, 0.01), ())
-    speeds, warnings = slowest_speeds(joints, "auto", {"a": 0.0}, lambda: noise, fastest)
+    speeds, (finding,) = slowest_speeds(joints, "auto", {"a": 0.0}, lambda: noise, fastest)
     assert speeds == (0.0, pytest.approx(0.06), 0.0)
-    assert warnings == ("joint c is never faster than its reversal_speed of 0.09: its rows near reversals are kept",)
+    assert (finding.code, finding.joints) == ("slow_rows_kept", ("c",))
 
 
 def test_an_identification_leaves_them_out(robot, recording):
@@ -121,9 +121,7 @@ def test_an_identification_leaves_them_out(robot, recording):
     assert np.all(off < 4.5)
     still = run(reversal_speeds={"elbow": 50.0})
     assert still.rows[0] == plain.rows[0]
-    assert any(
-        w.startswith("joint elbow is never faster than its reversal_speed of 50") for w in still.evaluation.warnings
-    )
+    assert [one.joints for one in still.evaluation.findings if one.code == "slow_rows_kept"] == [("elbow",)]
 
 
 # --- The figure --------------------------------------------------------------------------------------------------

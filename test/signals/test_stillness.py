@@ -104,7 +104,7 @@ def disturbed(clean, case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
-    assert (reference.evaluation.verdict.word, reference.evaluation.warnings) == ("good", ())
+    assert (reference.evaluation.verdict.word, reference.evaluation.findings) == ("good", ())
     result = identified(robot, disturbed(clean, case))
     off = np.abs(result.estimate.values - reference.estimate.values) / reference.estimate.standard_deviations
     assert np.all(off < 2.0), off
@@ -113,15 +113,16 @@ def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
     assert result.evaluation.verdict == reference.evaluation.verdict
     ours, theirs = result.evaluation, reference.evaluation
     assert ours.held_out.all_joints_nrmse == pytest.approx(theirs.held_out.all_joints_nrmse, rel=0.2)  # another third
-    assert ours.survey.cutoff == pytest.approx(theirs.survey.cutoff, abs=CUTOFF_PER_BANDWIDTH / PERIODOGRAM)
-    rows = reference.rows[0] * ours.survey.cutoff / theirs.survey.cutoff
+    assert result.training.survey.cutoff == pytest.approx(
+        reference.training.survey.cutoff, abs=CUTOFF_PER_BANDWIDTH / PERIODOGRAM
+    )
+    rows = reference.rows[0] * result.training.survey.cutoff / reference.training.survey.cutoff
     assert result.rows[0] == pytest.approx(rows, rel=0.1)
-    (warning,) = result.evaluation.warnings
-    assert warning.startswith("arm.mcap stands still from ")
-    assert warning.endswith(" s: left out")
-    told = [tuple(map(float, span)) for span in re.findall(r"from ([\d.]+) to ([\d.]+) s", warning)]
-    np.testing.assert_allclose(told, CASES[case][1], rtol=0, atol=1.0)
-    assert result.evaluation.survey.repairs.gaps == 0
+    (finding,) = result.evaluation.findings
+    assert finding.code == "rest_left_out" and finding.message.startswith("arm.mcap is at rest from ")
+    spans = [tuple(map(float, span)) for span in re.findall(r"from ([\d.]+) to ([\d.]+) s", finding.message)]
+    np.testing.assert_allclose(spans, CASES[case][1], rtol=0, atol=1.0)
+    assert result.training.survey.repairs.gaps == 0
 
 
 def whole(recording):
@@ -175,12 +176,14 @@ def test_validation_data_that_stand_still_are_told(robot, clean, reference):
     long, short = (replace(held_at(clean, 4000, seconds), source="x") for seconds in (90.0, 10.0))
     for evaluation in (identified(robot, clean, validation=[long]).evaluation,
                        validate([long], reference.parameters, Settings())):  # fmt: skip
-        (reason,) = [text for text in evaluation.verdict.reasons if "at rest" in text]
-        assert re.match(r"x stands still from 40\.\d to 130\.0 s: there it is validated at rest; give data", reason)
+        (finding,) = [one for one in evaluation.findings if one.code == "validated_at_rest"]
+        assert finding.severity == "warning"
+        assert re.match(r"x is at rest from 40\.\d to 130\.0 s", finding.message)
         assert evaluation.verdict.word == "suspect"
     evaluation = validate([short], reference.parameters, Settings())
     assert evaluation.verdict.word == "good"
-    assert any(text.startswith("x stands still from 40") for text in evaluation.warnings)
+    (finding,) = [one for one in evaluation.findings if one.code == "validated_at_rest"]
+    assert finding.severity == "info" and finding.message.startswith("x is at rest from 40")
 
 
 def seen(q, t):

@@ -11,6 +11,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.findings import make_finding
 
 
 def estimate_constants(found: Linearized, order: int, costs: Array, values: Array | None = None) -> Estimate:
@@ -53,7 +54,8 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
         for (name, joint), value, sigma in zip(constants.names, np.exp(found.logarithms), sigmas, strict=True)
     )
     unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
-    notes = (f"these data do not tell {', '.join(unknown)}",) if unknown else ()
+    message = f"these data do not determine {', '.join(unknown)}"
+    findings = (make_finding("constants_not_identified", message),) if unknown else ()
     return replace(
         extended,
         values=extended.values[:p],
@@ -62,5 +64,5 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
         unexcited=tuple(name for name in extended.unexcited if name in constants.parameters),
         constants=estimated,
         regressor=constants.regressor(found.logarithms),
-        notes=(*extended.notes, *notes),
+        findings=(*extended.findings, *findings),
     )

@@ -80,7 +80,9 @@ class ClosedLoopOutputError(SimulationEstimator):
         lagged = LaggedGrams.from_problem(problem, order)
         noise = fit_whitening(lagged.residual_autocovariance(found.values), lagged.counts).noise_rms
         solution = replace(ordinary, values=found.values)
-        return replace(Estimate.from_solution(problem, plain, ordinary, solution, covariance, noise), notes=found.notes)
+        return replace(
+            Estimate.from_solution(problem, plain, ordinary, solution, covariance, noise), findings=found.findings
+        )
 
 
 @dataclass

@@ -19,6 +19,7 @@ from robot_dyn_id.estimators.consistent import nearest_robot
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
@@ -32,9 +33,10 @@ CONVERGED_STANDARD_ERRORS = 0.1
 ROUNDING_RATIO = 1e-9
 """Change of the predicted torques, relative to the measured ones, that is rounding."""
 
-MADE_CONSISTENT = (
+MADE_CONSISTENT = make_finding(
+    "simulated_nearest_robot",
     "the estimate cannot be simulated (its mass matrix is not positive definite): the physically consistent robot "
-    "nearest to it was simulated instead"
+    "closest to it was simulated instead",
 )
 
 
@@ -112,7 +114,7 @@ class FixedPoint(Generic[T]):
         weights: weight of each joint, shape (n,).
         values: the estimate, shape (p,).
         bread: inverse of the matrix that was solved, shape (p, p).
-        notes: notes on the last simulation.
+        findings: findings about the last simulation.
     """
 
     simulation: T
@@ -120,7 +122,7 @@ class FixedPoint(Generic[T]):
     weights: Array
     values: Array
     bread: Array
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class SimulationEstimator(CheckedOptions):
         rows, values, weights = start_values(problem, ordinary)
         averaged = 1
         for _ in range(self.iterations):
-            simulation, notes = simulate_consistent(problem, values, rows, weights, step)
+            simulation, findings = simulate_consistent(problem, values, rows, weights, step)
             rows = Factors.from_problem(step.rows(simulation))
             weights = compute_weights(rows, values)
             found, bread = step.solve(simulation, rows, weights, ordinary)
@@ -188,7 +190,7 @@ class SimulationEstimator(CheckedOptions):
             values = values + change
             size = change_in_standard_errors(change, rows, weights)
             if size <= CONVERGED_STANDARD_ERRORS:
-                return FixedPoint(simulation, rows, weights, values, bread, notes)
+                return FixedPoint(simulation, rows, weights, values, bread, findings)
             averaged += reads_encoders(self.controller) and (averaged > 1 or size < 1.0)
         raise ConvergenceError(
             f"{self.name}: no convergence after {self.iterations} simulations: check the controller's gains, or allow "
@@ -235,7 +237,7 @@ def start_values(problem: RecordedProblem, ordinary: Solution) -> tuple[Factors,
 
 def simulate_consistent(
     problem: RecordedProblem, values: Array, factors: Factors, weights: Array, step: SimulationStep[T]
-) -> tuple[T, tuple[str, ...]]:
+) -> tuple[T, tuple[Finding, ...]]:
     """Simulate the robot of some base parameters, or the physically consistent robot nearest to them.
 
     Args:
@@ -246,7 +248,7 @@ def simulate_consistent(
         step: its simulation.
 
     Returns:
-        The simulation, and notes.
+        The simulation, and findings about it.
 
     Raises:
         ConvergenceError: neither of the two robots follows the reference.
@@ -257,9 +259,9 @@ def simulate_consistent(
     except (InputError, ConvergenceError):
         if problem.prior is None:
             raise
-    full, notes = nearest_robot(problem.prior, problem.regressor, factors.root(weights), values)
+    full, findings = nearest_robot(problem.prior, problem.regressor, factors.root(weights), values)
     nearest = Robot(problem, np.arange(len(full)), full, problem.prior.mapping @ full)
-    return step.simulate(nearest), (MADE_CONSISTENT, *notes)
+    return step.simulate(nearest), (MADE_CONSISTENT, *findings)
 
 
 def change_in_standard_errors(change: Array, factors: Factors, weights: Array) -> float:

@@ -64,7 +64,7 @@ class Instrumental(SimulationEstimator):
         )
         solution = replace(ordinary, values=found.values)
         return replace(
-            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes
+            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), findings=found.findings
         )
 
 

@@ -50,7 +50,7 @@ class OutputError(SimulationEstimator):
         )
         solution = replace(ordinary, values=found.values)
         return replace(
-            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), notes=found.notes
+            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), findings=found.findings
         )
 
 

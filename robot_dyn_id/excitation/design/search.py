@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +15,7 @@ from robot_dyn_id.excitation.design.optimizers import Search, SearchEffort
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
+from robot_dyn_id.progress import Progress, ignore_progress
 
 SMALLER = (0.999, 0.99, 0.95, 0.8, 0.3)
 """Shares of a motion that breaks a requirement which no joint keeps by itself (efforts, clearance), tried in turn."""
@@ -72,7 +72,7 @@ class _Best:
     """The best motion so far: one that keeps to everything, or the one that breaks the least."""
 
     problem: DesignProblem
-    tell: Callable[[str], None]
+    progress: Progress
     x: Array | None = None
     figure: float = np.inf
     beyond: float = np.inf
@@ -87,7 +87,7 @@ class _Best:
             self.x, self.figure, self.beyond = kept, figure, max(beyond, 0.0)
             self.history.append((len(self.problem.evaluations), figure if beyond <= 0.0 else np.inf))
         state = f"best {self.figure:.4f}" if self.beyond <= 0.0 else f"none feasible yet, {self.beyond:.3f} beyond"
-        self.tell(f"{word}: {figure:.4f}; {state}")
+        self.progress(f"{word}: {figure:.4f}; {state}")
 
     def _within(self, x: Array) -> tuple[Array, float]:
         """Coefficients within the joints' limits, as small as all requirements need, and how far they are beyond.
@@ -132,7 +132,7 @@ def design(
     search: Search,
     seed: int = 1,
     effort: SearchEffort | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    progress: Progress = ignore_progress,
 ) -> Design:
     """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best so far.
 
@@ -141,7 +141,7 @@ def design(
         search: one of `OPTIMIZERS`.
         seed: with the same seed the same motion is found.
         effort: how much is spent.
-        tell: takes lines about the progress.
+        progress: callback that receives one status line per stage.
 
     Raises:
         MotionError: no motion that keeps to everything was found: names the limits that the best one breaks.
@@ -149,8 +149,8 @@ def design(
     """
     began, rng, interrupted = time.perf_counter(), np.random.default_rng(seed), False
     compared = np.sort([problem.figure(problem.parametrization.random(rng, 1.0)) for _ in range(COMPARED)])
-    tell(f"best of {COMPARED} random motions: {compared[0]:.4f}")
-    best = _Best(problem, tell)
+    progress(f"best of {COMPARED} random motions: {compared[0]:.4f}")
+    best = _Best(problem, progress)
     try:
         for x, word in search(problem, rng, effort or SearchEffort()):
             best.offer(x, word)

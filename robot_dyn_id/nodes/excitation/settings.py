@@ -26,6 +26,7 @@ from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Tra
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
+from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -347,7 +348,8 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        remark = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
+        findings = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
+        remark = "; ".join(format_findings(findings))
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
     return stored, remark

@@ -12,9 +12,11 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.errors import InputError, RobotDynIdError, storable
+from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
 from robot_dyn_id.files.parameters import MATRICES
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, stored_fields
@@ -85,16 +87,30 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
     return ParameterSet(**values)
 
 
+def finding_message(finding: Finding) -> FindingMsg:
+    """The message of a finding."""
+    return FindingMsg(
+        code=finding.code,
+        severity=finding.severity,
+        joints=list(finding.joints),
+        message=finding.message,
+        action=finding.action,
+    )
+
+
 def identification_report(outcome: Identification | RobotDynIdError, folder: Path) -> IdentificationReport:
     """The message about an identification, or about why there is none; its header is left for the node to fill."""
     message = IdentificationReport()
     if isinstance(outcome, RobotDynIdError):
         message.verdict, message.reasons = "failed", [str(outcome)]
+        if isinstance(outcome, UnsafeDataError):
+            message.findings = [finding_message(finding) for finding in outcome.findings]
         return message
     evaluation, parameters = outcome.evaluation, outcome.parameters
     message.verdict = evaluation.verdict.word
     message.reasons = list(evaluation.verdict.reasons)
     message.warnings = list(evaluation.warnings)
+    message.findings = [finding_message(finding) for finding in evaluation.findings]
     message.joint_names = list(parameters.joint_names)
     message.held_out_nrmse = parameters.held_out_nrmse.tolist()
     message.held_out_all_joints_nrmse = parameters.held_out_all_joints_nrmse

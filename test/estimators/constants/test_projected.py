@@ -114,4 +114,5 @@ def test_constants_of_columns_that_are_not_asked_for_are_named():
     others = task.columns[[not name.startswith("fc") for name in names]]
     estimate = Separable().fit(task.with_columns(task.regressor, others))
     assert len(estimate.values) == len(others) < len(names)
-    assert any("these data do not tell smoothing_width of" in note for note in estimate.notes)
+    (finding,) = [one for one in estimate.findings if one.code == "constants_not_identified"]
+    assert "smoothing_width of" in finding.message

@@ -70,7 +70,7 @@ def test_total_least_squares_is_that_of_the_singular_vector():
     right = np.linalg.svd(full / scale)[2][-1]
     expected = -right[:-1] / right[-1] * scale[-1] / scale[:-1]
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-3, atol=1e-4)
-    assert "total least squares takes torques to be off by" in estimate.notes[0]
+    assert [one.code for one in estimate.findings] == ["total_least_squares_errors"]
     nearly = TotalLeastSquares(column_error=1e-6).fit(problem(*data))
     np.testing.assert_allclose(nearly.values, ordinary.values, rtol=1e-9, atol=1e-9)
 
@@ -94,7 +94,9 @@ def periodic(columns, torques, times=4):
 def test_averages_of_exact_periods_give_the_exact_parameters():
     estimate = PeriodAveraged().fit(replace(problem(*periodic(*rows(count=50)), size=33), period=5.0))
     np.testing.assert_allclose(estimate.values, TRUTH, atol=1e-9)
-    assert estimate.notes == ("averages of 4 periods; intervals by Student's law with 3 degrees of freedom",)
+    (finding,) = estimate.findings
+    assert finding.code == "periods_averaged"
+    assert "4 periods" in finding.message and "3 degrees of freedom" in finding.message
 
 
 def test_few_periods_have_wide_intervals_that_hold_the_truth():

@@ -134,7 +134,7 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
     with pytest.raises(InputError, match=r"the mass matrix is not positive definite .* the inertia of joint elbow"):
         kind(IDEAL).fit(loop_problem(still, 10.0, prior=False))
     estimate = kind(COMPUTED_TORQUE).fit(loop_problem(still, 10.0))
-    assert MADE_CONSISTENT in estimate.notes
+    assert MADE_CONSISTENT in estimate.findings
     assert "fv2" in estimate.unexcited
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One walk over the joint states of a bag that settles what later walks agree on: clock, channels, drops."""
+"""Inventory of the joint states of a bag, made in one pass: clock, channels, drops. Later passes rely on it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from robot_dyn_id.arrays import Mask
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, Batch, Stamps, decode
-from robot_dyn_id.recordings.reading import RawMessage, Warn
+from robot_dyn_id.recordings.reading import RawMessage, Warn, format_dropped
 
 BATCH = 1024  # messages decoded at once
-NEAR_ZERO = NANOSECONDS  # [ns] a clock that starts at zero (simulation) has stamps of zero that are meant
+NEAR_ZERO = NANOSECONDS  # [ns] the stamps of a clock that starts at zero (simulation) may be zero
 SELDOM = 0.01  # fewer new stamps per message than this: the publisher does not fill them in
 
 UNDECODABLE = "not a JointState in CDR"
@@ -37,11 +37,11 @@ class Tally:
 
 @dataclass(frozen=True)
 class Clock:
-    """What is taken as the time of a message.
+    """Source of the time of a message.
 
     Attributes:
         log_times: True if the log times replace the stamps.
-        start: first stamp that is not zero [ns]; tells whether zeros in front of it are meant.
+        start: first stamp that is not zero [ns]; determines whether zeros before it are valid.
     """
 
     log_times: bool
@@ -50,7 +50,7 @@ class Clock:
     def unstamped(self, batch: Batch, previous: int) -> tuple[Mask, int]:
         """Which messages lack a stamp.
 
-        A zero is a stamp where the clock is near zero anyway. It is none amid stamps that are not.
+        A zero is a valid stamp if the clock is close to zero, and a missing one among larger stamps.
 
         Args:
             batch: consecutive messages.
@@ -69,16 +69,16 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What a whole walk found.
+class TopicInventory:
+    """Inventory of the messages of one topic.
 
     Attributes:
         joint_names: joints in order of first appearance.
-        clock: what time is taken from.
+        clock: source of the sample times.
         epoch: first valid stamp [ns].
         tallies: counts by set of joints.
-        undecodable: number of messages that are no joint states.
-        remarks: what the storage had to say.
+        undecodable: number of messages that are not joint states.
+        damage: damage of the storage files, one phrase each.
     """
 
     joint_names: tuple[str, ...]
@@ -86,7 +86,7 @@ class Survey:
     epoch: int
     tallies: dict[frozenset[str], Tally] = field(repr=False)
     undecodable: int
-    remarks: tuple[str, ...]
+    damage: tuple[str, ...]
 
     def of(self, joints: Sequence[str]) -> Tally:
         """Counts of the messages that hold all of `joints`."""
@@ -96,6 +96,10 @@ class Survey:
                 for name, count in vars(tally).items():
                     setattr(total, name, getattr(total, name) + count)
         return total
+
+    def describe(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """Damage, and the messages about `joints` that are left out, as text."""
+        return (*self.damage, *format_dropped(self.dropped(joints), "message"))
 
     def dropped(self, joints: Sequence[str]) -> dict[str, int]:
         """Number of messages about `joints` that are left out, by reason."""
@@ -114,7 +118,7 @@ class Survey:
         return {reason: count for reason, count in counts.items() if count}
 
 
-def decoded(messages: Iterable[RawMessage]) -> Iterator[tuple[Batch, Stamps]]:
+def decode_batches(messages: Iterable[RawMessage]) -> Iterator[tuple[Batch, Stamps]]:
     """Batches of decoded messages with their log times [ns]."""
     iterator = iter(messages)
     while batch := list(islice(iterator, BATCH)):
@@ -122,22 +126,22 @@ def decoded(messages: Iterable[RawMessage]) -> Iterator[tuple[Batch, Stamps]]:
         yield decode([data for _, _, _, data in batch]), log_times
 
 
-def survey(walk: Callable[[Warn], Iterable[RawMessage]]) -> Survey:
-    """Walk the messages of one topic: up to the first stamp, then all of them.
+def inspect_topic(open_messages: Callable[[Warn], Iterable[RawMessage]]) -> TopicInventory:
+    """Make the inventory of one topic in two passes: up to the first stamp, then over all messages.
 
     Args:
-        walk: starts a walk; takes what is told about damage.
+        open_messages: starts a pass; its argument receives descriptions of damage.
     """
-    start = _first_stamp(walk(lambda _: None))
-    remarks: list[str] = []
+    start = _first_stamp(open_messages(lambda _: None))
+    damage: list[str] = []
     count = _Count(Clock(log_times=False, start=start))
-    for batch, log_times in decoded(walk(remarks.append)):
+    for batch, log_times in decode_batches(open_messages(damage.append)):
         count.add(batch, log_times)
-    return count.survey(remarks)
+    return count.inventory(damage)
 
 
 def _first_stamp(messages: Iterable[RawMessage]) -> int:
-    for batch, _ in decoded(messages):
+    for batch, _ in decode_batches(messages):
         stamps = batch.stamps[batch.stamps != 0]
         if len(stamps):
             return int(stamps[0])
@@ -145,7 +149,7 @@ def _first_stamp(messages: Iterable[RawMessage]) -> int:
 
 
 class _Count:
-    """Running counts of a walk."""
+    """Running counts of a pass."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -177,21 +181,19 @@ class _Count:
             tally.velocities += len(group.rows) * (group.dq is not None)
             tally.efforts += len(group.rows) * (group.tau is not None)
 
-    def survey(self, remarks: Sequence[str]) -> Survey:
-        """The outcome of the walk."""
+    def inventory(self, damage: Sequence[str]) -> TopicInventory:
+        """The inventory after the pass."""
         stamp, log_time = self._first or (0, 0)
         log_times = self._decodable > 1 and self._changes <= SELDOM * self._decodable
         if log_times:
-            still = f"the stamps of {self._decodable} messages stand still; arrival times are used instead"
-            remarks = (*remarks, still)
             for tally in self._tallies.values():
                 tally.usable += tally.unstamped
                 tally.unstamped = 0
-        return Survey(
+        return TopicInventory(
             joint_names=tuple(self._names),
             clock=Clock(log_times, self._clock.start),
             epoch=log_time if log_times else stamp,
             tallies=dict(self._tallies),
             undecodable=self._undecodable,
-            remarks=tuple(remarks),
+            damage=tuple(damage),
         )

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings on the command line: text, and advice about options of the commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from robot_dyn_id.findings import Finding, format_finding
+
+OPTIONS = {
+    "nothing_held_out": "--validate DATA",
+    "simulation_drifts": "--restart S",
+}
+"""Option that helps, by code of the finding."""
+
+
+def advise(finding: Finding) -> str:
+    """One line of text about a finding, with the option that helps."""
+    text = format_finding(finding)
+    return f"{text} ({OPTIONS[finding.code]})" if finding.code in OPTIONS else text
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """Print findings on standard error, one line each."""
+    for finding in findings:
+        print(f"  ! {advise(finding)}", file=sys.stderr)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalog of findings: complete, used, and documented."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import robot_dyn_id
+from robot_dyn_id.findings import (
+    CATALOG,
+    OVERRULABLE,
+    SECTIONS,
+    Finding,
+    format_finding,
+    format_findings,
+    make_finding,
+    summarize_findings,
+    write_markdown,
+)
+
+PACKAGE = Path(robot_dyn_id.__file__).parent
+ROOT = PACKAGE.parent
+
+
+def made_codes():
+    """First argument of every call of `make_finding` in the package, None where it is not a literal."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "make_finding":
+                yield path.name, getattr(node.args[0], "value", None)
+
+
+def test_every_code_in_the_catalog_is_made_and_every_made_code_is_in_the_catalog():
+    made = list(made_codes())
+    assert not [path for path, code in made if code is None], "codes are literals"
+    assert {code for _, code in made} == set(CATALOG)
+
+
+def test_codes_belong_to_one_section():
+    assert sum(map(len, SECTIONS.values())) == len(CATALOG)
+
+
+def test_only_errors_refuse_and_can_be_overruled():
+    assert OVERRULABLE
+    assert all(CATALOG[code].severity == "error" for code in OVERRULABLE)
+
+
+@pytest.mark.parametrize("code", CATALOG)
+def test_causes_are_sentences_and_cures_are_imperative_phrases(code):
+    entry = CATALOG[code]
+    assert code.isidentifier() and code == code.lower()
+    assert entry.cause[0].isupper() and entry.cause.endswith(".")
+    assert entry.cure == "" or (entry.cure[0].islower() and not entry.cure.endswith("."))
+    assert "--" not in entry.cause + entry.cure, "options belong to the command line"
+
+
+def test_the_page_of_the_documentation_is_current():
+    """`python -m robot_dyn_id.findings > docs/findings.md` writes it."""
+    page = ROOT / "docs" / "findings.md"
+    if not page.exists():
+        pytest.skip("the documentation is not installed")
+    assert page.read_text(encoding="utf-8") == write_markdown()
+
+
+def test_a_finding_takes_severity_and_action_from_the_catalog():
+    finding = make_finding("effort_sign", "the effort of a is reversed", ["a"])
+    entry = CATALOG["effort_sign"]
+    assert finding == Finding("effort_sign", entry.severity, ("a",), "the effort of a is reversed", entry.cure)
+    other = make_finding("outside_training", "far away", severity="warning", action="stay")
+    assert (other.severity, other.action, other.joints) == ("warning", "stay", ())
+
+
+def test_unknown_codes_and_severities_are_rejected():
+    with pytest.raises(ValueError, match="not in the catalog"):
+        make_finding("nonsense", "x")
+    with pytest.raises(ValueError, match="severity 'fatal'"):
+        make_finding("no_motion", "x", severity="fatal")
+
+
+def test_a_summary_is_read_back():
+    finding = make_finding("joint_barely_moves", "a barely moves", ["a"])
+    assert Finding.from_summary(finding.summary()) == finding
+    assert list(finding.summary()) == ["code", "severity", "joints", "message", "action"]
+
+
+def test_text_is_message_and_action():
+    one, other = make_finding("data_unused", "keys not used: x"), make_finding("no_motion", "no joint moves")
+    assert format_finding(one) == str(one) == "keys not used: x"
+    assert format_finding(other) == "no joint moves; record a motion of all joints"
+    assert format_findings([one, other], "error") == (format_finding(other),)
+    assert summarize_findings([one]) == {"findings": [one.summary()], "warnings": ["keys not used: x"]}
