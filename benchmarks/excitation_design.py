@@ -29,7 +29,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.design.objectives import a_optimal
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.design.planning import DesignTask, design_task
+from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.files.design import design_settings
@@ -46,7 +46,9 @@ def planned(**demands) -> DesignTask:
     model = arms.model("panda")
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(WIDTH))))
     acceleration = dict(zip(model.joint_names, ACCELERATION, strict=True))
-    return design_task(design_settings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor)
+    return make_design_task(
+        design_settings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor
+    )
 
 
 def rightmost(base: BaseParameters, regressor: Regressor) -> BaseParameters:
@@ -81,9 +83,9 @@ def against_random(seeds: int) -> list[Goal]:
         # the noise of the goal is the same for all joints
         problem = replace(problem, information=replace(problem.information, noise=np.ones(7)))
         rng = np.random.default_rng(100)
-        best = min(problem.figure(problem.parametrization.random(rng, 1.0)) for _ in range(RANDOM))
+        best = min(problem.objective_value(problem.parametrization.random(rng, 1.0)) for _ in range(RANDOM))
         found = [design(problem, OPTIMIZERS["gradient"], seed, MANY) for seed in range(1, seeds + 1)]
-        ratios = [float(np.exp(best - one.figure)) for one in found]
+        ratios = [float(np.exp(best - one.objective_value)) for one in found]
         details = {"best_random": float(np.exp(best)), "seconds": max(one.seconds for one in found)}
         name = f"design: condition, {columns} columns, best of {RANDOM} random ones over it"
         goals += [
@@ -110,7 +112,7 @@ def without_collisions() -> list[Goal]:
         if clearance.smallest(q)[0].min() <= 0.0:
             continue
         free += 1
-        figure, finely = problem.figure(x), problem.parametrization.trajectory(x).evaluate(fine)[0]
+        figure, finely = problem.objective_value(x), problem.parametrization.trajectory(x).evaluate(fine)[0]
         if figure < best and not clearance.encounters(fine, finely):
             best = figure
     began = time.perf_counter()
@@ -119,11 +121,16 @@ def without_collisions() -> list[Goal]:
     touches = len(clearance.encounters(fine, found.excitation.evaluate(fine)[0]))
     name = "design without collisions, rightmost columns"
     return [
-        at_least(f"{name}: best of {FREE} free random ones over it", float(np.exp(best - found.figure)), WITH_CLEARANCE,
-                 best_random=float(np.exp(best)), condition=float(np.exp(found.figure))),
+        at_least(
+            f"{name}: best of {FREE} free random ones over it",
+            float(np.exp(best - found.objective_value)),
+            WITH_CLEARANCE,
+            best_random=float(np.exp(best)),
+            condition=float(np.exp(found.objective_value)),
+        ),
         at_most(f"{name}: pairs that touch on a grid of 1 ms", touches, 0),
         at_most(f"{name}: time [s]", seconds, 120.0),
-    ]  # fmt: skip
+    ]
 
 
 def deviations(problem: DesignProblem, found: Design, runs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -162,7 +169,7 @@ def one_after_another() -> list[Goal]:
             x = problem.parametrization.random(np.random.default_rng(7), 1.0)
         else:
             x = design(problem, OPTIMIZERS["gradient"], 1, MANY).coefficients
-        known = problem.told(x)
+        known = problem.information_matrix(x)
         relative = np.sqrt(np.linalg.inv(known).diagonal()) / truth
         weak = np.argsort(relative)[-WORST:]
         scale = np.maximum(truth, 1e-9)

@@ -75,7 +75,7 @@ def _with_friction() -> tuple[str, Information]:
 
 def _gradient(title: str, ours: Information, motion: Motion) -> list[Goal]:
     """What the gradient costs beside the objective, the default one."""
-    gradient = d_optimal(ours.matrix(motion)).slope()
+    gradient = d_optimal(ours.matrix(motion)).gradient()
     ms = {
         name: 1e3 * value
         for name, value in interleaved(

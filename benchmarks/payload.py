@@ -33,7 +33,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import GeneralizedLeastSquares
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import design_task
+from robot_dyn_id.excitation.design.planning import make_design_task
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -104,7 +104,9 @@ def study() -> Study:
     regressor = arms.with_friction(ARM)
     acceleration = dict(zip(regressor.model.joint_names, (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0), strict=True))
     settings = DesignSettings(acceleration=acceleration, objective="d_optimal", clearance=0.0)
-    motion = Twice(design(design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation)
+    motion = Twice(
+        design(make_design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation
+    )
     parameters = arms.true_parameters(regressor.model)
     first = simulated_recording(regressor, parameters, motion, DURATION, RATE, sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")

@@ -42,6 +42,82 @@ def effort_unit_over(effort_unit: str, coordinate: int, time: int) -> str:
     return f"{effort_unit}{seconds}{metres}"
 
 
+FORMAT_VERSION = 2
+"""Version of the fields of a parameter set, in files and messages; others are refused. 0.1.0, which had no such field,
+counts as 1."""
+
+FORMAT_REMEDY = "identify the robot again with this version, or use the version that is named in software_version"
+"""What the user does about a parameter set of another format version."""
+
+UNKNOWN = "unknown"
+"""Word of fields that nothing has determined."""
+
+EFFORT_KINDS = (
+    *(UNKNOWN, "torque", "current", "motor_torque"),
+    *("gravity_compensated", "gravity_and_friction_compensated", "external"),
+)
+"""Contents that a measured effort may have."""
+
+COMPENSATIONS = (UNKNOWN, "gravity", "friction", "coriolis")
+"""Torques that the driver of a robot may add to a command."""
+
+HELD_OUT_METHODS = (UNKNOWN, "cross_validation", "recordings", "range")
+"""Origins of held-out data: blocked cross-validation, recordings of their own, or a range of the training data."""
+
+USES = (
+    *("gravity_compensation", "feed_forward", "computed_torque"),
+    *("forward_simulation", "collision_detection", "payload"),
+)
+"""Uses that a model may be fit for."""
+
+ANSWERS = ("yes", "limited", "no")
+"""Answers to whether a model is fit for a use."""
+
+
+@dataclass(frozen=True)
+class TermState:
+    """Internal state of a term on one joint, such as the deflection of a Dahl element.
+
+    Entries of one name on one joint are parallel elements, in order.
+
+    Attributes:
+        name: `term.state`, such as `dahl.deflection`.
+        joint: joint or coupling that the term acts on.
+        initial_values: value of each scalar of the state at the beginning of a motion, SI; at least one.
+        parameter_names: names of the constants of the state equation, such as `breakaway_displacement`.
+        parameter_values: their values, SI.
+    """
+
+    name: str
+    joint: str
+    initial_values: tuple[float, ...]
+    parameter_names: tuple[str, ...] = ()
+    parameter_values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class FitFor:
+    """Whether a model is fit for a use, and the figure that the answer rests on.
+
+    Attributes:
+        use: one of `USES`.
+        answer: one of `ANSWERS`.
+        figure: measured figure; NaN if it could not be determined.
+        unit: unit of figure and threshold.
+        threshold: value of the figure up to which the answer is yes.
+        because: codes of the findings that the answer rests on.
+        joints: joints that limit the answer; empty if it holds for the whole arm.
+    """
+
+    use: str
+    answer: str
+    figure: float
+    unit: str
+    threshold: float
+    because: tuple[str, ...] = ()
+    joints: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class ParameterSet:
     """Identified model, self-contained: everything needed for inverse and forward dynamics.
@@ -53,55 +129,62 @@ class ParameterSet:
             print(f"{name}: {value:.4g} +- {sigma:.2g}")
         ```
 
-    Field by field the message `robot_dyn_id/ParameterSet` (without its header) and the file `parameters.yaml`. With p
-    base parameters, c columns (10 per moving body, then the linear terms) and n joints:
+    The message `robot_dyn_id/ParameterSet` and the file `parameters.yaml` have the same fields. With p base parameters,
+    c columns (10 per moving body, then the linear terms) and n joints:
 
     Attributes:
-        robot_name: name in the URDF.
-        urdf: the URDF text.
-        urdf_sha256: its hash, by which a controller knows its robot.
-        joint_names: the n joints.
-        held_joint_names: joints that stood still.
-        held_joint_positions: where they stood [rad or m].
-        gravity: gravity vector in the base frame [m/s^2], 3 values.
-        body_names: the moving joints, mimic followers included.
-        names: base parameters, p; each is named after the column it stands in.
-        expressions: what it is a combination of, `Izz1 + 0.1296 m2`.
-        units: units.
-        values: values, SI.
-        standard_deviations: one sigma; infinite where the data could not tell.
-        status: good, weak or not excited.
-        covariance: (p, p).
-        column_names: c.
-        mapping: full to base, (p, c): base = mapping @ full.
-        independent_columns: the column that each base parameter is named after, p.
-        standard_parameters: 10 per body in `body_names` order, a representative that with `term_values` gives the
-            identified torque in any recursive Newton-Euler code.
-        physically_consistent: whether that representative could be a real robot.
-        term_names: name of the term of each column after the inertial ones.
-        term_joints: the joint (or coupling) that it acts on.
-        term_values: representative values.
-        term_standard_deviations: one sigma; infinite where the column cannot be told on its own.
-        term_constant_names: `term.constant`, e.g. coulomb.smoothing_width.
+        robot_name: name of the robot in its URDF.
+        urdf: text of the URDF.
+        urdf_sha256: hash of the URDF, by which a controller identifies its robot.
+        joint_names: names of the n joints.
+        held_joint_names: names of the locked joints.
+        held_joint_positions: positions of the locked joints [rad or m].
+        gravity: gravity vector in the base frame [m/s^2], shape (3,).
+        body_names: names of the moving joints, mimic joints included.
+        names: names of the p base parameters; each is named after its independent column.
+        expressions: combination of columns that each base parameter is, such as `Izz1 + 0.1296 m2`.
+        units: units of the base parameters.
+        values: values of the base parameters, SI.
+        standard_deviations: standard deviations (1 sigma); inf if not identifiable from the data.
+        status: `good`, `weak` or `not excited`, for each base parameter.
+        covariance: covariance of the values, shape (p, p).
+        column_names: names of the c columns.
+        mapping: shape (p, c); values = mapping @ (standard_parameters, term_values).
+        independent_columns: column that each base parameter is named after, shape (p,).
+        standard_parameters: 10 per body in the order of `body_names`; a standard-parameter realization that, with
+            `term_values`, gives the identified torque in any recursive Newton-Euler algorithm.
+        physically_consistent: whether every body of that realization is physically possible.
+        term_names: term of each column after the inertial ones.
+        term_joints: joint or coupling that the term acts on.
+        term_values: values of these columns in the realization.
+        term_standard_deviations: standard deviations (1 sigma); inf if a column is only identifiable in combination.
+        term_constant_names: constants of terms as `term.constant`, such as coulomb.smoothing_width.
         term_constant_joints: joint of each constant.
-        term_constant_values: SI.
-        sample_rate: rate of the uniform grid [Hz].
-        cutoff_frequency: of the zero-phase low-pass [Hz].
-        filter_order: Butterworth order of one pass.
+        term_constant_values: values of the constants, SI.
+        sample_rate: rate of the uniform grid of samples [Hz].
+        cutoff_frequency: cut-off frequency of the zero-phase low-pass filter [Hz].
+        filter_order: Butterworth order of each pass.
         data_sources: recordings used for training.
         data_sha256: hash of their content.
         estimator: name of the estimator.
         software_version: version of this package.
-        held_out_nrmse: per joint, ratio.
-        held_out_all_joints_nrmse: ratio.
-        condition_number: of the regressor of the training data.
+        held_out_nrmse: NRMSE of each joint on held-out data, a ratio, shape (n,).
+        held_out_all_joints_nrmse: NRMSE of all joints on held-out data, a ratio.
+        condition_number: condition number of the regressor of the training data.
         condition_number_scaling: `columns` or `none`.
         verdict: good, suspect or bad.
-        reasons: why it is not good.
-        q_min: least trained position, n.
-        q_max: greatest trained position, n.
-        dq_max: greatest trained speed, n.
-        ddq_max: greatest trained acceleration, n.
+        reasons: reasons why the verdict is not good.
+        q_min: minimum positions in the training data [rad or m], shape (n,).
+        q_max: maximum positions in the training data [rad or m], shape (n,).
+        dq_max: maximum speeds in the training data [rad/s or m/s], shape (n,).
+        ddq_max: maximum accelerations in the training data [rad/s^2 or m/s^2], shape (n,).
+        states: internal states of terms; empty if no term has any. No term has any yet.
+        fit_for: uses that the model is fit for; empty if they have not been judged. Nothing judges them yet.
+        effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
+        robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
+            Nothing determines it yet.
+        held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`. Nothing determines it yet.
+        format_version: version of these fields, `FORMAT_VERSION`.
         term_classes: classes of the user's own terms in this set. Neither files nor messages store them: they are given
             again when a file is read.
     """
@@ -150,17 +233,24 @@ class ParameterSet:
     q_max: Array
     dq_max: Array
     ddq_max: Array
+    states: tuple[TermState, ...] = ()
+    fit_for: tuple[FitFor, ...] = ()
+    effort_kind: str = UNKNOWN
+    robot_compensates: tuple[str, ...] = (UNKNOWN,)
+    held_out_method: str = UNKNOWN
+    format_version: int = FORMAT_VERSION
     term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
 
-        What only the robot's URDF can tell (order and names of joints, bodies and columns) is checked by
-        `Regressor.from_parameters`.
+        Order and names of joints, bodies and columns are compared with the URDF in `Regressor.from_parameters`.
 
         Raises:
-            InputError: a field that is too long, has the wrong length or holds a value that no identification writes.
+            InputError: another format version, or a field that is too long, has the wrong length or holds a value that
+                no identification writes.
         """
+        check_format_version(self.format_version)
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, np.ndarray):
@@ -172,6 +262,22 @@ class ParameterSet:
         _check_numbers(self)
         _check_mapping(self)
         _check_covariance(self)
+        _check_states(self)
+        _check_fit_for(self)
+
+
+def check_format_version(version: int) -> None:
+    """Refuse a parameter set of another format version.
+
+    Raises:
+        InputError: the version, and what to do.
+    """
+    if version != FORMAT_VERSION:
+        found = "format_version is missing" if version == 0 else f"format_version is {version}"
+        raise InputError(
+            f"parameter set: {found}, this version of robot_dyn_id reads {FORMAT_VERSION}: {FORMAT_REMEDY}",
+            FORMAT_REMEDY,
+        )
 
 
 def stored_fields() -> tuple[Field[Any], ...]:
@@ -191,8 +297,14 @@ MOST = {
     "term_constant_names": 10_000,
     "data_sources": 10_000,
     "reasons": 1000,
+    "states": 10_000,
+    "fit_for": 100,
+    "robot_compensates": 10,
 }
 """Greatest lengths of lists, refused before anything of the size of their product is computed."""
+
+MOST_PER_ENTRY = 1000
+"""Greatest lengths of the lists of one state or one use."""
 
 LONGEST_LINE = 4096
 """Greatest length of a text [characters], except for expressions and the URDF."""
@@ -216,6 +328,9 @@ WORDS = {
     "verdict": ("good", "suspect", "bad"),
     "status": ("good", "weak", "not excited"),
     "condition_number_scaling": ("columns", "none"),
+    "effort_kind": EFFORT_KINDS,
+    "robot_compensates": COMPENSATIONS,
+    "held_out_method": HELD_OUT_METHODS,
 }
 """Words that fields may hold."""
 
@@ -258,13 +373,12 @@ def _check_words(one: ParameterSet) -> None:
     for item in stored_fields():
         value = getattr(one, item.name)
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
-        for text in texts if item.name != "urdf" else ():
-            longest = LONGEST_EXPRESSION if item.name == "expressions" else LONGEST_LINE
-            if storable(text, longest) != text:
-                raise _refused(f"{item.name} holds a text that is not one printable line of {longest} characters")
+        _check_lines(item.name, () if item.name in ("urdf", "states", "fit_for") else texts)
         for text in texts if item.name in WORDS else ():
             if text not in WORDS[item.name]:
                 raise _refused(f"{item.name} is {text[:40]!r}, expected one of {', '.join(WORDS[item.name])}")
+    if UNKNOWN in one.robot_compensates and len(one.robot_compensates) > 1:
+        raise _refused(f"robot_compensates holds {UNKNOWN} and other words")
     if len(one.urdf) > LONGEST_URDF:
         raise _refused(f"its URDF has {len(one.urdf)} characters, at most {LONGEST_URDF} are read")
     if not one.urdf.lstrip("\ufeff \t\r\n").startswith("<"):
@@ -281,6 +395,42 @@ def _check_words(one: ParameterSet) -> None:
     both = next((text for text in one.held_joint_names if text in one.joint_names), None)
     if both is not None:
         raise _refused(f"joint {both} is among joint_names and held_joint_names")
+
+
+def _check_lines(name: str, texts: Sequence[str]) -> None:
+    """Refuse texts that are not one printable line."""
+    longest = LONGEST_EXPRESSION if name == "expressions" else LONGEST_LINE
+    for text in texts:
+        if storable(text, longest) != text:
+            raise _refused(f"{name} holds a text that is not one printable line of {longest} characters")
+
+
+def _check_states(one: ParameterSet) -> None:
+    """Refuse states of terms that are not complete."""
+    for state in one.states:
+        _check_lines("states", (state.name, state.joint, *state.parameter_names))
+        if len(state.parameter_names) != len(state.parameter_values):
+            raise _refused(f"states: {state.name} has not one value for each of its parameters")
+        if not 1 <= len(state.initial_values) <= MOST_PER_ENTRY or len(state.parameter_names) > MOST_PER_ENTRY:
+            raise _refused(
+                f"states: {state.name} must have 1 to {MOST_PER_ENTRY} initial values, and no more parameters"
+            )
+        if not all(abs(number) <= LARGEST for number in (*state.initial_values, *state.parameter_values)):
+            raise _refused(f"states: {state.name} holds a number that is not finite or above {LARGEST:g}")
+
+
+def _check_fit_for(one: ParameterSet) -> None:
+    """Refuse answers about uses that do not exist."""
+    for entry in one.fit_for:
+        _check_lines("fit_for", (entry.unit, *entry.because, *entry.joints))
+        for name, word, known in (("use", entry.use, USES), ("answer", entry.answer, ANSWERS)):
+            if word not in known:
+                raise _refused(f"fit_for: {name} is {word[:40]!r}, expected one of {', '.join(known)}")
+        if len(entry.because) > MOST_PER_ENTRY or len(entry.joints) > MOST_PER_ENTRY:
+            raise _refused(f"fit_for: {entry.use} has more than {MOST_PER_ENTRY} codes or joints")
+    uses = [entry.use for entry in one.fit_for]
+    if len(set(uses)) < len(uses):
+        raise _refused("fit_for has one use twice")
 
 
 def _check_numbers(one: ParameterSet) -> None:

@@ -258,9 +258,9 @@ FLOATS = tuple(float(number) for number in mutate.NUMBERS)
 def _read_mesh(path: Path) -> None:
     import numpy as np
 
-    from robot_dyn_id.excitation.collision.meshes import read_mesh, simplified
+    from robot_dyn_id.excitation.collision.meshes import read_mesh, simplify
 
-    simplified(*read_mesh(path, np.ones(3)), 20)
+    simplify(*read_mesh(path, np.ones(3)), 20)
 
 
 def _read_srdf(path: Path) -> None:

@@ -144,10 +144,16 @@ def _run(given: Sequence[str]) -> int:
 
     Raises:
         _WrongWords: a word is refused by the parser, or empty: an output would go to the current folder then.
+        UsageError: an option of an earlier version, by its present name.
     """
+    from robot_dyn_id.files.spelling import refuse_old_spelling
+
     empty = next((word for word in given if not word or (word.startswith("--") and word.endswith("="))), None)
     if empty is not None:
         raise _WrongWords(f"robot-dyn-id: {empty or 'an argument'} is empty; is a variable of the shell not set?")
+    for word in given:
+        if word.startswith("--"):
+            refuse_old_spelling(word.partition("=")[0])
     parsed = _parser(_verb(given)).parse_args(given)
     code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
     if parsed.json:

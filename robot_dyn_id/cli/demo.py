@@ -165,7 +165,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     """
     from robot_dyn_id.msg import IdentificationReport
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-    from robot_dyn_id.nodes.excitation.settings import plan_of
+    from robot_dyn_id.nodes.excitation.settings import make_plan
     from robot_dyn_id.nodes.identifier import Identifier
     from robot_dyn_id.nodes.runtime.robot_node import LATCHED
     from robot_dyn_id.nodes.simulator import Simulator
@@ -199,7 +199,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     if reports[0].verdict != "bad":
         ros.until(lambda: len(published) > 0, PATIENCE, "the identified parameters")
         failure = _follow_with_twin(ros, record)
-    motion = plan_of(RobotModel.from_file(urdf), held_out).excitation
+    motion = make_plan(RobotModel.from_file(urdf), held_out).excitation
     return simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
 
 

@@ -21,7 +21,7 @@ from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import DesignTask, design_task, given_limits, least_known_parameters
+from robot_dyn_id.excitation.design.planning import DesignTask, given_limits, least_known_parameters, make_design_task
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import FORMS, repeat_cycle
@@ -85,28 +85,34 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     )
     model = limits.narrowed(model)
     regressor = Regressor(model, regressor.terms)
-    plan = design_task(settings, model, regressor, prior, after=bool(arguments.after))
+    plan = make_design_task(settings, model, regressor, prior, include_prior=bool(arguments.after))
     for note in plan.notes:
         progress(f"  ! {note}")
     found = _design(plan, settings)
     folder = output_folder(arguments.out)
-    about = f"{plan.objective} {found.figure:.6g} by {settings.optimizer}, seed {settings.seed}"
+    about = f"{plan.objective} {found.objective_value:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeat_cycle(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
-    stored = StoredExcitation.of(model, plan.limits, excitation, about, plan.collision_check, plan.surroundings)
+    stored = StoredExcitation.from_excitation(
+        model, plan.limits, excitation, about, plan.collision_check, plan.surroundings
+    )
     write_trajectory(path, stored)
     checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)
     told = _told(plan, found, prior) if prior is not None and arguments.after else []
     if not arguments.json:
         _print(found, told, path, folder)
-        if plan.collision_words:
-            print(plan.collision_words)
+        if plan.collision_note:
+            print(plan.collision_note)
     return 0 if checked else 1, {
         "feasible": found.feasible and checked,
         "collision_check": plan.collision_check,
         "stand_ins": list(plan.clearance.stand_ins) if plan.clearance is not None else [],
-        "objective": {"name": plan.objective, "value": found.figure, "best_random": _finite(found.random_figures[0])},
+        "objective": {
+            "name": plan.objective,
+            "value": found.objective_value,
+            "best_random": _finite(found.random_objective_values[0]),
+        },
         "condition_number": {"value": _finite(found.condition_numbers["columns"]), "scaling": "columns"},
         "condition_numbers": {name: _finite(value) for name, value in found.condition_numbers.items()},
         "margins": [asdict(margin) for margin in found.margins],
@@ -114,7 +120,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "evaluations": found.evaluations,
         "interrupted": found.interrupted,
         "parameters": told,
-        "warnings": [*([plan.collision_words] if plan.collision_words else []), *plan.notes],
+        "warnings": [*([plan.collision_note] if plan.collision_note else []), *plan.notes],
         "trajectory_file": str(path),
         "preview_file": str(folder / "preview.html"),
     }  # fmt: skip
@@ -156,7 +162,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     model = robot_from(
         RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
     )
-    return model, Regressor(model, terms_on_joints(model, configuration.terms))
+    return model, Regressor(model, terms_on_joints(model, configuration.settings.terms))
 
 
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:
@@ -182,7 +188,7 @@ def _told(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str
 
 def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, settings: DesignSettings) -> None:
     from robot_dyn_id.report.margins import PlannedMotion
-    from robot_dyn_id.report.preview import write_preview
+    from robot_dyn_id.report.preview import PreviewOptions, write_preview
 
     t = np.linspace(0.0, found.excitation.duration, 2 + int(found.excitation.duration / 0.005))
     motion = found.excitation.evaluate(t)
@@ -190,13 +196,15 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
     write_preview(
         path,
         shown,
-        PlannedMotion(t, *motion[:3], plan.torques.of(motion)),
-        plan.limits,
-        f"{settings.form} for {model.name}",
-        plan.surroundings.obstacles,
-        settings.folders,
-        plan.clearance,
-        words=plan.collision_words,
+        PlannedMotion(t, *motion[:3], plan.torques.torque(motion)),
+        PreviewOptions(
+            limits=plan.limits,
+            title=f"{settings.form} for {model.name}",
+            obstacles=plan.surroundings.obstacles,
+            folders=settings.folders,
+            clearance=plan.clearance,
+            words=plan.collision_note,
+        ),
     )
 
 

@@ -122,9 +122,12 @@ def _identified(
         raise UsageError(f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "
                          f"leave it out of flexible.joints")  # fmt: skip
     model = settings.model(robot)
-    drives = configuration.drives
+    drives = configuration.settings.drives
     data, more = (read_experiments(group, model, drives, settings) for group in (recorded, others))
-    low_pass = LowPass(CUTOFF if configuration.cutoff is None else configuration.cutoff, configuration.filter_order)
+    low_pass = LowPass(
+        CUTOFF if configuration.settings.cutoff is None else configuration.settings.cutoff,
+        configuration.settings.filter_order,
+    )
     progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
@@ -134,9 +137,9 @@ def _identified(
         *report_unknown_joints(links, robot, settings.motor_names),
         *data.findings,
         *more.findings,
-        *judge_flexible(model, found, held_out, configuration.thresholds),
+        *judge_flexible(model, found, held_out, configuration.settings.thresholds),
     )
-    return StoredFlexible.of(
+    return StoredFlexible.from_identification(
         model, found, held_out, low_pass, findings=findings, data_sources=data.sources,
         data_sha256=data.sha256, software_version=__version__,
     )  # fmt: skip
@@ -152,7 +155,8 @@ def _report_unused(
 ) -> tuple[Finding, ...]:
     """Findings about unused configuration entries."""
     default = Configuration()
-    keys = [name for name in UNUSED if getattr(configuration, name) != getattr(default, name)]
+    values, defaults = ({**vars(one.settings), **vars(one)} for one in (configuration, default))
+    keys = [name for name in UNUSED if values[name] != defaults[name]]
     names = [name for name in settings.experiments if name not in [Path(path).name for path in paths]]
     unused = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
     unused += [f"flexible.experiments: {', '.join(names)}: not among the data"] if names else []

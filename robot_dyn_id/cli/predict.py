@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_robot(parameters, RobotModel.from_file(arguments.robot))
     recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
-    prediction = predict(parameters, recording, configuration.velocity)
+    prediction = predict(parameters, recording, configuration.settings.velocity)
     prediction.save(file, recording.epoch)
     print_findings(prediction.findings)
     if not arguments.json:

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     output_folder(out.parent)
     if arguments.trajectory:
         stored = read_trajectory(arguments.trajectory)
-        differs = stored.matched(dynamics.regressor.model, stored.limits)
+        differs = stored.check_robot(dynamics.regressor.model, stored.limits)
         motion, epoch = stored.excitation, 0
         progress(f"simulating {motion.duration:.0f} s along {arguments.trajectory}")
         rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate

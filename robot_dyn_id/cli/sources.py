@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from robot_dyn_id.dynamics.terms.friction import with_friction
 from robot_dyn_id.estimators import ESTIMATORS
@@ -37,10 +36,10 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     if getattr(arguments, "estimator", None) is not None:
         given["estimator"] = ESTIMATORS[arguments.estimator]()
     if getattr(arguments, "friction", None) is not None:
-        given["terms"] = with_friction(configuration.terms, arguments.friction)
+        given["terms"] = with_friction(configuration.settings.terms, arguments.friction)
     if getattr(arguments, "prior", None) is not None:
         given["prior"] = read_parameters(arguments.prior)
-    return replace(configuration, **given)
+    return configuration.with_values(**given)
 
 
 def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:

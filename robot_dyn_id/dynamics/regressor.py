@@ -109,10 +109,13 @@ class Regressor:
         """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
 
         Raises:
-            InputError: a term that this version does not know; joints, bodies, columns, units or constants that are not
-                those of the URDF and the terms, in their order; base parameters and standard parameters with different
-                torques.
+            InputError: a term that this version does not know, or that has an internal state; joints, bodies, columns,
+                units or constants that are not those of the URDF and the terms, in their order; base parameters and
+                standard parameters with different torques.
         """
+        if parameters.states:
+            state = parameters.states[0].name
+            raise InputError(f"parameter set: this version cannot integrate {state}, the state of a term")
         held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
         model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
         regressor = cls(model, restore_terms(parameters, joint_coordinates(model), model))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one `--config` file: read, checked key by key, and turned into values."""
+"""The configuration file of an identification (`--config`): joints, topics and settings as checked values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,36 @@ from robot_dyn_id.dynamics.base_parameters import PIVOTS
 from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
-from robot_dyn_id.files.flexible_section import FlexibleSettings, flexible_settings
+from robot_dyn_id.files.flexible_section import FlexibleSettings, read_flexible_section
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.files.values import flag, integer, mapping, number, numbers, one_of, per_joint, text, texts, vector
+from robot_dyn_id.files.values import (
+    check_keys,
+    choice,
+    field_hints,
+    file_errors,
+    read_dataclass,
+    read_mapping,
+    read_value,
+)
 from robot_dyn_id.identification.settings import VELOCITIES, Settings
-from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
-from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.text.yaml import read_yaml
 
-DEFAULT_TERMS = ("viscous", "coulomb", "offset")
+OF_JOINTS = ("drives", "reversal_speeds")
+"""Settings that the section `joints` gives; all others are keys of the file."""
 
 
 @dataclass(frozen=True)
 class JointConfiguration:
-    """One joint.
+    """Settings of one joint.
 
     Attributes:
-        gain: of its current [N m/A or N/A].
+        gain: torque constant times gear ratio of its current [N m/A or N/A]; None where the effort is recorded.
         sign: 1, or -1 where its current or effort counts the other way.
-        held: where it stands still [rad or m].
-        reversal_speed: speed below which its rows are left out [rad/s or m/s].
+        held: position of a locked joint [rad or m]; None for a joint that may move.
+        reversal_speed: speed below which its rows are left out [rad/s or m/s]; None: that of all joints.
     """
 
     gain: float | None = None
@@ -47,7 +54,7 @@ class JointConfiguration:
         """Check the values.
 
         Raises:
-            UsageError: a gain of 0 or that is not finite, a sign that is none.
+            UsageError: a gain that is 0 or not finite, or a sign other than 1 and -1.
         """
         if self.gain is not None and not 0.0 < abs(self.gain) < math.inf:
             raise UsageError(f"gain must be a number other than 0, not {self.gain}")
@@ -59,27 +66,16 @@ class JointConfiguration:
 class Configuration:
     """The content of a configuration file; every key may be left out.
 
+    The keys of the file are the attributes below and, on the same level, those of `Settings` except for `OF_JOINTS`.
+
     Attributes:
-        joints: per joint name; see `JointConfiguration`.
-        identify: the joints to identify; all that the recording holds by default.
-        gravity: gravity vector in the base frame [m/s^2].
-        topic: the JointState topic of bags.
-        reference_topic: that of the positions that the robot's controller was told, in the same bags.
-        cutoff: low-pass [Hz].
-        filter_order: of one pass.
-        velocity: auto, recorded or derivative.
-        terms: names, or name: {constant: value}.
-        couplings: name: {weights: {joint: weight}, terms: as above}.
-        estimator: name, or {name: ..., option: value}.
-        pivots: rref or qr.
-        prior: an earlier `parameters.yaml` for estimators that use one, in place of the URDF.
-        reversal_speed: speed below which a joint's rows are left out [rad/s or m/s], or auto.
-        period: of a periodic motion, for `period_averaged` [s].
-        essential: relative standard deviation above which parameters are left out; 0 keeps all.
-        bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
-        thresholds: of the verdict.
-        ignore: codes of findings whose refusal is overruled.
-        flexible: the flexible joints and what was recorded of them, for `robot-dyn-id flexible`.
+        joints: settings of single joints, by joint name.
+        identify: joints to identify; None: all that the recording holds.
+        gravity: gravity vector in the base frame [m/s^2]; None: standard gravity along -z.
+        topic: JointState topic of bags; None: the only one.
+        reference_topic: topic of the commanded positions in the same bags; None: they are not used.
+        flexible: flexible joints and their recordings, for flexible-joint identification.
+        settings: settings of the identification; drives and reversal speeds are completed from `joints`.
     """
 
     joints: Mapping[str, JointConfiguration] = field(default_factory=dict)
@@ -87,41 +83,45 @@ class Configuration:
     gravity: tuple[float, float, float] | None = None
     topic: str | None = None
     reference_topic: str | None = None
-    cutoff: float | None = None
-    filter_order: int = 4
-    velocity: str = "auto"
-    terms: tuple[Term, ...] = field(default_factory=lambda: tuple(TERMS[name]() for name in DEFAULT_TERMS))
-    couplings: tuple[Coupling, ...] = ()
-    estimator: Estimator = field(default_factory=ESTIMATORS["weighted"])
-    pivots: str = "rref"
-    prior: ParameterSet | None = None
-    reversal_speed: float | str = 0.0
-    period: float = 0.0
-    essential: float = 0.0
-    bootstrap: int = 0
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    ignore: tuple[str, ...] = ()
     flexible: FlexibleSettings | None = None
+    settings: Settings = field(default_factory=Settings)
 
-    @property
-    def drives(self) -> dict[str, Drive]:
-        """Joints whose effort is a current, or has the wrong sign."""
-        return {name: Drive(joint.gain, joint.sign) for name, joint in self.joints.items()}
+    def __post_init__(self) -> None:
+        """Complete the settings from the joints, and refuse contradictions.
+
+        Raises:
+            UsageError: a joint that is both locked and to be identified, or a setting of a joint that is out of range.
+        """
+        drives = {name: Drive(joint.gain, joint.sign) for name, joint in self.joints.items()}
+        speeds = {n: joint.reversal_speed for n, joint in self.joints.items() if joint.reversal_speed is not None}
+        settings = replace(
+            self.settings,
+            drives={**self.settings.drives, **drives},
+            reversal_speeds={**self.settings.reversal_speeds, **speeds},
+        )
+        object.__setattr__(self, "settings", settings)
+        for name in self.held:
+            if self.identify is not None and name in self.identify:
+                raise UsageError(f"joint {name} is both held and to be identified: choose one")
 
     @property
     def held(self) -> dict[str, float]:
-        """Joints that stand still, and where."""
+        """Positions of the locked joints, by joint name [rad or m]."""
         return {name: joint.held for name, joint in self.joints.items() if joint.held is not None}
 
-    @property
-    def reversal_speeds(self) -> dict[str, float]:
-        """Least speeds of single joints."""
-        return {n: joint.reversal_speed for n, joint in self.joints.items() if joint.reversal_speed is not None}
+    def with_values(self, **values: Any) -> Configuration:
+        """The configuration with other values of its attributes or of its settings, as a file would name them.
 
-    @property
-    def settings(self) -> Settings:
-        """What the pipeline needs of it."""
-        return Settings(**{item.name: getattr(self, item.name) for item in fields(Settings)})
+        Args:
+            values: values by key, such as `cutoff` or `topic`.
+
+        Raises:
+            UsageError: values that contradict the others.
+        """
+        own = {name: value for name, value in values.items() if name in field_hints(Configuration)}
+        of_settings = {name: value for name, value in values.items() if name not in own}
+        settings = replace(own.pop("settings", self.settings), **of_settings)
+        return replace(self, settings=settings, **own)
 
 
 def read_configuration(path: str | Path | None) -> Configuration:
@@ -133,10 +133,8 @@ def read_configuration(path: str | Path | None) -> Configuration:
     if path is None:
         return Configuration()
     content = read_yaml(path, "configuration", UsageError)
-    try:
+    with file_errors(path, UsageError):
         return parse_configuration({} if content is None else content)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
 
 
 def files_named_in(path: str | Path) -> tuple[Path, ...]:
@@ -151,92 +149,68 @@ def files_named_in(path: str | Path) -> tuple[Path, ...]:
 
 
 def parse_configuration(content: Any) -> Configuration:
-    """Turn the content of a configuration file into values.
+    """Turn the content of a configuration file into checked values.
 
     Raises:
         UsageError: see `read_configuration`.
     """
-    known = [item.name for item in fields(Configuration)]
-    given = mapping(content, "the configuration", known)
-    readers: dict[str, Any] = {
-        "joints": _joints,
-        "identify": texts,
-        "gravity": vector,
-        "topic": text,
-        "reference_topic": text,
-        "cutoff": number,
-        "filter_order": integer,
-        "velocity": lambda value, key: one_of(value, key, VELOCITIES),
-        "terms": _terms,
-        "couplings": _couplings,
-        "estimator": _estimator,
-        "pivots": lambda value, key: one_of(value, key, PIVOTS),
-        "prior": lambda value, key: read_parameters(text(value, key)),
-        "reversal_speed": lambda value, key: value if value == AUTO else number(value, key),
-        "period": number,
-        "essential": number,
-        "bootstrap": integer,
-        "thresholds": lambda value, key: Thresholds(**numbers(value, key, [f.name for f in fields(Thresholds)])),
-        "ignore": texts,
-        "flexible": flexible_settings,
-    }
-    configuration = Configuration(**{key: readers[key](value, key) for key, value in given.items()})
-    for name in configuration.held:
-        if configuration.identify is not None and name in configuration.identify:
-            raise UsageError(f"joint {name} is both held and to be identified: choose one")
-    _ = configuration.settings  # refuse contradictions now, before anything is read
-    return configuration
+    own = {name: hint for name, hint in field_hints(Configuration).items() if name != "settings"}
+    of_settings = {name: hint for name, hint in field_hints(Settings).items() if name not in OF_JOINTS}
+    values = read_mapping(own | of_settings, content, readers=_READERS)
+    settings = Settings(**{name: value for name, value in values.items() if name in of_settings})
+    return Configuration(settings=settings, **{name: value for name, value in values.items() if name in own})
 
 
-def _joints(value: Any, key: str) -> dict[str, JointConfiguration]:
-    known = [item.name for item in fields(JointConfiguration)]
-    joints = {}
-    for name, entry in mapping(value, key).items():
-        given = numbers(entry, f"{key}.{name}", known)
-        try:
-            joints[str(name)] = JointConfiguration(**given)
-        except UsageError as error:
-            raise UsageError(f"{key}.{name}: {error}") from None
-    return joints
+def _read_reversal_speed(value: Any, key: str) -> float | str:
+    return AUTO if value == AUTO else float(read_value(float, value, key))
 
 
-def _options(kind: type, value: Any, key: str) -> dict[str, Any]:
-    """Constructor arguments of a term or an estimator, each of the type of its default."""
-    defaults = {item.name: item.default for item in fields(kind)}
-    readers: dict[type, Any] = {
-        **{float: number, int: integer, str: text, bool: flag, tuple: per_joint},
-        ControllerModel: lambda entry, part: ControllerModel(**_options(ControllerModel, entry, part)),
-    }
-    given = mapping(value, key, list(defaults))
-    return {name: readers[type(defaults[name])](entry, f"{key}.{name}") for name, entry in given.items()}
+def _read_prior(value: Any, key: str) -> ParameterSet:
+    return read_parameters(read_value(str, value, key))
 
 
-def _terms(value: Any, key: str) -> tuple[Term, ...]:
-    entries = value if isinstance(value, dict) else dict.fromkeys(texts(value, key))
+def _read_terms(value: Any, key: str) -> tuple[Term, ...]:
+    """Terms by name, `[viscous, coulomb]`, or with constants, `{coulomb: {smoothing_width: 0.05}}`."""
+    entries = value if isinstance(value, dict) else dict.fromkeys(read_value(tuple[str, ...], value, key))
     terms = []
     for name, options in entries.items():
-        kind = TERMS[one_of(name, key, list(TERMS))]
-        terms.append(kind(**_options(kind, {} if options is None else options, f"{key}.{name}")))
+        kind: type[Term] = TERMS[choice(list(TERMS))(name, key)]
+        terms.append(read_dataclass(kind, {} if options is None else options, f"{key}.{name}"))
     return tuple(terms)
 
 
-def _couplings(value: Any, key: str) -> tuple[Coupling, ...]:
+def _read_couplings(value: Any, key: str) -> tuple[Coupling, ...]:
     couplings = []
-    for name, entry in mapping(value, key).items():
-        given = mapping(entry, f"{key}.{name}", ("weights", "terms"))
-        missing = [part for part in ("weights", "terms") if not given.get(part)]
+    for name, entry in read_value(dict[str, Any], value, key).items():
+        path = f"{key}.{name}"
+        check_keys(entry, ("weights", "terms"), path)
+        missing = [part for part in ("weights", "terms") if not entry.get(part)]
         if missing:
-            raise UsageError(f"{key}.{name}: {' and '.join(missing)} must be given")
-        weights = mapping(given["weights"], f"{key}.{name}.weights")
-        numbers = {str(joint): number(weight, f"{key}.{name}.weights.{joint}") for joint, weight in weights.items()}
-        couplings.append(Coupling(str(name), tuple(numbers.items()), _terms(given["terms"], f"{key}.{name}.terms")))
+            raise UsageError(f"{path}: {' and '.join(missing)} must be given")
+        weights = read_value(dict[str, float], entry["weights"], f"{path}.weights")
+        couplings.append(Coupling(name, tuple(weights.items()), _read_terms(entry["terms"], f"{path}.terms")))
     return tuple(couplings)
 
 
-def _estimator(value: Any, key: str) -> Estimator:
-    given = dict(mapping(value, key)) if isinstance(value, dict) else {"name": value}
-    name = one_of(given.pop("name", "weighted"), key, list(ESTIMATORS))
-    return ESTIMATORS[name](**_options(ESTIMATORS[name], given, f"{key}.{name}"))
+def _read_estimator(value: Any, key: str) -> Estimator:
+    """An estimator by name, or with options, `{name: ols, autoregressive_order: 2}`."""
+    options = dict(value) if isinstance(value, dict) else {"name": value}
+    name = choice(list(ESTIMATORS))(options.pop("name", "weighted"), key)
+    kind: type[Estimator] = ESTIMATORS[name]
+    return read_dataclass(kind, options, f"{key}.{name}")
+
+
+_READERS = {
+    "velocity": choice(VELOCITIES),
+    "pivots": choice(PIVOTS),
+    "terms": _read_terms,
+    "couplings": _read_couplings,
+    "estimator": _read_estimator,
+    "prior": _read_prior,
+    "reversal_speed": _read_reversal_speed,
+    "flexible": read_flexible_section,
+}
+"""Readers of keys that need more than a type hint."""
 
 
 def shared_file(name: str) -> Path:

@@ -1,83 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading design files."""
+"""Design files: the demands on an excitation as checked values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.optimizers import SearchEffort
-from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
+from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
 from robot_dyn_id.excitation.parametrization import Demand
+from robot_dyn_id.files.values import field_hints, file_errors, read_dataclass, read_mapping
 from robot_dyn_id.text.yaml import read_yaml
 
 
 def design_settings(**keys: Any) -> DesignSettings:
-    """Settings from the flat keys of a file, of the right types.
+    """Settings of a design from the flat keys of a file, whose values have their types.
+
+    Args:
+        keys: values by key; `search` may be a mapping.
 
     Raises:
-        UsageError: names the key.
+        UsageError: a value that no design can have; its key is named.
     """
-    if isinstance(keys.get("search"), Mapping):
-        keys["search"] = _effort(keys["search"])
-    demand = Demand(**{key: value for key, value in keys.items() if key in DEMANDED})
-    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMANDED})
+    if isinstance(keys.get("search"), dict):
+        keys["search"] = read_dataclass(SearchEffort, keys["search"], "search")
+    demand = Demand(**{key: value for key, value in keys.items() if key in DEMAND_KEYS})
+    return DesignSettings(demand=demand, **{key: value for key, value in keys.items() if key not in DEMAND_KEYS})
 
 
 def read_design_settings(path: str | Path | None, **given: Any) -> DesignSettings:
-    """Read a design file; what is given takes the place of its keys.
+    """Read a design file.
+
+    Args:
+        path: the file; None for no file.
+        given: values by key that replace those of the file.
 
     Raises:
-        UsageError: not readable, an unknown key (the nearest known one is named), a value of the wrong type.
+        UsageError: not readable, an unknown key (the nearest known one is named), or a value of the wrong type.
     """
-    content = {} if path is None else read_yaml(path, "design file", UsageError) or {}
-    hints = get_type_hints(DesignSettings) | {key: get_type_hints(Demand)[key] for key in DEMANDED}
-    del hints["demand"]
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}: must hold keys and values")
-    try:
-        for key in content:
-            if key not in hints:
-                raise UsageError(f"unknown key {key!r}; {suggestion(key, list(hints))}")
-        return design_settings(**{k: _value(k, v, hints[k]) for k, v in content.items()} | given)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}" if path is not None else str(error)) from None
-
-
-def _value(key: str, value: Any, hint: Any) -> Any:
-    if hint is Any:
-        return value
-    kind = getattr(hint, "__origin__", hint)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is SearchEffort:
-        return _effort(value)
-    if kind is tuple:
-        inner = hint.__args__[0]
-        if not isinstance(value, list):
-            raise UsageError(f"{key}: must be a list, not {value!r}")
-        return tuple(value if inner is Any else (_value(key, entry, inner) for entry in value))
-    if kind is Mapping:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return {"all": float(value)}  # one number for all joints
-        if not isinstance(value, dict):
-            raise UsageError(f"{key}: must be keys and values, not {value!r}")
-        return value
-    if type(value) is not kind:
-        raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}")
-    return value
-
-
-WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _effort(content: Any) -> SearchEffort:
-    if not isinstance(content, dict):
-        raise UsageError(f"search: must be keys and values, not {content!r}")
-    hints = get_type_hints(SearchEffort)
-    for key in content:
-        if key not in hints:
-            raise UsageError(f"search: unknown key {key!r}; {suggestion(key, list(hints))}")
-    return SearchEffort(**{key: _value(f"search: {key}", value, hints[key]) for key, value in content.items()})
+    content = None if path is None else read_yaml(path, "design file", UsageError)
+    hints = field_hints(DesignSettings) | {key: field_hints(Demand)[key] for key in DEMAND_KEYS}
+    known = {key: hint for key, hint in hints.items() if key != "demand"}
+    with file_errors(path, UsageError):
+        return design_settings(**read_mapping(known, {} if content is None else content) | given)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section `flexible` of the configuration file: which joints are flexible, what the files are."""
+"""The section `flexible` of the configuration file: flexible joints, motors, and the kinds of recordings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, SCALINGS
-from robot_dyn_id.files.values import flag, mapping, number, one_of, text, texts
+from robot_dyn_id.files.values import choice, field_hints, read_mapping
 from robot_dyn_id.flexible import FlexibleJoint, FlexibleModel
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive
@@ -18,10 +18,10 @@ from robot_dyn_id.signals.cleaning import Drive
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """What a person says about a file of an experiment; None: what the file says itself.
+    """User settings of one recorded experiment; None leaves a property as the file states it.
 
     Attributes:
-        static: whether every sample is a pose at rest, and the stamps mean nothing.
+        static: whether every sample is a pose at rest, with time stamps that have no meaning.
         periodic: whether the first sample follows the last one.
         moving: the joints that move.
     """
@@ -34,7 +34,7 @@ class ExperimentSettings:
         """Check that they do not contradict one another.
 
         Raises:
-            UsageError: poses that move.
+            UsageError: a static experiment that is also periodic or has moving joints.
         """
         if self.static and (self.periodic or self.moving):
             raise UsageError("an experiment is static, poses at rest, or it moves: leave one out")
@@ -42,17 +42,17 @@ class ExperimentSettings:
 
 @dataclass(frozen=True)
 class FlexibleSettings:
-    """Every key of the section; only `joints` must be there.
+    """Every key of the section; only `joints` is required.
 
     Attributes:
-        joints: the flexible ones.
-        motors: what recordings call the motors, by joint name; the joint's own name by default.
-        torque_constants: of motors whose torque is recorded as a current, by joint name [N m/A].
-        smoothing_width: of the joints' Coulomb friction [rad/s or m/s].
-        limit: greatest condition number of groups of parameters that are not split.
-        scaling: of that condition number.
-        motor_topic: the JointState topic of bags with the motors; None: they are in the joints' topic, or nowhere.
-        experiments: by file name.
+        joints: the flexible joints.
+        motors: names of the motors in recordings, by joint name; the joint's own name by default.
+        torque_constants: torque constants of motors whose current is recorded, by joint name [N m/A].
+        smoothing_width: smoothing width of the joints' Coulomb friction [rad/s or m/s].
+        limit: largest condition number of a group of parameters that is not split.
+        scaling: scaling of that condition number, one of `SCALINGS`.
+        motor_topic: JointState topic of the motors in bags; None: they are in the joints' topic, or not recorded.
+        experiments: settings of single experiments, by file name.
     """
 
     joints: tuple[FlexibleJoint, ...]
@@ -68,7 +68,7 @@ class FlexibleSettings:
         """Check the values.
 
         Raises:
-            UsageError: no joint, motors of one name, a width below zero, a limit below 1, a torque constant of 0.
+            UsageError: no joint, two motors of one name, a negative width, a limit below 1, or a torque constant of 0.
         """
         if not self.joints:
             raise UsageError("joints: none is named; give each flexible joint with its ratio")
@@ -84,16 +84,16 @@ class FlexibleSettings:
 
     @property
     def motor_names(self) -> tuple[str, ...]:
-        """What recordings call the motors of the flexible joints."""
+        """Names of the motors in recordings, in the order of the flexible joints."""
         return tuple(self.motors.get(joint.name, joint.name) for joint in self.joints)
 
     @property
     def drives(self) -> dict[str, Drive]:
-        """Of the motors whose torque is recorded as a current, by the joint's name."""
+        """Drives of the motors whose current is recorded, by joint name."""
         return {name: Drive(constant) for name, constant in self.torque_constants.items()}
 
     def model(self, robot: RobotModel) -> FlexibleModel:
-        """The arm.
+        """Dynamic model of the arm with these flexible joints.
 
         Raises:
             RobotDynIdError: see `FlexibleModel`.
@@ -101,58 +101,36 @@ class FlexibleSettings:
         return FlexibleModel(robot, self.joints, self.smoothing_width)
 
 
-def flexible_settings(value: Any, key: str) -> FlexibleSettings:
-    """Turn the content of the section into values.
+@dataclass(frozen=True)
+class _Joint:
+    """Keys of a flexible joint in the file."""
+
+    ratio: float
+    torque_sensor: bool = True
+    motor: str | None = None
+    torque_constant: float | None = None
+
+
+def read_flexible_section(value: Any, key: str) -> FlexibleSettings:
+    """Turn the content of the section into checked values.
+
+    Args:
+        value: content of the section.
+        key: its key in the file.
 
     Raises:
         UsageError: an unknown key (the nearest known one is named), a wrong type or value.
     """
-    known = [item.name for item in fields(FlexibleSettings) if item.name not in ("motors", "torque_constants")]
-    given = mapping(value, key, known)
-    if not given.get("joints"):
+    of_joints = ("joints", "motors", "torque_constants")
+    hints = {name: hint for name, hint in field_hints(FlexibleSettings).items() if name not in of_joints}
+    given = read_mapping({"joints": dict[str, _Joint], **hints}, value, key, {"scaling": choice(SCALINGS)})
+    joints: dict[str, _Joint] = given.pop("joints", {})
+    if not joints:
         raise UsageError(f"{key}: joints must be given, each flexible joint with its ratio")
-    readers: dict[str, Any] = {
-        "smoothing_width": number,
-        "limit": number,
-        "scaling": lambda entry, part: one_of(entry, part, SCALINGS),
-        "motor_topic": text,
-        "experiments": _experiments,
-    }
-    joints, motors, constants = _joints(given["joints"], f"{key}.joints")
-    rest = {name: readers[name](entry, f"{key}.{name}") for name, entry in given.items() if name != "joints"}
+    motors = {name: joint.motor for name, joint in joints.items() if joint.motor is not None}
+    constants = {name: joint.torque_constant for name, joint in joints.items() if joint.torque_constant is not None}
     try:
-        return FlexibleSettings(joints, motors, constants, **rest)
+        flexible = tuple(FlexibleJoint(name, joint.ratio, joint.torque_sensor) for name, joint in joints.items())
+        return FlexibleSettings(flexible, motors, constants, **given)
     except UsageError as error:
-        raise UsageError(f"{key}.{error}") from None
-
-
-def _joints(value: Any, key: str) -> tuple[tuple[FlexibleJoint, ...], dict[str, str], dict[str, float]]:
-    joints, motors, constants = [], {}, {}
-    for name, entry in mapping(value, key).items():
-        given = mapping(entry, f"{key}.{name}", ("ratio", "torque_sensor", "motor", "torque_constant"))
-        if "ratio" not in given:
-            raise UsageError(f"{key}.{name}: ratio must be given: turns of the motor for one of the joint")
-        ratio = number(given["ratio"], f"{key}.{name}.ratio")
-        sensor = flag(given.get("torque_sensor", True), f"{key}.{name}.torque_sensor")
-        try:
-            joints.append(FlexibleJoint(str(name), ratio, sensor))
-        except UsageError as error:
-            raise UsageError(f"{key}: {error}") from None
-        if "motor" in given:
-            motors[str(name)] = text(given["motor"], f"{key}.{name}.motor")
-        if "torque_constant" in given:
-            constants[str(name)] = number(given["torque_constant"], f"{key}.{name}.torque_constant")
-    return tuple(joints), motors, constants
-
-
-def _experiments(value: Any, key: str) -> dict[str, ExperimentSettings]:
-    readers: dict[str, Any] = {"static": flag, "periodic": flag, "moving": texts}
-    found = {}
-    for name, entry in mapping(value, key).items():
-        given = mapping(entry, f"{key}.{name}", list(readers))
-        try:
-            found[str(name)] = ExperimentSettings(**{k: readers[k](v, f"{key}.{name}.{k}") for k, v in given.items()})
-        except UsageError as error:
-            text_of = str(error)
-            raise UsageError(text_of if text_of.startswith(key) else f"{key}.{name}: {text_of}") from None
-    return found
+        raise UsageError(f"{key}: {error.message}") from None

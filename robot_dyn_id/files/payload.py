@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`payload.yaml`: a body on a link as text; written by `robot-dyn-id payload`, read as the known load of `gains`."""
+"""`payload.yaml`: a body on a link as text, written by payload identification and read as a known load."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +14,45 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, violation
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.urdf import inertial_text
+from robot_dyn_id.files.formats import FileFormat
+from robot_dyn_id.files.spelling import refuse_old_spellings
+from robot_dyn_id.files.values import file_errors, read_dataclass
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
-from robot_dyn_id.text.files import write_atomically
-from robot_dyn_id.text.yaml import Row, read_yaml, yaml_text
+from robot_dyn_id.text.yaml import Row, read_yaml
 
-FORMAT = "robot_dyn_id payload 1"
+FORMAT = FileFormat("payload", 2, "identify the payload again with this version of robot_dyn_id")
 
 MOMENTS = ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")
-"""About the center of mass, along the axes of the link's frame."""
+"""Moments of inertia about the center of mass, along the axes of the link's frame."""
 
 _PLACES = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
 
 
+@dataclass(frozen=True)
+class _Inertia:
+    """Moments of inertia about the center of mass [kg m^2], in the order of `MOMENTS`."""
+
+    ixx: float
+    ixy: float
+    iyy: float
+    ixz: float
+    iyz: float
+    izz: float
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Keys of a known payload; SI, in the frame of the link."""
+
+    link: str
+    mass: float
+    center_of_mass: tuple[float, float, float]
+    inertia: _Inertia
+
+
 def payload_summary(payload: Payload) -> dict[str, Any]:
-    """What is known of a payload: SI; a standard deviation is None where the data do not tell."""
+    """Identified payload as keys and values, SI; a standard deviation is None where it is not identifiable."""
     sigma = [float(value) if np.isfinite(value) else None for value in payload.central_standard_deviations]
     moments = payload.inertia[_PLACES].tolist()
     return {
@@ -45,62 +71,65 @@ def payload_summary(payload: Payload) -> dict[str, Any]:
     }
 
 
-def write_payload(path: str | Path, payload: Payload, **more: Any) -> dict[str, Any]:
-    """Write a payload with its covariance and the `<inertial>` of a URDF; returns the summary.
+def write_payload(path: str | Path, payload: Payload, **entries: Any) -> dict[str, Any]:
+    """Write a payload with its covariance and the `<inertial>` of a URDF.
 
     Args:
-        path: of the file.
+        path: the file.
         payload: the body.
-        more: further entries of the summary.
+        entries: further entries of the summary.
+
+    Returns:
+        The summary, see `payload_summary`, with these entries.
 
     Raises:
         InputError: the file cannot be written.
     """
-    summary = {**payload_summary(payload), **more}
+    summary = {**payload_summary(payload), **entries}
     rows = [Row(row) for row in payload.covariance.tolist()]
-    content = {"format": FORMAT, **_in_lines(summary), "covariance": rows, "urdf": inertial_text(payload.parameters)}
-    write_atomically(Path(path), yaml_text(content))
+    FORMAT.write(path, {**_in_lines(summary), "covariance": rows, "urdf": inertial_text(payload.parameters)})
     return summary
 
 
 def read_payload(path: str | Path) -> Payload:
-    """A payload that is known: `link`, `mass`, `center_of_mass` and `inertia` of a file count, all else does not.
+    """Read a known payload: `link`, `mass`, `center_of_mass` and `inertia` of a file; other keys are ignored.
+
+    A file with the key `format` is one that this tool has written; one without it may be written by hand.
 
     Raises:
-        InputError: not readable, an entry that is missing or no number, or a body that could not exist.
+        InputError: not readable, another format version, an entry that is missing or not a number, or a body that is
+            not physically possible.
     """
     content = read_yaml(path, "payload")
-    if not isinstance(content, dict) or not isinstance(content.get("link"), str):
-        raise InputError(f"{path}: a payload needs link, mass [kg], center_of_mass [m] and inertia [kg m^2]")
-    try:
-        moments = content["inertia"]
-        mass, center = float(content["mass"]), np.array(content["center_of_mass"], dtype=np.float64)
-        inertia = np.zeros((3, 3))
-        inertia[_PLACES] = [float(moments[name]) for name in MOMENTS]
-    except KeyError as missing:
-        raise InputError(f"{path}: {missing.args[0]} is missing") from None
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{path}: mass, center_of_mass and inertia must be numbers, [x, y, z] and "
-                         f"{{{', '.join(MOMENTS)}}}") from None  # fmt: skip
-    if center.shape != (3,):
-        raise InputError(f"{path}: center_of_mass must be three numbers [m]")
-    body = _body(mass, center, inertia + np.triu(inertia, 1).T)
-    if not np.isfinite(body).all():
-        raise InputError(f"{path}: mass, center_of_mass and inertia must be finite, and so must their products")
-    if not is_consistent(body):
-        raise InputError(f"{path}: no real body is like that: {violation(body) or 'it is flat'}")
-    return Payload(content["link"], body, np.zeros((10, 10)), body)
+    if isinstance(content, Mapping) and "format" in content:
+        FORMAT.check(content, path)
+    with file_errors(path, InputError):
+        refuse_old_spellings(content)
+        names = ("link", "mass", "center_of_mass", "inertia")
+        known = {name: content[name] for name in names if name in content} if isinstance(content, dict) else content
+        body = read_dataclass(_Body, known)
+        parameters = _parameters(body)
+        if not np.isfinite(parameters).all():
+            raise InputError("mass, center_of_mass and inertia must be finite, and so must their products")
+        if not is_consistent(parameters):
+            raise InputError(f"not a physically possible body: {violation(parameters) or 'it is flat'}")
+    return Payload(body.link, parameters, np.zeros((10, 10)), parameters)
 
 
-def _body(mass: float, center: Array, inertia: Array) -> Array:
+def _parameters(body: _Body) -> Array:
     """The ten parameters about the origin from mass, center of mass and inertia about it."""
-    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(center, center)
-    moment = mass * center
+    mass, center = body.mass, np.array(body.center_of_mass)
+    inertia = np.zeros((3, 3))
+    inertia[_PLACES] = astuple(body.inertia)
+    inertia = inertia + np.triu(inertia, 1).T
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the caller
+        second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(center, center)
+        moment = mass * center
     return parameters_of(np.block([[second, moment[:, None]], [moment[None], np.full((1, 1), mass)]]))
 
 
 def _in_lines(value: Any) -> Any:
-    """Lists of numbers as one line each."""
+    """A value whose lists are written in one line each."""
     if isinstance(value, dict):
         return {key: _in_lines(entry) for key, entry in value.items()}
     return Row(value) if isinstance(value, list) else value

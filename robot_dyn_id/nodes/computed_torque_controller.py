@@ -49,11 +49,11 @@ from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTrac
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 
-TROUBLE_SHOWN = 2.0
+TROUBLE_REPORTED_S = 2.0
 """Time for which an effort that was limited or not finite is reported [s]."""
 
-LOOKS = 4
-"""Looks at the age of the joint states per timeout."""
+CHECKS_PER_TIMEOUT = 4
+"""Checks of the age of the joint states per timeout."""
 
 
 @dataclass(frozen=True)
@@ -62,43 +62,60 @@ class ComputedTorqueControllerSettings:
 
     urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description")
     law: str = ros_parameter(
-        GRAVITY, "Only carry the arm's weight, or follow trajectories", choices=(GRAVITY, COMPUTED_TORQUE)
+        GRAVITY, "Control law: compensate gravity only, or follow trajectories", choices=(GRAVITY, COMPUTED_TORQUE)
     )
-    bandwidth: float = ros_parameter(20.0, "Of the position error under computed torque", "rad/s", 0.1, 200.0)
+    bandwidth: float = ros_parameter(20.0, "Bandwidth of the position error under computed torque", "rad/s", 0.1, 200.0)
     start_droop: float = ros_parameter(
         0.0,
-        "Under computed torque, move by the URDF's inertia alone until there is a model: the arm hangs at most so far "
-        "from its setpoint if each body has 0.5 to 1.5 times the mass that the URDF says; 0: no effort without a model",
-        "rad or m", 0.0)  # fmt: skip
-    timeout: float = ros_parameter(0.05, "Age at which joint states are stale: no effort is commanded", "s", 0.002)
-    effort_limit: tuple[float, ...] = ros_parameter(
-        (), "Rated effort of all joints or of each, where the URDF has none; lowers that of the URDF", "N m or N", 0.0
+        "Maximum gravity sag with which the inertia of the URDF may be used until a model is identified, for masses of "
+        "0.5 to 1.5 times those of the URDF (computed torque only); 0: no effort without a model",
+        "rad or m",
+        0.0,
     )
-    blend_time: float = ros_parameter(1.0, "Time from the efforts of one model to those of the next", "s", 0.0, 10.0)
+    timeout: float = ros_parameter(
+        0.05, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002
+    )
+    effort_limit: tuple[float, ...] = ros_parameter(
+        (),
+        "Rated effort, one value for all joints or one per joint; lowers limits of the URDF or replaces missing ones",
+        "N m or N",
+        0.0,
+    )
+    blend_time: float = ros_parameter(
+        1.0, "Transition time from the efforts of one model to those of the next", "s", 0.0, 10.0
+    )
     start_time: float = ros_parameter(
-        0.1, "Time from zero effort to that of the model; an arm that nothing else holds sags meanwhile", "s", 0.0, 10.0
+        0.1,
+        "Ramp time from zero effort to that of the model; an arm without brakes sags meanwhile",
+        "s",
+        0.0,
+        10.0,
     )
 
 
 class ComputedTorqueController(RobotNode):
-    """Answers every joint state with efforts, by a model of this very robot or, if told so, its URDF's inertia."""
+    """Efforts in response to every joint state, from the identified model or, if enabled, the inertia of the URDF."""
 
     NAME = "computed_torque_controller"
-    PURPOSE = "moves a robot by effort commands from the identified model: an example of a controller that uses it"
+    PURPOSE = (
+        "example of a controller with the identified model: gravity compensation or computed torque by effort commands"
+    )
     SETTINGS = ComputedTorqueControllerSettings
     ENDS_ON_FAULT = True
     INTERFACES = (
-        Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts, in the model's order of joints", SENSOR),
-        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", SENSOR),
-        Interface(SUBSCRIBES, "robot_description", String, "The URDF, if no file is given", LATCHED),
+        Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts in the joint order of the model", SENSOR),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states", SENSOR),
+        Interface(SUBSCRIBES, "robot_description", String, "URDF, if no file is given", LATCHED),
         Interface(
             SUBSCRIBES,
             "identified_parameters",
             ParameterSetMsg,
-            "The model; one that is refused leaves the one in use",
+            "Identified model; if it is refused, the present one stays in use",
             LATCHED,
         ),
-        Interface(SUBSCRIBES, "~/joint_trajectory", JointTrajectory, "Followed under computed torque", RELIABLE),
+        Interface(
+            SUBSCRIBES, "~/joint_trajectory", JointTrajectory, "Trajectory to follow under computed torque", RELIABLE
+        ),
     )
 
     def begin(self) -> None:
@@ -128,7 +145,7 @@ class ComputedTorqueController(RobotNode):
         self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.subscription("joint_states", self._take_state)
         self.subscription("~/joint_trajectory", self._follow, raw=True)
-        self.create_timer(self.settings.timeout / LOOKS, self._look, clock=self.steady)
+        self.create_timer(self.settings.timeout / CHECKS_PER_TIMEOUT, self._look, clock=self.steady)
         self._look()
 
     # --- the model
@@ -273,7 +290,7 @@ class ComputedTorqueController(RobotNode):
             self._trouble = f"the effort of joint {joint} is not finite: zero effort for all joints"
         elif len(efforts.limited):
             number = int(efforts.limited[0])
-            if self._seconds() - self._troubled > TROUBLE_SHOWN:  # one line for a trouble that lasts
+            if self._seconds() - self._troubled > TROUBLE_REPORTED_S:  # one line for a trouble that lasts
                 self._trouble = (
                     f"the effort of joint {model.joint_names[number]} is limited to its rating, "
                     f"{efforts.rated[number]:g} {model.effort_units[number]}: check the model and the trajectory"
@@ -315,7 +332,7 @@ class ComputedTorqueController(RobotNode):
         if self._tracker is not None and not fresh:
             self._tracker = None  # the robot may be elsewhere when it comes back
             self._command_rest()
-        recent = self._seconds() - self._troubled < TROUBLE_SHOWN
+        recent = self._seconds() - self._troubled < TROUBLE_REPORTED_S
         if self._robot is None:
             self._condition.report(STALE, "waiting for robot_description")
         elif not self._joints or (self._model is not None and not fresh):

@@ -29,7 +29,7 @@ from robot_dyn_id.nodes.excitation.settings import (
     COMMANDS,
     GOALS,
     ExcitationSettings,
-    plan_of,
+    make_plan,
     preview_step,
 )
 from robot_dyn_id.nodes.excitation.status import StatusTopic
@@ -53,11 +53,11 @@ from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.simulation.controllers import check_robot
 
-TICK = 0.01
-"""Time between two looks at the robot [s]."""
+TICK_S = 0.01
+"""Period of the supervision [s]."""
 
-SETTLED = 1.0
-"""All must have been ready for so long before a motion starts by itself [s]: the start of many nodes is busy."""
+READY_TIME_S = 1.0
+"""Time for which everything must be ready before an automatic start [s]: many nodes that start load the computer."""
 
 ENDING = "the node is ending"
 
@@ -66,33 +66,50 @@ CLOCKS_AGREE, SIMULATED_CLOCKS_AGREE = 0.1, 1.0
 
 
 class ExcitationPublisher(RobotNode):
-    """Turns joint states, requests and the clock into values for a `Supervisor`, and its command into messages."""
+    """Connection of a `Supervisor` with topics, services and clock."""
 
     NAME = "excitation_publisher"
-    PURPOSE = "moves the robot along an excitation when asked to, and brakes on any fault"
+    PURPOSE = "moves the robot along an excitation on request, and brakes on any fault"
     SETTINGS = ExcitationSettings
     ENDS_ON_FAULT = True
     INTERFACES = (
         DESCRIPTION,
-        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability", SENSOR),
-        Interface(PUBLISHES, COMMANDS, JointTrajectory, "The motion; the parameter command_topic names it", RELIABLE),
-        Interface(SENDS, GOALS, ACTION_TYPE, "The motion instead, where the parameter mode is action"),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability", SENSOR),
         Interface(
-            SUBSCRIBES, "identified_parameters", ParameterSetMsg, "What the next of several runs waits for", LATCHED
+            PUBLISHES,
+            COMMANDS,
+            JointTrajectory,
+            "Commanded motion; the topic is set by the parameter command_topic",
+            RELIABLE,
         ),
-        Interface(SUBSCRIBES, "recording_status", RecordingStatus, "Whether the joint states are recorded", REPORTS),
+        Interface(SENDS, GOALS, ACTION_TYPE, "Commanded motion if the parameter mode is action"),
+        Interface(
+            SUBSCRIBES,
+            "identified_parameters",
+            ParameterSetMsg,
+            "Identified model; starts the next of several runs",
+            LATCHED,
+        ),
+        Interface(SUBSCRIBES, "recording_status", RecordingStatus, "State of the recorders", REPORTS),
         Interface(
             SUBSCRIBES,
             "identifier_recording_status",
             RecordingStatus,
-            "Whether the identifier keeps the joint states",
+            "State of the recordings of identifiers",
             REPORTS,
         ),
-        Interface(PUBLISHES, "excitation_status", ExcitationStatus, "What it does, and why it does not", LATCHED),
-        Interface(PUBLISHES, "~/preview", JointTrajectory, "The whole excitation, in a dry run", LATCHED),
-        Interface(SERVES, "~/start", Trigger, "Approach the excitation, run it, return; answers how long, or why not"),
+        Interface(
+            PUBLISHES, "excitation_status", ExcitationStatus, "State of the excitation and the reason for it", LATCHED
+        ),
+        Interface(PUBLISHES, "~/preview", JointTrajectory, "Complete excitation in a dry run", LATCHED),
+        Interface(
+            SERVES,
+            "~/start",
+            Trigger,
+            "Approach and run the excitation, and return; answers the duration or the reason for a refusal",
+        ),
         Interface(SERVES, "~/stop", Trigger, "Brake to rest"),
-        Interface(SERVES, "~/pause", SetBool, "Brake to rest; with false go on from there, as ~/start answers"),
+        Interface(SERVES, "~/pause", SetBool, "Brake to rest (true) or continue (false); answers like ~/start"),
     )
 
     def begin(self) -> None:
@@ -123,10 +140,10 @@ class ExcitationPublisher(RobotNode):
         self._reports = RecordingReports(self, self._recording)
         if self._more:
             self.subscription("identified_parameters", self._repeat, raw=True)
-        self.create_timer(TICK, self._tick, clock=self.steady)
+        self.create_timer(TICK_S, self._tick, clock=self.steady)
 
     def _take_robot(self, model: RobotModel) -> None:
-        plan = plan_of(model, self.settings)
+        plan = make_plan(model, self.settings)
         self._model = model
         self._held = HeldJoints({} if self.settings.allow_unchecked_collisions else model.held)
         excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
@@ -150,7 +167,7 @@ class ExcitationPublisher(RobotNode):
     # --- topics and time -----------------------------------------------------------------------------------------
 
     def _absent(self) -> str:
-        """Why there is no supervisor, while there is none."""
+        """Reason why the robot is not commanded before the supervisor exists."""
         return self._source.problem or "dry run: the motion fits the robot; set dry_run to false to move"
 
     def _obstacle(self) -> str:
@@ -170,7 +187,7 @@ class ExcitationPublisher(RobotNode):
         return self._clocks.problem(self._motion_clock.now().steady) if self.settings.horizon else ""
 
     def _unrecorded(self) -> str:
-        """Why the excitation is not recorded as it was asked to be; of the way back nothing needs to be recorded."""
+        """Reason why the excitation is not recorded as required; the return need not be recorded."""
         assert self._supervisor is not None
         steady = self._motion_clock.now().steady
         if self._supervisor.exciting:
@@ -195,7 +212,7 @@ class ExcitationPublisher(RobotNode):
             model = RobotModel.from_urdf(
                 self._model.urdf, self._model.joint_names, held={**self._model.held, **self._held.measured}
             )
-            plan = plan_of(model, self.settings)
+            plan = make_plan(model, self.settings)
         except RobotDynIdError as error:
             return f"with the joints that it does not move where they are ({elsewhere}): {error}; {advice}"
         self._supervisor.obstruction = plan.obstruction
@@ -243,7 +260,7 @@ class ExcitationPublisher(RobotNode):
     def _start_by_itself(self, supervisor: Supervisor, now: TimePoint) -> None:
         if supervisor.phase not in (Phase.READY, Phase.DONE):
             self._ready_since = now.steady
-        if now.steady < self._ready_since + SETTLED:
+        if now.steady < self._ready_since + READY_TIME_S:
             return
         refusal = self._begin(supervisor, now)
         self._start_pending = bool(refusal)
@@ -276,7 +293,7 @@ class ExcitationPublisher(RobotNode):
             raise InputError(f"their stamp is {age:.3g} s before the end of the last run: they are not from it")
 
     def _begin(self, supervisor: Supervisor, now: TimePoint) -> str:
-        """Begin the excitation, or tell why not; a person must know what nobody watches."""
+        """Start the excitation; returns the reason for a refusal. Quantities that are not monitored are logged."""
         refusal = supervisor.start(now, self._refusal())
         if refusal:
             return refusal
@@ -289,12 +306,12 @@ class ExcitationPublisher(RobotNode):
         return ""
 
     def _follow(self, now: TimePoint) -> None:
-        """Send the command if it is new, tell the state if it is."""
+        """Send the command and publish the state if they are new."""
         if self._supervisor is not None:
             self._commands.follow(self._supervisor, stamped=not self._clock_problem())
-        self._status.tell(now, self._supervisor, self._absent())
+        self._status.publish(now, self._supervisor, self._absent())
 
-    # --- what is asked -------------------------------------------------------------------------------------------
+    # --- services ---------------------------------------------------------------------------------------------
 
     def _request(self, answer: Any, ask: Callable[[Supervisor, TimePoint], str]) -> Any:
         now = self._motion_clock.now()
@@ -309,7 +326,7 @@ class ExcitationPublisher(RobotNode):
         return answer
 
     def _start(self, request: Any, answer: Any) -> Any:
-        self._start_pending, self._more = False, 0  # a person takes over: nothing begins by itself any more
+        self._start_pending, self._more = False, 0  # manual operation: no further automatic start
         return self._request(answer, self._begin)
 
     def _stop(self, request: Any, answer: Any) -> Any:

@@ -53,43 +53,67 @@ TIMER_PERIOD_S = 0.1
 class IdentifierSettings:
     """ROS parameters of the identifier."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file; empty: from the topic robot_description")
-    config: str = ros_parameter("", "File with gains, joints, filter, terms, estimator, thresholds; empty: defaults")
+    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    config: str = ros_parameter(
+        "", "Configuration of the identification (gains, joints, filter, terms, estimator, thresholds); empty: defaults"
+    )
     folder: str = ros_parameter(
         "",
-        "Folder for the stream and the results, without those of an earlier run; empty: "
+        "Folder for the recorded joint states and the results; must not contain earlier results; empty: "
         "runs/identifier-<date and time>",
     )
     data: tuple[str, ...] = ros_parameter(
-        (), "Recordings to identify from at once, instead of listening; it ends if they give no model"
+        (),
+        "Recordings to identify from immediately, instead of live joint states; the node exits if identification fails",
     )
-    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: a part of the data is held out")
-    listen: bool = ros_parameter(True, "Keep the joint states; false: only publish what is given")
+    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: part of the data is held out")
+    listen: bool = ros_parameter(True, "Record the live joint states; false: only publish the given parameters")
     after_excitation: bool = ros_parameter(
-        True, "Identify automatically when an excitation is complete; joint states between excitations are left out"
+        True, "Identify automatically after each complete excitation; joint states between excitations are not used"
     )
-    parameters: str = ros_parameter("", "File of an earlier parameter set, published until there is a new one")
+    parameters: str = ros_parameter(
+        "", "File of an earlier parameter set that is published until a new one is identified"
+    )
 
 
 class Identifier(RobotNode):
-    """Writes the stream into a bag of its own and identifies from that: online and offline are one line."""
+    """Records live joint states to a bag and identifies from it, by the same pipeline as from recordings."""
 
     NAME = "identifier"
-    PURPOSE = "identifies the dynamics from the stream of joint states or from recordings, and publishes them"
+    PURPOSE = "identifies the robot dynamics from live joint states or from recordings, and publishes the model"
     SETTINGS = IdentifierSettings
     INTERFACES = (
-        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does; any reliability"),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability"),
         DESCRIPTION,
-        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Tells when the excitation is done", LATCHED),
+        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
         Interface(
-            PUBLISHES, "identified_parameters", ParameterSetMsg, "The identified model, never a bad one", LATCHED
+            PUBLISHES,
+            "identified_parameters",
+            ParameterSetMsg,
+            "Identified model; a model with verdict bad is not published",
+            LATCHED,
         ),
         Interface(
-            PUBLISHES, "identifier_recording_status", RecordingStatus, "How the stream is kept, if it listens", LATCHED
+            PUBLISHES,
+            "identifier_recording_status",
+            RecordingStatus,
+            "State of the recording of live joint states",
+            LATCHED,
         ),
-        Interface(PUBLISHES, "identification_report", IdentificationReport, "What it is worth", LATCHED),
-        Interface(SERVES, "~/identify", Trigger, "Identify from all that was received; the report tells the end"),
-        Interface(SERVES, "~/reset", Trigger, "Forget what was received"),
+        Interface(
+            PUBLISHES,
+            "identification_report",
+            IdentificationReport,
+            "Identification report: verdict, warnings, held-out errors",
+            LATCHED,
+        ),
+        Interface(
+            SERVES,
+            "~/identify",
+            Trigger,
+            "Start the identification from all received data; the result is published on identification_report",
+        ),
+        Interface(SERVES, "~/reset", Trigger, "Discard the received data"),
     )
 
     def begin(self) -> None:
@@ -131,7 +155,7 @@ class Identifier(RobotNode):
         self.service("~/reset", self._reset)
         self.create_timer(TIMER_PERIOD_S, self._look)
 
-    # --- what comes in
+    # --- inputs
 
     def _take_robot(self, model: RobotModel) -> None:
         self._robot = RobotDescription(model.urdf)
@@ -186,7 +210,7 @@ class Identifier(RobotNode):
         """Number of joint states since the start or the latest reset."""
         return 0 if self._recording is None else self._recording.received
 
-    # --- identification, in a thread, as joint states go on arriving
+    # --- identification, in a thread because joint states continue to arrive
 
     def _identify(self, request: Any, answer: Any) -> Any:
         try:
@@ -198,13 +222,13 @@ class Identifier(RobotNode):
         return answer
 
     def _begin(self) -> str:
-        """Start to identify.
+        """Start the identification in a thread.
 
         Raises:
-            InputError: it is going on already, or something needed is missing.
+            InputError: an identification is already running, or data or robot description are missing.
         """
         if self._work is not None:
-            raise InputError("an identification is going on; its report comes on identification_report")
+            raise InputError("an identification is already running; the result is published on identification_report")
         if self._robot is None:
             raise InputError(self._source.problem)
         parts: tuple[BackgroundWriter, ...] = ()
@@ -230,11 +254,11 @@ class Identifier(RobotNode):
             self._outcome = result
         except RobotDynIdError as error:
             self._outcome = error
-        except Exception as fault:  # it would end this thread without a word
+        except Exception as fault:  # otherwise the thread would end silently
             self._outcome = reported(fault, sys.argv)
 
     def _look(self) -> None:
-        """Begin with recordings once the robot is known; tell about an identification that has ended."""
+        """Start with recordings once the robot is known, and report an identification that has ended."""
         if self._data and self._robot is not None and self._work is None and self._outcome is None:
             self.get_logger().info(self._begin())
         if self._work is None or self._work.is_alive():
@@ -246,17 +270,17 @@ class Identifier(RobotNode):
         if isinstance(outcome, RobotDynIdError):
             self.get_logger().error(f"nothing was identified: {outcome}")
         elif isinstance(outcome, Identification):
-            self._tell(outcome)
+            self._report_result(outcome)
         if self._data:
             self._end_without_model(outcome)
 
     def _end_without_model(self, outcome: Identification | RobotDynIdError) -> None:
-        """End like the command line where the recordings have given nothing that could be published."""
+        """End the node with the exit code of the command line if no model can be published."""
         if isinstance(outcome, Identification) and outcome.evaluation.verdict.word != "bad":
             return
         self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 
-    def _tell(self, result: Identification) -> None:
+    def _report_result(self, result: Identification) -> None:
         evaluation, check = result.evaluation, result.evaluation.cross_check
         log = self.get_logger()
         log.info(
@@ -273,7 +297,7 @@ class Identifier(RobotNode):
         self._publish(result.parameters)
 
     def diagnosis(self) -> Diagnosis:
-        """What was received, and what became of it."""
+        """State of recording and identification."""
         values: dict[str, object] = {
             "messages": self._received,
             "lost": self._recording.lost if self._recording is not None else 0,
@@ -296,7 +320,7 @@ class Identifier(RobotNode):
 
     def _publish(self, parameters: Any) -> None:
         if parameters.verdict == "bad":
-            raise InputError(f"{self.settings.parameters}: its verdict is bad, it is not published")
+            raise InputError(f"{self.settings.parameters}: the verdict is bad; the parameters are not published")
         self._latched.publish(self._stamped(parameter_set_message(parameters)))
 
     def _stamped(self, message: Any) -> Any:
@@ -304,7 +328,7 @@ class Identifier(RobotNode):
         return message
 
     def stop(self) -> bool:
-        """Finish the bag; an identification that is going on is given up, its files are written whole or not at all."""
+        """Finish the bags. A running identification is abandoned; its files are written completely or not at all."""
         if self._recording is None:
             return True
         self._recording.end()

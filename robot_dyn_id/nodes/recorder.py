@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records topics into a rosbag2 folder: bytes as received, nothing overwritten, readable whatever happens."""
+"""Node `recorder`: topics to a rosbag2 folder; nothing is overwritten, and a bag stays readable after a crash."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
-LOOK = 0.1
-"""Time between two looks at publishers and writer [s]."""
+CHECK_PERIOD_S = 0.1
+"""Time between two checks of publishers and writer [s]."""
 
-FINISH = 2.0
-"""How long `~/stop` waits for the disk [s]; then the bag is finished behind it."""
+STOP_TIMEOUT_S = 2.0
+"""Time for which `~/stop` waits for the disk [s]; afterwards the bag is finished in the background."""
 
-WORDS = {
+STATE_NAMES = {
     RecordingStatus.IDLE: "idle",
     RecordingStatus.RECORDING: "recording",
     RecordingStatus.FINISHED: "finished",
     RecordingStatus.PAUSED: "paused",
 }
 
-EXCITATION = (ExcitationStatus.APPROACHING, ExcitationStatus.RUNNING)
+UNDER_WAY = (ExcitationStatus.APPROACHING, ExcitationStatus.RUNNING)
 
 NOTHING = "nothing is being recorded"
 
@@ -56,33 +56,40 @@ class RecorderSettings:
 
     folder: str = ros_parameter(
         "",
-        "Bag folder, which must not exist; codes of strftime are filled in at the start of each recording, as in "
+        "Bag folder, must not exist; strftime codes are replaced at the start of each recording, for example "
         "bags/%Y-%m-%d_%H-%M-%S",
     )
     topics: tuple[str, ...] = ros_parameter(("joint_states",), "Topics to record, of any type")
-    start: bool = ros_parameter(True, "Record at once, or end with the reason; otherwise wait for ~/start")
-    max_duration: float = ros_parameter(0.0, "A recording ends by itself after this time; 0: never", "s", minimum=0.0)
+    start: bool = ros_parameter(
+        True, "Start recording immediately (the node exits on failure); false: wait for ~/start"
+    )
+    max_duration: float = ros_parameter(0.0, "Maximum duration of a recording; 0: unlimited", "s", minimum=0.0)
 
 
 class Recorder(RobotNode):
-    """Records topics; see `PURPOSE` and `INTERFACES`."""
+    """Recorder of topics; see `PURPOSE` and `INTERFACES`."""
 
     NAME = "recorder"
-    PURPOSE = "records topics into a rosbag2 folder (mcap), message bytes as they were received"
+    PURPOSE = "records topics to a rosbag2 folder (mcap), message bytes unchanged"
     SETTINGS = RecorderSettings
     INTERFACES = (
-        Interface(SUBSCRIBES, "joint_states", JointState, "Or whatever `topics` names; as its publishers offer it"),
         Interface(
-            SUBSCRIBES, "excitation_status", ExcitationStatus, "Noted if the excitation fails or disappears", LATCHED
+            SUBSCRIBES,
+            "joint_states",
+            JointState,
+            "Joint states, or the topics of the parameter topics, with the QoS of their publishers",
         ),
-        Interface(PUBLISHES, "recording_status", RecordingStatus, "What is recorded, and how well", LATCHED),
-        Interface(SERVES, "~/start", Trigger, "Begin a recording"),
-        Interface(SERVES, "~/stop", Trigger, "End it; the bag is finished when the answer says success"),
-        Interface(SERVES, "~/pause", SetBool, "Drop messages for a while (true), record again (false)"),
+        Interface(
+            SUBSCRIBES, "excitation_status", ExcitationStatus, "Reported if the excitation fails or disappears", LATCHED
+        ),
+        Interface(PUBLISHES, "recording_status", RecordingStatus, "State and quality of the recording", LATCHED),
+        Interface(SERVES, "~/start", Trigger, "Start a recording"),
+        Interface(SERVES, "~/stop", Trigger, "Stop the recording; success means that the bag is complete"),
+        Interface(SERVES, "~/pause", SetBool, "Pause the recording (true) or continue it (false)"),
     )
 
     def begin(self) -> None:
-        """Set the node up, and begin to record if it is to `start`; where it cannot, it ends."""
+        """Set the node up; with `start` the recording starts, and the node ends if that fails."""
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
         self._recording: RecordingSession | None = None
@@ -92,15 +99,15 @@ class Recorder(RobotNode):
         self.service("~/stop", self._on_stop)
         self.service("~/pause", self._on_pause)
         self.subscription("excitation_status", self._on_excitation)
-        self.create_timer(LOOK, self._look, clock=self.steady)
+        self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
         if self.settings.start:
             self.end = self._begin()
         else:
-            self._tell()
+            self._publish_status()
 
     @property
     def _active(self) -> RecordingSession | None:
-        """The recording that goes on, paused or not."""
+        """Current recording, also while it is paused."""
         return self._recording if self._state in (RecordingStatus.RECORDING, RecordingStatus.PAUSED) else None
 
     def stop(self) -> bool:
@@ -108,21 +115,25 @@ class Recorder(RobotNode):
         return self._finish(0.0)
 
     def diagnosis(self) -> Diagnosis:
-        """The status in other words."""
+        """Diagnosis from the status."""
         values = {} if self._recording is None else self._recording.figures()
         if self._state == RecordingStatus.FAILED:
             return Diagnosis(ERROR, self._reason, values)
-        return Diagnosis(WARN if self._reason else OK, self._reason or WORDS[self._state], values)
+        return Diagnosis(WARN if self._reason else OK, self._reason or STATE_NAMES[self._state], values)
 
     def _check_topics(self) -> None:
-        """Refuse names that cannot be recorded before anything begins."""
+        """Check the parameter `topics`.
+
+        Raises:
+            UsageError: it is empty, or contains an invalid or repeated name.
+        """
         if not self.settings.topics:
             raise UsageError("parameter topics is empty: name the topics to record")
         for topic in self.settings.topics:
             try:
                 validate_topic_name(topic)
             except InvalidTopicNameException:
-                raise UsageError(f"parameter topics: {topic!r} is no name of a topic") from None
+                raise UsageError(f"parameter topics: {topic!r} is not a valid topic name") from None
         names = [self.resolve_topic_name(topic) for topic in self.settings.topics]
         for name in names:
             if names.count(name) > 1:
@@ -133,10 +144,10 @@ class Recorder(RobotNode):
 
     def _on_excitation(self, status: Any) -> None:
         fault = status.reason if status.state == ExcitationStatus.FAULT else ""
-        self._note(lambda: self._motion.receive(self._seconds(), status.state in EXCITATION, fault))
+        self._note(lambda: self._motion.receive(self._seconds(), status.state in UNDER_WAY, fault))
 
     def _note(self, watch: Callable[[], None]) -> None:
-        """Log what the motion watch has found."""
+        """Update the motion watch, and log a new remark."""
         before = self._motion.remark
         watch()
         if self._active is not None and self._motion.remark not in ("", before):
@@ -146,7 +157,7 @@ class Recorder(RobotNode):
         return "; ".join(filter(None, (recording.remarks, self._motion.remark)))
 
     def _look(self) -> None:
-        """Watch publishers, disk and motion."""
+        """Check publishers, disk and motion."""
         self._note(lambda: self._motion.tick(self._seconds()))
         if self._active is not None:
             longest = self.settings.max_duration
@@ -155,10 +166,10 @@ class Recorder(RobotNode):
             else:
                 self._active.look()
                 self._reason = self._remarks(self._active)
-        self._tell()
+        self._publish_status()
 
     def _begin(self) -> RobotDynIdError | None:
-        """Begin a recording, or fail; why."""
+        """Start a recording; returns the reason if that fails."""
         self._recording, failure = None, None
         self._motion.begin()
         try:
@@ -170,7 +181,7 @@ class Recorder(RobotNode):
         else:
             self._state, self._reason = RecordingStatus.RECORDING, self._recording.remarks
             self.get_logger().info(f"recording {', '.join(self.settings.topics)} into {self._recording.folder}")
-        self._tell()
+        self._publish_status()
         return failure
 
     def _finish(self, timeout: float) -> bool:
@@ -191,11 +202,11 @@ class Recorder(RobotNode):
             self.get_logger().info(f"finished {recording.folder}{empty}")
         for name, figures in recording.figures().items():
             self.get_logger().info(f"{name}: {figures}")
-        self._tell()
+        self._publish_status()
         return True
 
-    def _tell(self) -> None:
-        """Publish the status if it changed, or after a while."""
+    def _publish_status(self) -> None:
+        """Publish the status if it changed, or periodically."""
         self._status.publish(self._state, self._reason, self._describe)
 
     def _describe(self, status: RecordingStatus) -> None:
@@ -215,8 +226,8 @@ class Recorder(RobotNode):
         recording = self._active
         if recording is None:
             answer.message = NOTHING
-        elif not self._finish(FINISH):
-            answer.message = f"{recording.folder}: the disk is slow; wait until recording_status tells FINISHED"
+        elif not self._finish(STOP_TIMEOUT_S):
+            answer.message = f"{recording.folder}: the disk is slow; wait for recording_status FINISHED"
         else:
             answer.success = self._state == RecordingStatus.FINISHED
             answer.message = recording.folder if answer.success and not recording.empty else self._reason
@@ -229,7 +240,7 @@ class Recorder(RobotNode):
         self._active.pause(request.data)
         self._state = RecordingStatus.PAUSED if request.data else RecordingStatus.RECORDING
         self._reason = self._remarks(self._active)
-        self._tell()
+        self._publish_status()
         answer.success, answer.message = True, "paused" if request.data else "recording"
         return answer
 

@@ -134,7 +134,7 @@ class Simulator(RobotNode):
         """Place the robot, make what each tick needs, and start the timer."""
         model = dynamics.regressor.model
         joints = len(model.joint_names)
-        self._sensors, robot = self.settings.sensors(joints), self.settings.robot(dynamics)
+        self._sensors, robot = self.settings.sensors(model.joint_names), self.settings.robot(dynamics)
         message = JointState(name=list(model.joint_names))
         message.position = message.velocity = message.effort = [0.0] * joints
         # the same memory: no array is made in a tick

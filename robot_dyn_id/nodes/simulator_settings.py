@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
-from robot_dyn_id.simulation.plant import nominal_dynamics, per_joint
+from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
     BANDWIDTH,
@@ -27,7 +29,7 @@ from robot_dyn_id.simulation.simulated_robot import (
 
 URDF, PARAMETERS = "urdf", "parameters"
 MODELS = (URDF, PARAMETERS)
-"""What is simulated: the URDF with the friction of the settings, or an identified parameter set."""
+"""Sources of the dynamics: the URDF with the friction of the settings, or an identified parameter set."""
 
 
 @dataclass(frozen=True)
@@ -36,56 +38,66 @@ class SimulatorSettings:
 
     urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description or the parameters")
     model: str = ros_parameter(
-        "urdf", "Masses and friction: of the URDF and these parameters, or identified_parameters", choices=MODELS
+        "urdf",
+        "Source of the dynamics: urdf (with the friction of these parameters) or parameters (identified_parameters)",
+        choices=MODELS,
     )
-    joints: tuple[str, ...] = ros_parameter((), "Joints that move; empty: all")
+    joints: tuple[str, ...] = ros_parameter((), "Moving joints, the others are locked; empty: all")
     gravity: tuple[float, ...] = ros_parameter(STANDARD_GRAVITY, "Gravity in the base frame", "m/s^2")
-    viscous: tuple[float, ...] = ros_parameter((), "Viscous friction of all joints or of each", "N m s or N s/m", 0.0)
-    coulomb: tuple[float, ...] = ros_parameter((), "Coulomb friction of all joints or of each", "N m or N", 0.0)
-    smoothing_width: float = ros_parameter(0.01, "Velocity within which Coulomb friction is smoothed", "rad/s", 0.0)
-    initial_position: tuple[float, ...] = ros_parameter(
-        (), "Where the joints stand at first; empty: at 0, or as near as their limits allow", "rad or m"
+    viscous: tuple[float, ...] = ros_parameter(
+        (), "Viscous friction, one value for all joints or one per joint", "N m s or N s/m", 0.0
     )
-    control: str = ros_parameter(POSITION, "What is followed: joint trajectories, or effort commands", choices=MODES)
-    bandwidth: float = ros_parameter(BANDWIDTH, "Of the position controller", "rad/s", 1.0, 200.0)
-    limit_effort: bool = ros_parameter(True, "Whether the motors have the effort limits of the URDF")
-    effort_timeout: float = ros_parameter(0.1, "Age at which an effort command gives way to zero", "s", 0.001)
+    coulomb: tuple[float, ...] = ros_parameter(
+        (), "Coulomb friction, one value for all joints or one per joint", "N m or N", 0.0
+    )
+    smoothing_width: float = ros_parameter(0.01, "Smoothing width of the Coulomb friction", "rad/s", 0.0)
+    initial_position: tuple[float, ...] = ros_parameter(
+        (), "Initial joint positions; empty: 0, or the nearest position within the limits", "rad or m"
+    )
+    control: str = ros_parameter(POSITION, "Command interface: joint trajectories or effort commands", choices=MODES)
+    bandwidth: float = ros_parameter(BANDWIDTH, "Bandwidth of the position controller", "rad/s", 1.0, 200.0)
+    limit_effort: bool = ros_parameter(True, "Apply the effort limits of the URDF")
+    effort_timeout: float = ros_parameter(0.1, "Effort command timeout; zero effort is applied afterwards", "s", 0.001)
     effort_wait: float = ros_parameter(
         0.0,
-        "With `clock`, time stands still while the newest effort command is older than this, for at most 10 s: a "
-        "controller on a busy computer loses time, not the robot; 0: time waits for nobody",
-        "s", 0.0)  # fmt: skip
-    brakes: bool = ros_parameter(False, "In effort control the joints stand still until the first effort command")
-    rate: float = ros_parameter(1000.0, "Ticks of control per second", "Hz", 10.0, FASTEST)
-    publish_rate: float = ros_parameter(1000.0, "Joint states per second, a whole fraction of the rate", "Hz", 1.0)
-    effort_noise: tuple[float, ...] = ros_parameter((), "Standard deviation of all joints or each", "N m or N", 0.0)
+        "With clock, simulated time pauses while the latest effort command is older than this, for at most 10 s; "
+        "0 disables the pause",
+        "s",
+        0.0,
+    )
+    brakes: bool = ros_parameter(False, "Hold the joints with brakes until the first effort command")
+    rate: float = ros_parameter(1000.0, "Control rate", "Hz", 10.0, FASTEST)
+    publish_rate: float = ros_parameter(1000.0, "Rate of the joint states; rate must be a multiple of it", "Hz", 1.0)
+    effort_noise: tuple[float, ...] = ros_parameter(
+        (), "Standard deviation of the efforts, one value for all joints or one per joint", "N m or N", 0.0
+    )
     effort_correlation_time: float = ros_parameter(0.0, "Correlation time of the effort noise", "s", 0.0)
-    position_noise: float = ros_parameter(0.0, "Standard deviation of positions", "rad or m", 0.0)
-    velocity_noise: float = ros_parameter(0.0, "Standard deviation of velocities", "rad/s or m/s", 0.0)
-    resolution: float = ros_parameter(0.0, "Step of the position encoders; 0 is none", "rad or m", 0.0)
-    delay: float = ros_parameter(0.0, "Time by which all sensors are late", "s", 0.0, 1.0)
-    seed: int = ros_parameter(0, "Of the noise")
-    clock: bool = ros_parameter(False, "Publish /clock, with time that begins at 0, for nodes with use_sim_time")
-    real_time_factor: float = ros_parameter(1.0, "Speed of that clock; 0: as fast as possible", "", 0.0)
+    position_noise: float = ros_parameter(0.0, "Standard deviation of the positions", "rad or m", 0.0)
+    velocity_noise: float = ros_parameter(0.0, "Standard deviation of the velocities", "rad/s or m/s", 0.0)
+    resolution: float = ros_parameter(0.0, "Resolution of the position encoders; 0: continuous", "rad or m", 0.0)
+    delay: float = ros_parameter(0.0, "Delay of all sensors", "s", 0.0, 1.0)
+    seed: int = ros_parameter(0, "Seed of the noise")
+    clock: bool = ros_parameter(False, "Publish simulated time, starting at 0, on /clock")
+    real_time_factor: float = ros_parameter(1.0, "Real-time factor of /clock; 0: as fast as possible", "", 0.0)
 
     @property
     def ticks_per_message(self) -> int:
-        """Ticks from one message of joint states to the next.
+        """Number of control cycles per joint state.
 
         Raises:
-            UsageError: not a whole number of them.
+            UsageError: it is not an integer.
         """
         ratio = self.rate / self.publish_rate
         if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6:
-            raise UsageError(f"publish_rate {self.publish_rate:g} must be rate {self.rate:g} over a whole number")
+            raise UsageError(f"publish_rate {self.publish_rate:g} must be rate {self.rate:g} over an integer")
         return round(ratio)
 
     @property
     def waits(self) -> float:
-        """Age of an effort command at which time stands still [s]; infinite if it never does.
+        """Age of an effort command at which simulated time pauses [s]; inf if it never pauses.
 
         Raises:
-            UsageError: no time that could stand still, or no effort commands.
+            UsageError: there is no simulated time, or the robot does not take effort commands.
         """
         if self.effort_wait and not (self.clock and self.control == EFFORT):
             raise UsageError("effort_wait needs clock to be true, and control to be effort")
@@ -93,13 +105,13 @@ class SimulatorSettings:
 
     @property
     def factor(self) -> float:
-        """How much faster than the clock of the computer it runs; 0: as fast as possible.
+        """Real-time factor; 0: as fast as possible.
 
         Raises:
-            UsageError: another speed, but no clock that would tell anybody.
+            UsageError: the factor is not 1, but the simulated time is not published.
         """
         if self.real_time_factor != 1.0 and not self.clock:
-            raise UsageError("real_time_factor needs clock to be true: other nodes must be told the time")
+            raise UsageError("real_time_factor needs clock to be true: other nodes need the simulated time")
         return self.real_time_factor
 
     def nominal(self, robot: RobotDescription) -> Dynamics:
@@ -109,18 +121,18 @@ class SimulatorSettings:
             RobotDynIdError: a URDF that cannot be read, unknown joints, friction for another number of joints.
         """
         model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
-        joints = len(model.joint_names)
-        viscous, coulomb = per_joint(self.viscous, joints, "viscous"), per_joint(self.coulomb, joints, "coulomb")
+        viscous, coulomb = (joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
         return nominal_dynamics(model, viscous, coulomb, self.smoothing_width)
 
     def robot(self, dynamics: Dynamics) -> SimulatedRobot:
-        """The robot at its place.
+        """Simulated robot at its initial position.
 
         Raises:
             RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated.
         """
-        limits = dynamics.regressor.model.limits
-        start = per_joint(self.initial_position, len(limits.lower), "initial_position")
+        model = dynamics.regressor.model
+        limits = model.limits
+        start = joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
         return SimulatedRobot(
@@ -128,13 +140,16 @@ class SimulatorSettings:
             self.brakes,
         )  # fmt: skip
 
-    def sensors(self, joints: int) -> SensorStream:
-        """The sensors of so many joints.
+    def sensors(self, joint_names: Sequence[str]) -> SensorStream:
+        """Sensors of the robot.
+
+        Args:
+            joint_names: names of the joints.
 
         Raises:
             UsageError: noise for another number of joints.
         """
-        effort = per_joint(self.effort_noise, joints, "effort_noise")
+        effort = joint_array(self.effort_noise, joint_names, "effort_noise")
         errors = Sensors(
             effort, self.position_noise, self.velocity_noise, self.effort_correlation_time, self.resolution
         )

@@ -37,50 +37,54 @@ from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import warm_up
 
-LOOK = 0.2
-"""Time between two looks at the state of things [s]."""
+CHECK_PERIOD_S = 0.2
+"""Time between two assessments of the model [s]."""
 
-TRACKED = 1.0
-"""Time between two sets of tracked parameters [s]."""
+TRACKED_PERIOD_S = 1.0
+"""Period of `~/tracked_parameters` [s]."""
 
 
 @dataclass(frozen=True)
 class TorqueResidualMonitorSettings:
     """ROS parameters of the monitor."""
 
-    rate: float = ros_parameter(100.0, "Greatest number of residuals per second", "Hz", 0.1, 1000.0)
+    rate: float = ros_parameter(100.0, "Maximum rate of torque_residual", "Hz", 0.1, 1000.0)
     cutoff: float = ros_parameter(
-        10.0, "Cut-off of the causal low-pass on positions, velocities and efforts", "Hz", 0.1, 200.0
+        10.0, "Cutoff frequency of the causal low-pass filter of positions, velocities and efforts", "Hz", 0.1, 200.0
     )
-    window: float = ros_parameter(10.0, "Motion that the RMS residual goes over, without its worst moments", "s", 0.1)
-    warn_factor: float = ros_parameter(3.0, "Residual, over that on held-out data, from which on it warns", "", 1.0)
-    warn_floor: float = ros_parameter(0.1, "Normalised residual below which it never warns", "", 0.0)
-    quiet: float = ros_parameter(60.0, "Motion without changes that thresholds of changes are learned from", "s", 1.0)
-    false_alarms: float = ros_parameter(100.0, "Mean time between false alarms of one statistic", "h", 0.1)
-    memory: float = ros_parameter(60.0, "Of the tracked parameters", "s", 1.0)
-    payload_body: str = ros_parameter("", "Joint that moves the body a payload is fixed to; empty: the last one")
-    timeout: float = ros_parameter(0.5, "Silence after which joint states are stale", "s", 0.01)
+    window: float = ros_parameter(10.0, "Duration of motion for the RMS residual, without its largest peaks", "s", 0.1)
+    warn_factor: float = ros_parameter(3.0, "Warn if the residual exceeds this multiple of the held-out error", "", 1.0)
+    warn_floor: float = ros_parameter(0.1, "Normalized residual below which no warning is given", "", 0.0)
+    quiet: float = ros_parameter(60.0, "Duration of motion without changes for learning the thresholds", "s", 1.0)
+    false_alarms: float = ros_parameter(100.0, "Mean time between false alarms of one test statistic", "h", 0.1)
+    memory: float = ros_parameter(60.0, "Time constant of the tracked parameters", "s", 1.0)
+    payload_body: str = ros_parameter("", "Joint of the body that carries a payload; empty: the last joint")
+    timeout: float = ros_parameter(0.5, "Age at which joint states are stale", "s", 0.01)
 
 
 class TorqueResidualMonitor(RobotNode):
-    """Compares what the motors do with what the model says they should."""
+    """Comparison of measured torque with that of the identified model."""
 
     NAME = "torque_residual_monitor"
-    PURPOSE = "publishes the torque residual of the identified model, whether it still fits, and what has changed"
+    PURPOSE = "publishes the torque residual of the identified model, and reports whether the model still fits"
     SETTINGS = TorqueResidualMonitorSettings
     INTERFACES = (
-        Interface(PUBLISHES, "torque_residual", TorqueResidual, "Measured, low-passed, less predicted torque", SENSOR),
+        Interface(
+            PUBLISHES, "torque_residual", TorqueResidual, "Measured (low-pass filtered) minus predicted torque", SENSOR
+        ),
         Interface(
             PUBLISHES,
             "~/tracked_parameters",
             ParameterSetMsg,
-            "Values and covariance that recent motion tells, loads included; `estimator` and `reasons` say that it is "
-            "tracked, all else is the identified model's",
+            "Values and covariance estimated from the latest motion, with payloads; marked as tracked in `estimator` "
+            "and `reasons`; the other fields are those of the identified model",
             LATCHED,
         ),
-        Interface(SUBSCRIBES, "joint_states", JointState, "What the robot does", STREAM),
-        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model", LATCHED),
-        Interface(SERVES, "~/reset", Trigger, "Learn anew what is normal: what has changed is to stay"),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states", STREAM),
+        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
+        Interface(
+            SERVES, "~/reset", Trigger, "Restart the learning of thresholds; present changes are accepted as normal"
+        ),
     )
 
     def begin(self) -> None:
@@ -95,13 +99,13 @@ class TorqueResidualMonitor(RobotNode):
         self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.subscription("joint_states", self._take_state)
         self.service("~/reset", self._reset)
-        self.create_timer(LOOK, self._look, clock=self.steady)
-        self.create_timer(TRACKED, self._publish_tracked, clock=self.steady)
+        self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
+        self.create_timer(TRACKED_PERIOD_S, self._publish_tracked, clock=self.steady)
         self._look()
 
     def _take_parameters(self, message: Any) -> None:
         try:
-            self._monitor = self._begun(parameter_set(read_bounded(message, ParameterSetMsg)))
+            self._monitor = self._make_monitor(parameter_set(read_bounded(message, ParameterSetMsg)))
         except RobotDynIdError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return
@@ -110,7 +114,7 @@ class TorqueResidualMonitor(RobotNode):
         self._message = TorqueResidual(joint_names=list(parameters.joint_names))
         self.get_logger().info(f"{parameters.robot_name}: a model with {len(parameters.names)} base parameters")
 
-    def _begun(self, parameters: ParameterSet) -> ResidualMonitor:
+    def _make_monitor(self, parameters: ParameterSet) -> ResidualMonitor:
         settings = self.settings
         return ResidualMonitor(
             parameters,
@@ -123,13 +127,13 @@ class TorqueResidualMonitor(RobotNode):
         )
 
     def _reset(self, request: Any, response: Any) -> Any:
-        """Forget what was learned and seen, as if the model had just come."""
+        """Restart, as if the model had just been received."""
         if self._monitor is None:
             response.message = "there is no model yet: waiting for identified_parameters"
             return response
-        self._monitor, self._published = self._begun(self._monitor.parameters), -np.inf
+        self._monitor, self._published = self._make_monitor(self._monitor.parameters), -np.inf
         response.success = True
-        response.message = f"learning anew from {self.settings.quiet:g} s of motion"
+        response.message = f"learning restarts from {self.settings.quiet:g} s of motion"
         self._look()
         return response
 

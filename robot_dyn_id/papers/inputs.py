@@ -9,7 +9,7 @@ from typing import Any
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import DesignTask, design_task
+from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.files.configuration import shared_file
@@ -55,7 +55,7 @@ def settings_of(paper: str, **given: Any) -> DesignSettings:
 
 def plan_of(settings: DesignSettings, model: RobotModel, terms: Sequence[Term]) -> DesignTask:
     """Set up the design problem of a robot with terms on all of its joints."""
-    return design_task(settings, model, Regressor(model, terms_on_joints(model, terms)))
+    return make_design_task(settings, model, Regressor(model, terms_on_joints(model, terms)))
 
 
 def designed(paper: str, plan: DesignTask, **given: Any) -> Design:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,42 +39,51 @@ DIGITS = 6
 """Decimal places of what the page holds: micrometres and microradians."""
 
 
+@dataclass(frozen=True)
+class PreviewOptions:
+    """Contents of the page besides the motion.
+
+    Attributes:
+        limits: limits that the motion is compared with; None: those of the URDF.
+        title: title of the page; empty: the robot's name.
+        obstacles: obstacles that are shown, in the base frame; ignored if there is a `clearance`, which has its own.
+        folders: folders that are searched for meshes of `package://` and relative names.
+        clearance: collision check that is applied to the motion.
+        margin: distance that the motion has to keep then [m].
+        words: result of the collision check in words; empty: that of `clearance`.
+    """
+
+    limits: MotionLimits | None = None
+    title: str = ""
+    obstacles: Sequence[Obstacle] = ()
+    folders: Sequence[str | Path] = ()
+    clearance: Clearance | None = None
+    margin: float = 0.0
+    words: str = ""
+
+
 def write_preview(
-    path: Path,
-    model: RobotModel,
-    motion: PlannedMotion,
-    limits: MotionLimits | None = None,
-    title: str = "",
-    obstacles: Sequence[Obstacle] = (),
-    folders: Sequence[str | Path] = (),
-    clearance: Clearance | None = None,
-    margin: float = 0.0,
-    words: str = "",
+    path: Path, model: RobotModel, motion: PlannedMotion, options: PreviewOptions = PreviewOptions()
 ) -> None:
     """Write the page.
 
     Args:
-        path: the file.
-        model: the robot.
-        motion: of its independent joints.
-        limits: that the motion is compared with; by default the URDF's.
-        title: of the page.
-        obstacles: that are shown, in the base frame, where there is no clearance, which has its own.
-        folders: where meshes of `package://` and relative names are looked for.
-        clearance: what the motion is checked for collisions with.
-        margin: distance that is kept then [m].
-        words: what is said about the check for collisions; by default those of the clearance.
+        path: path of the file.
+        model: robot model.
+        motion: motion of its independent joints.
+        options: further contents.
 
     Raises:
-        UsageError: a motion of another number of joints.
+        UsageError: the motion has another number of joints than the model.
         InputError: the file cannot be written.
     """
+    clearance = options.clearance
     if len(motion.q) != len(model.joint_names):
         raise UsageError(f"motion: {len(motion.q)} joints, {model.name} has {', '.join(model.joint_names)}")
-    geometry = visual_geometry(model, folders)
+    geometry = visual_geometry(model, options.folders)
     stand_ins = tuple(shape for shape in clearance.shapes if shape.stand_in) if clearance else ()
-    around = clearance.obstacles if clearance else tuple(obstacles)
-    rows = limit_rows(model, motion, limits)
+    around = clearance.obstacles if clearance else tuple(options.obstacles)
+    rows = limit_rows(model, motion, options.limits)
     notes = (*geometry.notes, *(clearance.notes if clearance else ()))
     shapes = (*geometry.shapes, *stand_ins)
     bodies = {shape.placement.body for shape in shapes}
@@ -82,18 +92,20 @@ def write_preview(
     environment = page_environment()
     environment.filters["finite"] = lambda value: value if math.isfinite(value) else None
     page = environment.get_template("preview.html.j2").render(
-        title=title or f"Motion of {model.name}",
+        title=options.title or f"Motion of {model.name}",
         model=model,
         units=position_units(model),
         rows=rows,
         too_far=[row for row in rows if row.exceeded],
-        encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, margin)] if clearance else [],
+        encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, options.margin)]
+        if clearance
+        else [],
         checked=clearance is not None and bool(clearance.pairs),
-        words=words or (clearance.words if clearance else UNCHECKED),
+        words=options.words or (clearance.note if clearance else UNCHECKED),
         stand_ins=clearance.stand_ins if clearance else (),
         stand_in_colour=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),
-        margin=margin,
+        margin=options.margin,
         notes=list(dict.fromkeys(notes)),
         bones=not bodies.issuperset(range(len(model.body_names))),
         plots=[plots.limit_plot(motion.t, rows[i : i + each], shown) for i in range(0, len(rows), each)],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.collision.meshes import simplified
+from robot_dyn_id.excitation.collision.meshes import simplify
 from robot_dyn_id.excitation.collision.obstacles import Box, Obstacle
 from robot_dyn_id.excitation.collision.shapes import Shape
 from robot_dyn_id.model.kinematics import BASE, Placement
@@ -45,7 +45,7 @@ def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> 
         closed = shape.vertices is None or shape.triangles is None
         if shape.vertices is not None and shape.triangles is not None:
             limit = len(shape.triangles) if total <= FACES else max(60, FACES // len(meshes))
-            vertices, triangles = simplified(shape.vertices, shape.triangles, limit)
+            vertices, triangles = simplify(shape.vertices, shape.triangles, limit)
             polygons: Polygons = vertices, triangles.tolist()
         else:
             polygons = _primitive(shape.kind, shape.size)

@@ -43,8 +43,8 @@ def design_text(found: Design) -> str:
         for margin in found.margins
     ]
     lines.append(
-        f"objective {found.figure:.5g}; random motions: best {found.random_figures[0]:.5g}, median "
-        f"{np.median(found.random_figures):.5g}"
+        f"objective {found.objective_value:.5g}; random motions: best {found.random_objective_values[0]:.5g}, median "
+        f"{np.median(found.random_objective_values):.5g}"
     )
     lines.append(
         f"condition number {found.condition_numbers['columns']:.4g} (unit-norm columns), "

@@ -13,15 +13,16 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.errors import ConvergenceError, UsageError, suggestion
+from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.kernels.following import EFFORT, PREVIOUS, SPEED, VELOCITY, follow
+from robot_dyn_id.model.joint_values import JointValues, joint_array
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
 
 LAWS = ("pd", "computed_torque")
 
-PerJoint = tuple[tuple[str, float], ...]
-"""Values by joint name; `all` is that of the joints that are not named."""
+OF_JOINTS = ("proportional", "derivative", "resolution")
+"""Values of a controller that each joint has."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class ControllerModel:
     """
 
     law: str = ""
-    proportional: PerJoint = ()
-    derivative: PerJoint = ()
+    proportional: JointValues = ()
+    derivative: JointValues = ()
     rate: float = 1000.0
-    resolution: PerJoint = ()
+    resolution: JointValues = ()
     delay: float = 0.0
     velocity_cutoff: float = 0.0
 
@@ -63,7 +64,7 @@ class ControllerModel:
             raise UsageError("controller: give both the law and the proportional gains")
         if not (math.isfinite(self.rate) and self.rate > 0.0):
             raise UsageError(f"controller: rate must be positive, not {self.rate:g}")
-        for name in ("proportional", "derivative", "resolution"):
+        for name in OF_JOINTS:
             for joint, value in getattr(self, name):
                 if not 0.0 <= value < math.inf:
                     raise UsageError(f"controller: {name} of {joint} must be 0 or more, not {value:g}")
@@ -71,17 +72,17 @@ class ControllerModel:
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise UsageError(f"controller: {name} must be 0 or more, not {getattr(self, name):g}")
 
-    def values_of_joints(self, name: str, joints: Sequence[str]) -> Array:
-        """The values of `proportional`, `derivative` or `resolution` of each joint, 0 where none is given, shape (n,).
+    def check_joints(self, joints: Sequence[str]) -> None:
+        """Check that gains and resolutions are given for joints of a robot only.
+
+        Args:
+            joints: names of the robot's joints.
 
         Raises:
             UsageError: a joint that the robot does not have.
         """
-        given: dict[str, float] = dict(getattr(self, name))
-        for joint in given:
-            if joint not in (*joints, "all"):
-                raise UsageError(f"controller: {name}: {joint} is not a joint; {suggestion(joint, list(joints))}")
-        return np.array([given.get(joint, given.get("all", 0.0)) for joint in joints])
+        for name in OF_JOINTS:
+            joint_array(getattr(self, name), joints, f"controller: {name}")
 
 
 def quantize(q: Array, resolution: Array | float) -> Array:
@@ -187,7 +188,7 @@ class Replay:
         count = wanted[0].shape[1] - 1
         share = 1.0 - math.exp(-2.0 * math.pi * told.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
-        gains = (told.values_of_joints(name, names) for name in ("proportional", "derivative", "resolution"))
+        gains = [joint_array(getattr(told, name), names, f"controller: {name}") for name in OF_JOINTS]
         steps = math.ceil(period / STEP - 1e-9)
         settings = (told.law == "computed_torque", *gains, share, period, ticks, steps)
         moving = (state.q, state.dq, state.dry, state.late, state.memory, out)

@@ -13,9 +13,10 @@ from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
-from robot_dyn_id.simulation.plant import CompiledDynamics, per_joint
+from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.trajectory_tracking import Setpoint
 
 POSES = 200
@@ -185,10 +186,9 @@ def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
         UsageError: another number of efforts, or one that is not positive.
         InputError: a joint that has no rating.
     """
-    joints = len(model.joint_names)
     if not all(0.0 < effort < np.inf for effort in given):
         raise UsageError(f"effort_limit {list(given)} must hold positive, finite efforts")
-    limits = per_joint(given, joints, "effort_limit") if given else np.full(joints, np.inf)
+    limits = joint_array(given, model.joint_names, "effort_limit", np.inf)
     urdf = model.limits.effort
     rated = np.minimum(limits, np.where(np.isfinite(urdf) & (urdf > 0.0), urdf, np.inf))
     unknown = np.flatnonzero(np.isinf(rated))

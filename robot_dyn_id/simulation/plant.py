@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.stepping import advance, motor_effort
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
@@ -25,17 +24,6 @@ STEP = 1e-3
 def steps(duration: float) -> int:
     """How many equal steps of at most `STEP` a time [s] is integrated in."""
     return max(1, math.ceil(duration / STEP - 1e-9))
-
-
-def per_joint(values: Sequence[float], joints: int, name: str) -> Array:
-    """One value per joint, shape (joints,): none given is 0, one given is that of all.
-
-    Raises:
-        UsageError: another number of values.
-    """
-    if len(values) not in (0, 1, joints):
-        raise UsageError(f"{name} has {len(values)} values, expected one, or one for each of the {joints} joints")
-    return np.broadcast_to(np.array(values or (0.0,), dtype=np.float64), joints).copy()
 
 
 def nominal_dynamics(model: RobotModel, viscous: Array, coulomb: Array, smoothing_width: float) -> Dynamics:

@@ -11,10 +11,10 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import DesignTask, design_task
+from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.excitation.design.search import design as search_design
-from robot_dyn_id.excitation.design.settings import DEMANDED, DesignSettings
+from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import repeat_cycle
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.files.design import read_design_settings
@@ -53,13 +53,16 @@ class DesignResult:
     def stored(self) -> StoredExcitation:
         """Content of `trajectory.yaml`."""
         task, trajectory = self.task, self.trajectory
-        about = f"{task.objective} {self.design.figure:.6g} by {self.settings.optimizer}, seed {self.settings.seed}"
+        objective = f"{task.objective} {self.design.objective_value:.6g}"
+        about = f"{objective} by {self.settings.optimizer}, seed {self.settings.seed}"
         motion: Any = trajectory
-        return StoredExcitation.of(self.robot, task.limits, motion, about, task.collision_check, task.surroundings)
+        return StoredExcitation.from_excitation(
+            self.robot, task.limits, motion, about, task.collision_check, task.surroundings
+        )
 
     def __str__(self) -> str:
         """Margins, objective, condition number, and what had to be assumed."""
-        notes = [f"  ! {note}" for note in (self.task.collision_words, *self.task.notes) if note]
+        notes = [f"  ! {note}" for note in (self.task.collision_note, *self.task.notes) if note]
         return "\n".join([design_text(self.design), *notes])
 
     def save(self, file: str | Path) -> None:
@@ -100,12 +103,12 @@ def design(
         UsageError: an unknown option, or demands that contradict one another.
         MotionError: no motion within the limits was found.
     """
-    known = [*(item.name for item in fields(DesignSettings) if item.name != "demand"), *DEMANDED]
+    known = [*(item.name for item in fields(DesignSettings) if item.name != "demand"), *DEMAND_KEYS]
     for name in options:
         if name not in known:
             raise UsageError(f"unknown option {name!r}; {suggestion(name, known)}")
     settings = read_design_settings(file, **options)
     regressor = Regressor(robot, terms_on_joints(robot, Settings().terms if terms is None else terms))
-    task = design_task(settings, robot, regressor)
+    task = make_design_task(settings, robot, regressor)
     found = search_design(task.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     return DesignResult(robot, settings, task, found)

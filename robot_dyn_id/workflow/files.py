@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.export import FORMATS, Exported
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
@@ -46,7 +47,7 @@ def load_robot(
     return RobotModel.from_description(description, joints, fixed, gravity)
 
 
-def load_parameters(path: str | Path) -> IdentifiedParameters:
+def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> IdentifiedParameters:
     """Load an identified parameter set from `parameters.yaml`.
 
     Example:
@@ -57,11 +58,12 @@ def load_parameters(path: str | Path) -> IdentifiedParameters:
 
     Args:
         path: the file.
+        term_classes: classes of terms in it that are not part of this package.
 
     Raises:
         InputError: the file cannot be read, or is not a parameter set.
     """
-    return IdentifiedParameters.from_parameters(read_parameters(path))
+    return IdentifiedParameters.from_parameters(read_parameters(path, term_classes))
 
 
 def save_parameters(parameters: ParameterSet, path: str | Path) -> None:

@@ -89,8 +89,8 @@ INSIDE = {
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
-        *("values", "joint_limits", "parameters", "trajectory", "payload", "design", "flexible_section", "flexible"),
-        *("configuration", "flexible_data"),
+        *("spelling", "values", "formats", "joint_limits", "parameters", "trajectory", "payload", "design"),
+        *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (

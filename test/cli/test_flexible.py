@@ -429,9 +429,10 @@ def test_wrong_usage(data, cli, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda content: content | {"format": "1"}, "not a file of `robot-dyn-id flexible`"),
+        (lambda content: content | {"format": "1"}, "not a flexible file of this tool"),
+        (lambda content: content | {"format_version": 1}, "format_version is 1, this version .* identify the flexible"),
         (lambda content: {k: v for k, v in content.items() if k != "plan"}, "plan is missing"),
-        (lambda content: content | {"values": ["a"]}, "values is not as this tool writes it"),
+        (lambda content: content | {"values": ["a"]}, "values: must hold numbers, not 'a'"),
         (lambda content: content | {"names": content["names"][1:]}, "entries for 23 names"),
         (lambda content: content | {"joints": [{"name": "joint1", "ratio": 0.0}]}, "gear ratio"),
     ],

@@ -154,9 +154,9 @@ def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("mass: 1", "needs link"),
+        ("mass: 1", "link is missing"),
         ("link: l3\nmass: 1\ncenter_of_mass: [0, 0, 0]", "inertia is missing"),
-        ("link: l3\nmass: heavy\ncenter_of_mass: [0, 0, 0]\ninertia: {}", "must be numbers"),
+        ("link: l3\nmass: heavy\ncenter_of_mass: [0, 0, 0]\ninertia: {}", "mass: must be a number, not 'heavy'"),
         (
             "link: l3\nmass: 1\ncenter_of_mass: [0, 0, 0]\ninertia: {ixx: 1, iyy: 1, izz: 3, ixy: 0, ixz: 0, iyz: 0}",
             "triangle",

@@ -31,7 +31,9 @@ def files(tmp_path_factory):
     save_npz(folder / "data.npz", ROBOT.record(duration=30.0, rate=100.0, noise=0.05))
     assert main(["identify", str(folder / "data.npz"), "--robot", str(folder / "arm.urdf"), "--out", str(folder)]) == 0
     motion = random_fourier(ROBOT.model, 5, period=DURATION)
-    stored = StoredExcitation.of(ROBOT.model, MotionLimits.from_model(ROBOT.model, (1e3,), jerk=(1e6,)), motion, "")
+    stored = StoredExcitation.from_excitation(
+        ROBOT.model, MotionLimits.from_model(ROBOT.model, (1e3,), jerk=(1e6,)), motion, ""
+    )
     write_trajectory(folder / "trajectory.yaml", stored)
     assert main([*words(folder, "--trajectory", folder / "trajectory.yaml", "--out", folder / "along.npz"),
                  "--rate", f"{RATE:g}"]) == 0  # fmt: skip
@@ -216,7 +218,7 @@ def test_a_bag_is_not_overwritten(files, tmp_path, simulate):
 
 def test_a_trajectory_of_another_robot_is_refused(files, tmp_path, simulate):
     other = Simulated(GRIPPER).model
-    stored = StoredExcitation.of(
+    stored = StoredExcitation.from_excitation(
         other, MotionLimits.from_model(other, (1e3,), jerk=(1e6,)), random_fourier(other, 1), ""
     )
     write_trajectory(tmp_path / "other.yaml", stored)

@@ -69,22 +69,31 @@ def test_every_key_arrives(tmp_path):
         gravity=(0.0, 3.0, -9.0),
         topic="/arm/joint_states",
         reference_topic="/arm/wanted",
-        cutoff=4.0,
-        filter_order=6,
-        velocity="derivative",
-        terms=(Viscous(), Coulomb(0.05), RotorInertia()),
-        couplings=(
-            Coupling("wrist", (("shoulder", 1.0), ("elbow", -0.5)), (RotorInertia(), Viscous())),
-            Coupling("waist", (("elbow", 2.0),), (ImprovedStribeck(0.1, signed_square=True),)),
+        settings=Settings(
+            cutoff=4.0,
+            filter_order=6,
+            velocity="derivative",
+            terms=(Viscous(), Coulomb(0.05), RotorInertia()),
+            couplings=(
+                Coupling("wrist", (("shoulder", 1.0), ("elbow", -0.5)), (RotorInertia(), Viscous())),
+                Coupling("waist", (("elbow", 2.0),), (ImprovedStribeck(0.1, signed_square=True),)),
+            ),
+            estimator=GeneralizedLeastSquares(3, 1, "gram"),
+            pivots="qr",
+            reversal_speed="auto",
+            period=5.0,
+            essential=0.2,
+            bootstrap=50,
+            thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
+            ignore=("sign", "degrees"),
+            drives={
+                "shoulder": Drive(13.6, -1.0),
+                "wrist": Drive(None, 1.0),
+                "finger": Drive(None, -1.0),
+                "lift": Drive(1.0, 1.0),
+            },
+            reversal_speeds={"lift": 0.02},
         ),
-        estimator=GeneralizedLeastSquares(3, 1, "gram"),
-        pivots="qr",
-        reversal_speed="auto",
-        period=5.0,
-        essential=0.2,
-        bootstrap=50,
-        thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
-        ignore=("effort_sign", "positions_in_degrees"),
         flexible=FlexibleSettings(
             joints=(FlexibleJoint("elbow", -101.0, False), FlexibleJoint("shoulder", 50.0)),
             motors={"elbow": "m2"},
@@ -99,16 +108,11 @@ def test_every_key_arrives(tmp_path):
             },
         ),
     )
-    default = Configuration()
-    shown = [f.name for f in fields(default) if f.name != "prior"]  # a file: see test_prior
-    left_out = [name for name in shown if getattr(configuration, name) == getattr(default, name)]
-    assert not left_out, "this test shows every key with a value that is not the default"
+    for ours, default in ((configuration, Configuration()), (configuration.settings, Settings())):
+        shown = [f.name for f in fields(default) if f.name != "prior"]  # a file: see test_prior
+        left_out = [name for name in shown if getattr(ours, name) == getattr(default, name)]
+        assert not left_out, "this test shows every key with a value that is not the default"
     assert configuration.held == {"wrist": 0.5}
-    settings = configuration.settings
-    assert settings.drives["shoulder"] == Drive(13.6, -1.0)
-    assert settings.drives["finger"] == Drive(None, -1.0)
-    for name in (f.name for f in fields(Settings) if f.name != "drives"):
-        assert getattr(settings, name) == getattr(configuration, name), name
 
 
 def test_nothing_given_is_the_default(tmp_path):
@@ -116,7 +120,16 @@ def test_nothing_given_is_the_default(tmp_path):
     empty.write_text("# nothing\n")
     assert read_configuration(None) == read_configuration(empty) == Configuration()
     assert Configuration().settings == Settings()
-    assert Configuration().terms == (Viscous(), Coulomb(), Offset())
+    assert Configuration().settings.terms == (Viscous(), Coulomb(), Offset())
+
+
+def test_values_replace_keys_of_either_level():
+    given = parse_configuration({"joints": {"a": {"gain": 2}}, "cutoff": 4})
+    other = given.with_values(cutoff=5.0, topic="/arm/joint_states")
+    assert (other.settings.cutoff, other.topic, other.settings.drives) == (5.0, "/arm/joint_states", {"a": Drive(2.0)})
+    assert given.settings.cutoff == 4.0
+    with pytest.raises(UsageError, match="cut-off frequency must be positive"):
+        given.with_values(cutoff=-1.0)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +142,7 @@ def test_nothing_given_is_the_default(tmp_path):
     ids=str,
 )
 def test_terms_as_list_or_with_constants(content, expected):
-    assert parse_configuration(content).terms == expected
+    assert parse_configuration(content).settings.terms == expected
 
 
 @pytest.mark.parametrize(
@@ -142,12 +155,12 @@ def test_terms_as_list_or_with_constants(content, expected):
     ids=str,
 )
 def test_estimator_as_name_or_with_options(value, expected):
-    assert parse_configuration({"estimator": value}).estimator == expected
+    assert parse_configuration({"estimator": value}).settings.estimator == expected
 
 
 WRONG = {
     # unknown keys and values, with the nearest known one
-    "cutof: 4": "the configuration: unknown key 'cutof'; did you mean 'cutoff'?",
+    "cutof: 4": "unknown key 'cutof'; did you mean 'cutoff'?",
     "xyz: 4": "unknown key 'xyz'; known are joints, identify,",
     "7: 4": "unknown key 7",
     "joints: {a: {gian: 1}}": "joints.a: unknown key 'gian'; did you mean 'gain'?",
@@ -162,39 +175,39 @@ WRONG = {
     "ignore: [effort_delayed]": "ignore: 'effort_delayed' cannot be overruled: the findings that can are effort_constant, ",
     "flexible: {joint: {a: {ratio: 1}}}": "flexible: unknown key 'joint'; did you mean 'joints'?",
     "flexible: {joints: {a: {ration: 1}}}": "flexible.joints.a: unknown key 'ration'; did you mean 'ratio'?",
-    "flexible: {joints: {a: {torque_sensor: true}}}": "flexible.joints.a: ratio must be given",
-    "flexible: {joints: {a: {ratio: 0}}}": "flexible.joints: joint a: the gear ratio must be a number other than 0",
-    "flexible: {joints: {a: {ratio: 1, torque_constant: 0}}}": "flexible.joints.a: torque_constant must be",
-    "flexible: {joints: {a: {ratio: 1, motor: b}, b: {ratio: 1}}}": "flexible.joints: two motors are called b",
+    "flexible: {joints: {a: {torque_sensor: true}}}": "flexible.joints.a: ratio is missing",
+    "flexible: {joints: {a: {ratio: 0}}}": "flexible: joint a: the gear ratio must be a number other than 0",
+    "flexible: {joints: {a: {ratio: 1, torque_constant: 0}}}": "flexible: joints.a: torque_constant must be",
+    "flexible: {joints: {a: {ratio: 1, motor: b}, b: {ratio: 1}}}": "flexible: joints: two motors are called b",
     "flexible: {smoothing_width: 1}": "flexible: joints must be given",
-    "flexible: {joints: {a: {ratio: 1}}, smoothing_width: -1}": "flexible.smoothing_width must be 0 or positive",
-    "flexible: {joints: {a: {ratio: 1}}, limit: 0.5}": "flexible.limit must be 1 or more",
+    "flexible: {joints: {a: {ratio: 1}}, smoothing_width: -1}": "flexible: smoothing_width must be 0 or positive",
+    "flexible: {joints: {a: {ratio: 1}}, limit: 0.5}": "flexible: limit must be 1 or more",
     "flexible: {joints: {a: {ratio: 1}}, scaling: row}": "flexible.scaling: unknown value 'row'",
     "flexible: {joints: {a: {ratio: 1}}, experiments: {b.npz: {static: 1}}}": "experiments.b.npz.static: must be true",
     "flexible: {joints: {a: {ratio: 1}}, experiments: {b.npz: {static: true, periodic: true}}}": "experiments.b.npz: an",
     # wrong types
-    "[1, 2]": "the configuration: must be keys and values, not [1, 2]",
-    "just text": "must be keys and values, not 'just text'",
-    "joints: [a]": "joints: must be keys and values, not ['a']",
-    "joints: {a: 5}": "joints.a: must be keys and values, not 5",
+    "[1, 2]": "must hold keys and values, not [1, 2]",
+    "just text": "must hold keys and values, not 'just text'",
+    "joints: [a]": "joints: must hold keys and values, not ['a']",
+    "joints: {a: 5}": "joints.a: must hold keys and values, not 5",
     "joints: {a: {gain: big}}": "joints.a.gain: must be a number, not 'big'",
     "joints: {a: {held: true}}": "joints.a.held: must be a number, not True",
     "identify: elbow": "identify: must be a list, not 'elbow'",
-    "identify: [1]": "identify: must be a text, not 1",
+    "identify: [1]": "identify[0]: must be a string, not 1",
     "gravity: 9.81": "gravity: must be a list of 3 numbers, not 9.81",
     "gravity: [0, -9.81]": "gravity: must be a list of 3 numbers",
-    "gravity: [0, 0, down]": "gravity: must be a number, not 'down'",
-    "topic: 5": "topic: must be a text, not 5",
+    "gravity: [0, 0, down]": "gravity[2]: must be a number, not 'down'",
+    "topic: 5": "topic: must be a string, not 5",
     "cutoff: 4 Hz": "cutoff: must be a number, not '4 Hz'",
     "cutoff:": "cutoff: must be a number, not None",
-    "filter_order: 4.0": "filter_order: must be a whole number, not 4.0",
+    "filter_order: 4.0": "filter_order: must be an integer, not 4.0",
     "velocity: [recorded]": "velocity: unknown value ['recorded']",
     "terms: viscous": "terms: must be a list, not 'viscous'",
-    "terms: {coulomb: 0.1}": "terms.coulomb: must be keys and values, not 0.1",
+    "terms: {coulomb: 0.1}": "terms.coulomb: must hold keys and values, not 0.1",
     "estimator: 3": "estimator: unknown value 3",
     "estimator: {passes: [2]}": "estimator.weighted: unknown key 'passes'",
-    "estimator: {autoregressive_order: 2.5}": "estimator.weighted.autoregressive_order: must be a whole number",
-    "prior: 1": "prior: must be a text, not 1",
+    "estimator: {autoregressive_order: 2.5}": "estimator.weighted.autoregressive_order: must be an integer",
+    "prior: 1": "prior: must be a string, not 1",
     "thresholds: {explained: half}": "thresholds.explained: must be a number, not 'half'",
     "ignore: effort_sign": "ignore: must be a list, not 'effort_sign'",
     # values that no data could make right
@@ -207,7 +220,7 @@ WRONG = {
     "terms: {coulomb: {smoothing_width: -1}}": "coulomb: smoothing_width must be 0 or more, not -1",
     "estimator: {method: svd}": "weighted: method must be one of qr, gram, not 'svd'",
     "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
-    "estimator: {name: instrumental, controller: pd}": "estimator.instrumental.controller: must be keys and values",
+    "estimator: {name: instrumental, controller: pd}": "estimator.instrumental.controller: must hold keys and values",
     "estimator: {name: instrumental, controller: {law: pid}}": "controller: law 'pid' is not known; use one of pd, comp",
     "estimator: {name: output_error, controller: {law: pd}}": "controller: give both the law and the proportional gains",
     "estimator: {name: output_error, controller: {proportional: {a: x}}}": "controller.proportional.a: must be a number",
@@ -223,7 +236,7 @@ WRONG = {
     "terms: {spring: {rest_position: .inf}}": "spring: rest_position must be a finite number, not inf",
     "terms: {temperature_coulomb: {reference_temperature: -300}}": "reference_temperature must be -273.15 or more, not -300",
     # couplings
-    "couplings: [wrist]": "couplings: must be keys and values, not ['wrist']",
+    "couplings: [wrist]": "couplings: must hold keys and values, not ['wrist']",
     "couplings: {w: {weights: {a: 1}}}": "couplings.w: terms must be given",
     "couplings: {w: {weight: {a: 1}, terms: [viscous]}}": "couplings.w: unknown key 'weight'; did you mean 'weights'?",
     "couplings: {w: {weights: {a: 0}, terms: [viscous]}}": "coupling w: weight of a must be a number other than 0",

@@ -12,9 +12,10 @@ import pytest
 import yaml
 from support.parameter_sets import assert_same, awkward_set, identified_lift
 
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.files.parameters import FORMAT, read_parameters, write_parameters
-from robot_dyn_id.parameters import ParameterSet, stored_fields
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.parameters import FORMAT_VERSION, FitFor, ParameterSet, TermState, stored_fields
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -33,7 +34,7 @@ def test_the_file_is_for_people_too(tmp_path):
     file = tmp_path / "parameters.yaml"
     write_parameters(file, identified_lift())
     lines = file.read_text().splitlines()
-    assert lines[0] == f"format: {FORMAT}"
+    assert lines[:2] == ["format: robot_dyn_id parameters", f"format_version: {FORMAT_VERSION}"]
     assert "urdf: |" in "\n".join(lines) or any(line.startswith("urdf: <") for line in lines)
     assert sum(line.startswith("- [") for line in lines) == 2 * len(identified_lift().names)  # a row of a matrix a line
 
@@ -71,7 +72,7 @@ def test_every_field_of_a_wrong_kind_is_named(name, wrong, content, tmp_path):
     assert name in refusal(tmp_path, {**content, name: wrong})
 
 
-FREE = ("reasons", "data_sources")
+FREE = ("reasons", "data_sources", "states", "fit_for", "robot_compensates")
 STORED = {item.name for item in stored_fields()}
 HINTS = {name: hint for name, hint in get_type_hints(ParameterSet).items() if name in STORED}
 LISTS = [name for name, hint in HINTS.items() if hint not in (str, bool, int, float) and name not in FREE]
@@ -89,6 +90,63 @@ def test_columns_that_are_no_numbers_of_columns(wrong, content, tmp_path):
     assert "independent_columns" in refusal(tmp_path, {**content, "independent_columns": columns})
 
 
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (None, "format_version is missing"),
+        (FORMAT_VERSION + 1, f"format_version is {FORMAT_VERSION + 1}"),
+        (str(FORMAT_VERSION), f"format_version is '{FORMAT_VERSION}'"),
+        (True, "format_version is True"),
+    ],
+)
+def test_another_format_version_is_refused_with_a_remedy(version, words, content, tmp_path):
+    other = {**content, "format_version": version}
+    assert words in refusal(tmp_path, other)
+    assert f"reads {FORMAT_VERSION}: identify the robot again" in refusal(tmp_path, other)
+    rest = {key: value for key, value in content.items() if key != "format_version"}
+    assert "format_version is missing" in refusal(tmp_path, rest)
+    assert "format_version is missing" in refusal(tmp_path, {**rest, "format": "robot_dyn_id parameters 1"})  # 0.1.0
+
+
+def test_a_parameter_set_of_another_format_version_is_refused():
+    with pytest.raises(InputError, match="format_version is missing, this version of robot_dyn_id reads") as error:
+        replace(identified_lift(), format_version=0)
+    assert error.value.action.startswith("identify the robot again")
+
+
+STATE = TermState("dahl.deflection", "lift", (0.0,), ("breakaway_displacement",), (1e-3,))
+FIT = FitFor("payload", "limited", 0.4, "N m", 0.3, ("noise",), ("turn",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"effort_kind": "volts"}, "effort_kind is 'volts'"),
+        ({"held_out_method": "guess"}, "held_out_method is 'guess'"),
+        ({"robot_compensates": ("gravitation",)}, "robot_compensates is 'gravitation'"),
+        ({"robot_compensates": ("unknown", "gravity")}, "unknown and other words"),
+        ({"states": (replace(STATE, initial_values=()),)}, "must have 1 to"),
+        ({"states": (replace(STATE, initial_values=(float("nan"),)),)}, "not finite"),
+        ({"states": (replace(STATE, parameter_values=()),)}, "one value for each"),
+        ({"states": (replace(STATE, joint="a\nb"),)}, "one printable line"),
+        ({"fit_for": (replace(FIT, use="tea"),)}, "use is 'tea'"),
+        ({"fit_for": (replace(FIT, answer="perhaps"),)}, "answer is 'perhaps'"),
+        ({"fit_for": (FIT, FIT)}, "one use twice"),
+        ({"fit_for": (replace(FIT, because=("x",) * 1001),)}, "more than 1000"),
+    ],
+    ids=str,
+)
+def test_states_uses_and_efforts_that_nothing_writes_are_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        replace(identified_lift(), **changes)
+
+
+def test_a_model_with_states_is_refused_by_all_that_would_evaluate_it():
+    assert identified_lift().states == ()
+    with pytest.raises(InputError, match=r"cannot integrate dahl\.deflection"):
+        Regressor.from_parameters(replace(identified_lift(), states=(STATE,)))
+
+
 def test_matrices_keep_their_shape(content, tmp_path):
     flat = [number for row in content["covariance"] for number in row]
     for wrong in (flat, content["covariance"][:-1], [row[:-1] for row in content["covariance"]]):
@@ -99,7 +157,7 @@ def test_matrices_keep_their_shape(content, tmp_path):
 def test_files_that_are_something_else(text, tmp_path):
     file = tmp_path / "other.yaml"
     file.write_text(text)
-    with pytest.raises(InputError, match="not a parameter file of this tool"):
+    with pytest.raises(InputError, match="not a parameters file of this tool"):
         read_parameters(file)
 
 

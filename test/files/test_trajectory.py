@@ -11,6 +11,7 @@ from support.simulated import ARM, LIFT
 
 from robot_dyn_id.errors import InputError, MotionError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
+from robot_dyn_id.files.spelling import RENAMED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 
@@ -21,7 +22,7 @@ ABOUT = "random motion\nof seed 1: ä"
 
 def stored(form="fourier", model=MODEL, limits=LIMITS, **demand):
     excitation = make_excitation(form, limits, Demand(**{"period": 6.0, "periods": 2, **demand}))
-    return StoredExcitation.of(model, limits, excitation, ABOUT)
+    return StoredExcitation.from_excitation(model, limits, excitation, ABOUT)
 
 
 def written(path, **options):
@@ -54,7 +55,7 @@ def test_what_is_read_is_what_was_written_to_the_last_bit(tmp_path, form):
     assert read.excitation.duration == given.excitation.duration
     for ours, theirs in zip(read.excitation.evaluate(t), given.excitation.evaluate(t), strict=True):
         assert np.array_equal(ours, theirs)
-    assert read.matched(MODEL, LIMITS) == ()
+    assert read.check_robot(MODEL, LIMITS) == ""
 
 
 def test_a_person_can_read_it(tmp_path):
@@ -74,7 +75,7 @@ def test_an_open_spline_and_odd_frequencies_are_kept(tmp_path):
     ):
         family = make_parametrization(form, LIMITS, Demand(**demand))
         cycle = family.trajectory(family.random(np.random.default_rng(1)))
-        write_trajectory(tmp_path / form, StoredExcitation.of(MODEL, LIMITS, cycle, ""))
+        write_trajectory(tmp_path / form, StoredExcitation.from_excitation(MODEL, LIMITS, cycle, ""))
         again = read_trajectory(tmp_path / form)
         assert again.periods == 1
         assert np.array_equal(again.excitation.evaluate(np.ones(1)), cycle.evaluate(np.ones(1)))
@@ -87,25 +88,24 @@ def test_another_robot_is_refused_by_name_and_another_urdf_of_the_same_joints_is
         InputError,
         match=r"is for the robot panda with the joints panda_joint1, .* not for small with lift, turn: design",
     ):
-        file.matched(lift, MotionLimits.from_model(lift, (1.0,)))
+        file.check_robot(lift, MotionLimits.from_model(lift, (1.0,)))
     other = replace(MODEL, urdf=MODEL.urdf + "<!-- calibrated -->")
-    (finding,) = file.matched(other, LIMITS)
-    assert finding.code == "trajectory_of_other_urdf"
-    assert "another URDF of panda (SHA-256 " in finding.message
+    assert "another URDF of panda (SHA-256 " in file.check_robot(other, LIMITS)
+    assert "joint names and limits fit panda" in file.check_robot(other, LIMITS)
     slow = MotionLimits.from_model(other, (0.5,))
     with pytest.raises(
         InputError, match="another URDF of panda and does not fit this one: joint panda_joint1: the acc"
     ):
-        file.matched(other, slow)
+        file.check_robot(other, slow)
     with pytest.raises(MotionError, match=r"^joint panda_joint1: the acceleration"):
-        file.matched(MODEL, slow)
+        file.check_robot(MODEL, slow)
 
 
 def test_fewer_joints_of_the_same_robot_are_another_motion(tmp_path):
     file = read_trajectory(written(tmp_path / "trajectory.yaml"))
     two = RobotModel.from_urdf(MODEL.urdf, ["panda_joint1", "panda_joint2"])
     with pytest.raises(InputError, match="not for panda with panda_joint1, panda_joint2: design one for it, or choose"):
-        file.matched(two, MotionLimits.from_model(two, (1.0,)))
+        file.check_robot(two, MotionLimits.from_model(two, (1.0,)))
 
 
 def key(*path, value):
@@ -126,18 +126,39 @@ def remove(*path):
     return change
 
 
+OLD_CENTER = next(old for old, new in RENAMED.items() if new == "center")
+
+
+def rename(old, new, *path):
+    def change(content):
+        for step in path:
+            content = content[step]
+        content[new] = content.pop(old)
+
+    return change
+
+
+def of_version_0_1_0(content):
+    del content["format_version"]
+    content["format"] = "robot_dyn_id trajectory 1"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (remove("format_version"), "format_version is missing, this version of robot_dyn_id reads 2: design the"),
+        (of_version_0_1_0, "format_version is missing"),
+        (key("format_version", value=3), "format_version is 3, this version of robot_dyn_id reads 2: design the"),
+        (rename("center", OLD_CENTER, "motion"), f"motion.{OLD_CENTER}: is now spelled center"),
         (key("format", value="other"), "not a trajectory file of this tool"),
-        (key("perods", value=3), "the file: unknown key 'perods'; did you mean 'periods'?"),
+        (key("perods", value=3), "unknown key 'perods'; did you mean 'periods'?"),
         (key("motion", "peroid", value=3.0), "motion: unknown key 'peroid'; did you mean 'period'?"),
         (key("limits", "yerk", value=[1.0]), "limits: unknown key 'yerk'; did you mean 'jerk'?"),
         (remove("motion", "period"), "motion: period is missing"),
-        (remove("robot_name"), "the file: robot_name is missing"),
+        (remove("robot_name"), "robot_name is missing"),
         (key("form", value="furier"), "form: unknown form of excitation 'furier'; did you mean 'fourier'?"),
         (key("form", value="polynomial"), "motion: unknown key 'period'; known are center, coefficients, length"),
-        (key("periods", value=2.5), "periods: must be a whole number, not 2.5"),
+        (key("periods", value=2.5), "periods: must be an integer, not 2.5"),
         (key("periods", value=0), "periods must be at least 1, not 0"),
         (key("motion", "period", value="long"), "motion.period: must be a number, not 'long'"),
         (key("motion", "period", value=-1.0), "a fourier motion needs a positive duration"),
@@ -153,7 +174,7 @@ def remove(*path):
             key("motion", "coefficients", 3, 2, value=0.4),
             "joint panda_joint4: the motion does not begin and end without",
         ),
-        (key("motion", value=[1.0]), "motion: must be keys and values"),
+        (key("motion", value=[1.0]), "motion: must hold keys and values"),
         (key("joint_names", value=["a", "b"]), "one row for each of the 2 joint_names"),
         (key("joint_names", 0, value="a\nb"), "joint_names: 'a\\nb' is not the name of a joint"),
         (key("form", value=["fourier"]), "form: unknown form of excitation ['fourier']"),
@@ -171,6 +192,12 @@ def test_a_wrong_content_is_refused_with_the_file_the_key_and_the_reason(tmp_pat
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_of_an_earlier_version_is_refused_by_its_renamed_keys(tmp_path):
+    path = edited(written(tmp_path / "trajectory.yaml"), of_version_0_1_0)
+    with pytest.raises(InputError, match=rf"motion\.{OLD_CENTER}: is now spelled center"):
+        read_trajectory(edited(path, rename("center", OLD_CENTER, "motion")))
+
+
 def test_what_is_no_such_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot read the trajectory"):
         read_trajectory(tmp_path / "absent.yaml")
@@ -184,4 +211,4 @@ def test_what_is_no_such_file_is_refused(tmp_path):
         write_trajectory(tmp_path / "nowhere" / "trajectory.yaml", stored())
     arm = RobotModel.from_urdf(ARM)
     with pytest.raises(InputError, match="one row for each of the 3 joint_names"):
-        StoredExcitation.of(arm, MotionLimits.from_model(arm, (1.0,)), stored().excitation, "")
+        StoredExcitation.from_excitation(arm, MotionLimits.from_model(arm, (1.0,)), stored().excitation, "")

@@ -35,13 +35,11 @@ from robot_dyn_id.excitation.execution.sampling import Points
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, plan_of
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
 from robot_dyn_id.nodes.messages.conversions import MOST_BYTES, most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.parameters import urdf_hash
-
-pytestmark = pytest.mark.real_time
 
 HORIZONS = pytest.mark.parametrize("horizon", [0.3, 0.0], ids=["pieces", "whole"])
 
@@ -158,7 +156,9 @@ def file(tmp_path):
     model = RobotModel.from_file(ARM)
     limits = MotionLimits.from_model(model, (ACCELERATION,), margin=0.05)
     motion = make_excitation("bspline", limits, Demand(period=1.5, control_points=12, periods=2, share=0.5))
-    write_trajectory(tmp_path / "trajectory.yaml", StoredExcitation.of(model, limits, motion, "a test", "shapes"))
+    write_trajectory(
+        tmp_path / "trajectory.yaml", StoredExcitation.from_excitation(model, limits, motion, "a test", "shapes")
+    )
     return tmp_path / "trajectory.yaml"
 
 
@@ -690,13 +690,13 @@ def test_a_file_that_was_edited_is_checked_although_it_says_that_it_was(tmp_path
     arm = RobotModel.from_file(ARM)
     stored = read_trajectory(file)
     settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,)}
-    plan_of(arm, ExcitationSettings(trajectory=str(file), **settings))
+    make_plan(arm, ExcitationSettings(trajectory=str(file), **settings))
     low = replace(stored.cycle, center=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
     write_trajectory(tmp_path / "edited.yaml", replace(stored, cycle=low))
     with pytest.raises(
         MotionError, match=r"edited.yaml .*the motion collides: link\d and ground are .*design it again"
     ):
-        plan_of(arm, ExcitationSettings(trajectory=str(tmp_path / "edited.yaml"), **settings))
+        make_plan(arm, ExcitationSettings(trajectory=str(tmp_path / "edited.yaml"), **settings))
 
 
 def test_other_surroundings_than_those_of_a_file_are_refused(tmp_path, file):
@@ -704,7 +704,7 @@ def test_other_surroundings_than_those_of_a_file_are_refused(tmp_path, file):
     (tmp_path / "same.yaml").write_text("ground: true\nobstacles: []\n")
     (tmp_path / "table.yaml").write_text("obstacles: [{name: table, box: [1, 1, 1], position: [2, 0, 0]}]\n")
     settings = {"urdf": str(ARM), "acceleration": (ACCELERATION,), "trajectory": str(file)}
-    plan_of(arm, ExcitationSettings(**settings, design=str(tmp_path / "same.yaml")))
+    make_plan(arm, ExcitationSettings(**settings, design=str(tmp_path / "same.yaml")))
     for name, other in (
         ("ground", {"ground": False}),
         ("ground", {"ground_height": 0.0}),
@@ -712,7 +712,7 @@ def test_other_surroundings_than_those_of_a_file_are_refused(tmp_path, file):
         ("obstacles", {"design": str(tmp_path / "table.yaml")}),
     ):
         with pytest.raises(UsageError, match=f"trajectory.yaml was designed with another {name}"):
-            plan_of(arm, ExcitationSettings(**settings, **other))
+            make_plan(arm, ExcitationSettings(**settings, **other))
 
 
 def test_a_ground_height_of_zero_is_a_height_and_not_automatic():
@@ -723,9 +723,9 @@ def test_a_ground_height_of_zero_is_a_height_and_not_automatic():
     )
     arm = RobotModel.from_urdf(ARM.read_text().replace("</robot>", pedestal))
     low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
-    plan_of(arm, ExcitationSettings(**low))
+    make_plan(arm, ExcitationSettings(**low))
     with pytest.raises(MotionError, match="and ground"):
-        plan_of(arm, ExcitationSettings(**low, ground_height=0.0))
+        make_plan(arm, ExcitationSettings(**low, ground_height=0.0))
 
 
 def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
@@ -734,21 +734,21 @@ def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
     arm = RobotModel.from_file(ARM)
     low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
     with pytest.raises(MotionError, match="and ground"):
-        plan_of(arm, ExcitationSettings(**low))
+        make_plan(arm, ExcitationSettings(**low))
     for way_out in ({"ground": False}, {"ground_height": -2.0}, {"allow_unchecked_collisions": True}):
-        assert plan_of(arm, ExcitationSettings(**low, **way_out)).excitation is not None
+        assert make_plan(arm, ExcitationSettings(**low, **way_out)).excitation is not None
 
 
 def test_stand_ins_check_a_robot_without_shapes_and_without_them_it_needs_permission(tmp_path):
     bare = RobotModel.from_urdf(ARM.read_text().replace("collision>", "ignored>").replace("visual>", "unseen>"))
     upright = {"period": 1.0, "amplitude_share": 0.1, "urdf": ""}
-    plan = plan_of(bare, ExcitationSettings(**upright))
+    plan = make_plan(bare, ExcitationSettings(**upright))
     assert plan.remark.startswith("collisions are checked with stand-ins for link0, link1")
     (tmp_path / "none.yaml").write_text("stand_ins: none\n")
     without = {**upright, "design": str(tmp_path / "none.yaml")}
     with pytest.raises(MotionError, match=r"NOT CHECKED FOR COLLISIONS: no shapes of link0, link1.*have it checked"):
-        plan_of(bare, ExcitationSettings(**without))
-    allowed = plan_of(bare, ExcitationSettings(**without, allow_unchecked_collisions=True))
+        make_plan(bare, ExcitationSettings(**without))
+    allowed = make_plan(bare, ExcitationSettings(**without, allow_unchecked_collisions=True))
     assert allowed.remark == "nothing is checked for collisions, as allowed"
 
 
@@ -806,16 +806,16 @@ def test_placeholders_are_no_limits(tmp_path, old, new, words):
     model = RobotModel.from_urdf(ARM.read_text().replace(old, new))
     assert new in model.urdf
     with pytest.raises(ModelError, match=f"placeholders instead of limits: {words}; give the parameter joint_limits"):
-        plan_of(model, ExcitationSettings())
+        make_plan(model, ExcitationSettings())
     kind, value = ("velocity", 2.0) if "velocity" in new else ("effort", 30.0)
     file = tmp_path / "joint_limits.yaml"
     file.write_text(f"joint_limits: {{joint5: {{has_{kind}_limits: true, max_{kind}: {value}}}}}\n")
-    plan = plan_of(model, ExcitationSettings(joint_limits=str(file), amplitude_share=0.2))
+    plan = make_plan(model, ExcitationSettings(joint_limits=str(file), amplitude_share=0.2))
     found = plan.limits.velocity[4] if kind == "velocity" else plan.thresholds.effort[4] / 0.9
     assert found == pytest.approx(value)
     if kind == "effort":
         assert np.isinf(
-            plan_of(model, ExcitationSettings(effort_scale=0.0, amplitude_share=0.2)).thresholds.effort
+            make_plan(model, ExcitationSettings(effort_scale=0.0, amplitude_share=0.2)).thresholds.effort
         ).all()
 
 
@@ -832,14 +832,14 @@ def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(
 def test_a_motion_that_is_too_long_for_one_message_is_refused():
     arm = RobotModel.from_file(ARM)
     long = {"period": 10.0, "amplitude_share": 0.3, "horizon": 0.0}
-    plan_of(arm, ExcitationSettings(**long, periods=36))
+    make_plan(arm, ExcitationSettings(**long, periods=36))
     with pytest.raises(UsageError, match=r"trajectory of 380 s has 38000 points at 100 Hz, more than 36\d{3}"):
-        plan_of(arm, ExcitationSettings(**long, periods=38))
+        make_plan(arm, ExcitationSettings(**long, periods=38))
 
 
 def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
     settings = ExcitationSettings(joints=("joint3", "joint1"), acceleration=(3.0, 1.0), effort_limit=(30.0, 10.0))
-    plan = plan_of(RobotModel.from_file(ARM, settings.joints), settings)
+    plan = make_plan(RobotModel.from_file(ARM, settings.joints), settings)
     assert plan.limits.joint_names == ("joint1", "joint3")
     assert list(plan.limits.acceleration) == [1.0, 3.0]
     assert list(plan.thresholds.effort) == [10.0, 30.0]
@@ -847,12 +847,12 @@ def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():
 
 def test_thresholds_of_velocity_and_effort():
     model = RobotModel.from_file(ARM)
-    thresholds = plan_of(model, ExcitationSettings(velocity_scale=0.5, velocity_tolerance=0.2)).thresholds
+    thresholds = make_plan(model, ExcitationSettings(velocity_scale=0.5, velocity_tolerance=0.2)).thresholds
     assert np.allclose(thresholds.velocity, 0.6 * VELOCITY)
     assert np.allclose(thresholds.effort, [108, 108, 72, 72, 36, 18, 18])
-    assert np.all(np.isinf(plan_of(model, ExcitationSettings(effort_scale=0.0)).thresholds.effort))
-    assert np.all(plan_of(model, ExcitationSettings(effort_limit=(7.0,))).thresholds.effort == 7.0)
-    slow = plan_of(model, ExcitationSettings(velocity_scale=0.001)).thresholds.velocity
+    assert np.all(np.isinf(make_plan(model, ExcitationSettings(effort_scale=0.0)).thresholds.effort))
+    assert np.all(make_plan(model, ExcitationSettings(effort_limit=(7.0,))).thresholds.effort == 7.0)
+    slow = make_plan(model, ExcitationSettings(velocity_scale=0.001)).thresholds.velocity
     assert np.all(slow == REST_SPEED)  # a robot that stands may look as fast as that
 
 

@@ -60,7 +60,6 @@ def test_a_message_that_is_too_large_is_not_read():
         read_bounded(serialize_message(one), ParameterSetMsg)
 
 
-@pytest.mark.real_time
 def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")

@@ -28,8 +28,6 @@ from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.recordings.bag_writer import BagWriter
 
-pytestmark = pytest.mark.real_time
-
 LONG = {"periods": 12}
 """Of 1 s each: longer than any of these tests lets it go on."""
 

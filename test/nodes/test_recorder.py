@@ -44,8 +44,6 @@ from robot_dyn_id.nodes.runtime.running import spin
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 
-pytestmark = pytest.mark.real_time
-
 IDLE, RECORDING = RecordingStatus.IDLE, RecordingStatus.RECORDING
 FINISHED, FAILED = RecordingStatus.FINISHED, RecordingStatus.FAILED
 PAUSED = RecordingStatus.PAUSED
@@ -337,7 +335,7 @@ def test_every_recording_has_a_folder_of_its_own(world, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        (["topics:=['joint states']"], "parameter topics: 'joint states' is no name of a topic"),
+        (["topics:=['joint states']"], "parameter topics: 'joint states' is not a valid topic name"),
         (["topics:=[a, joint_states, /a]"], "parameter topics names /a twice"),
         (["max_duration:=-1.0"], "parameter max_duration must be at least 0"),
         (["topic:=a"], "unknown parameter 'topic'; did you mean 'topics'?"),
@@ -532,7 +530,7 @@ def test_a_disk_that_stands_still(world, line, disk_stands_still):
     world.until(lambda: source.done)
     line.until(RECORDING, reason="", counts=[0])
     answer = line.call("stop")
-    words = f"{line.folder}: the disk is slow; wait until recording_status tells FINISHED"
+    words = f"{line.folder}: the disk is slow; wait for recording_status FINISHED"
     assert (answer.success, answer.message) == (False, words)
     assert "already recording" in line.call("start").message
     assert line.until(RECORDING, reason="finishing the bag")

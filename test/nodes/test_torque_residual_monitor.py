@@ -99,7 +99,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     assert (name, unit) == ("payload", "kg")
     assert abs(float(mass) - 0.8) < 4.0 * float(sigma) < 0.4
     answer = world.call(Trigger, "torque_residual_monitor/reset")
-    assert answer.success and answer.message == "learning anew from 30 s of motion"
+    assert answer.success and answer.message == "learning restarts from 30 s of motion"
     world.until(lambda: stage.changes == "thresholds need 30 s of motion", what="learning")
     assert stage.status.level == DiagnosticStatus.OK
 

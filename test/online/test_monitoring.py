@@ -205,8 +205,10 @@ def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
 
 def test_motion_outside_the_trained_one_is_told_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
-    before = dict(watch(arm, parameters)[0].outside)
-    after = dict(watch(arm, replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0]))[0].outside)
+    slower = replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0])
+    before, after = (
+        {excess.name: excess.share for excess in watch(arm, model)[0].outside} for model in (parameters, slower)
+    )
     assert "elbow speed" not in before
     assert 0.05 < after["elbow speed"] < 1.0
     assert {what for what in after if "elbow" not in what} == {what for what in before if "elbow" not in what}

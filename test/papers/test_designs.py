@@ -85,7 +85,7 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
         for v, limit in ((dq, LIMITS.velocity), (ddq, LIMITS.acceleration), (dddq, LIMITS.jerk))
     ]
     assert np.max(use, axis=0) == pytest.approx(0.8, rel=1e-3)
-    write_trajectory(tmp_path / "t.yaml", StoredExcitation.of(PLANAR, LIMITS, motion, ""))
+    write_trajectory(tmp_path / "t.yaml", StoredExcitation.from_excitation(PLANAR, LIMITS, motion, ""))
     assert np.array_equal(read_trajectory(tmp_path / "t.yaml").excitation.evaluate(t)[0], motion.evaluate(t)[0])
 
 
@@ -99,14 +99,14 @@ def test_a_free_period_stretches_the_motion_and_nothing_else(form, tmp_path):
     ],
 )
 def test_gradients_are_exact_with_all_of_it(demands):
-    problem = plan(PLANAR, **{"period": 4.0, **demands}).problem.sampled(60)
+    problem = plan(PLANAR, **{"period": 4.0, **demands}).problem.with_samples(60)
     x = problem.parametrization.random(np.random.default_rng(1), 0.9)
     x[: len(x) // 2] *= 0.9  # away from the limits
-    assert np.isfinite(problem.figure(x))
+    assert np.isfinite(problem.objective_value(x))
     # M of logistic strokes this fast has a condition number of 2e8: a smaller step would show rounding errors
     step = 1e-4 if demands["form"] == "logistic" else 1e-6
-    assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x, step=step) < 1e-6
-    assert slope_error(problem.excess, problem.excess_slopes, x) < 1e-6
+    assert slope_error(problem.objective_value, lambda x: problem.score(x).gradient(), x, step=step) < 1e-6
+    assert slope_error(problem.excess, problem.excess_jacobian, x) < 1e-6
 
 
 def test_joints_that_do_not_move_stand_and_leave_fewer_parameters():
@@ -132,19 +132,21 @@ def test_only_what_is_in_the_window_counts():
 
     assert regressor.names == part.information.regressor.names
     expected = part.information.matrix(Motion(*whole.parametrization.sample(x, times)[:3]))
-    assert np.allclose(part.told(x), expected, atol=2e-2 * np.abs(expected).max())
-    assert np.all(np.linalg.eigvalsh(whole.told(x) - part.told(x)) > -1e-2 * np.abs(expected).max())
+    assert np.allclose(part.information_matrix(x), expected, atol=2e-2 * np.abs(expected).max())
+    assert np.all(
+        np.linalg.eigvalsh(whole.information_matrix(x) - part.information_matrix(x)) > -1e-2 * np.abs(expected).max()
+    )
 
 
 @pytest.mark.parametrize(
     ("demands", "words"),
     [
         ({"moving": ("elbow",)}, "moving: elbow is not a joint"),
-        ({"identified": ("fx*",)}, r"identified: no base parameter is called fx\*"),
+        ({"identified": ("fx*",)}, r"identified: no base parameter matches fx\*"),
         ({"form": "sequential_sine", "window": 90.0}, "a window of 90 s does not fit"),
         ({"form": "sequential_sine", "window": -1.0}, "the window must be 0 or"),
         ({"form": "sequential_sine", "amplitude": {"joint1": 1.0}}, "amplitude: give a positive number for every joint"),
-        ({"form": "sequential_sine", "amplitude": {"all": 1.0}}, "nothing of the motion is left free"),
+        ({"form": "sequential_sine", "amplitude": {"all": 1.0}}, "the motion has no free coefficients"),
         ({"free_period": True, "quiet_band": (0.2, 0.4)}, "quiet_band needs"),
     ],
 )  # fmt: skip

@@ -56,7 +56,7 @@ def test_the_search_finds_that_optimum_and_shows_how():
     assert friction_condition(found.excitation) == pytest.approx(closed_form(2), abs=5e-4)
     assert found.feasible
     assert (np.diff(found.history[0]) > 0).all() and (np.diff(found.history[1]) < 0).all()
-    assert found.history[1, -1] == pytest.approx(found.figure)
+    assert found.history[1, -1] == pytest.approx(found.objective_value)
 
 
 def test_conditions_at_the_ends_leave_one_coefficient_or_two():

@@ -96,7 +96,7 @@ def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
     experiment = Experiment.of_paper()
     motions = planar3r_experiment.three_runs(planar3r.TURNS)
     runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
-    ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.estimator)
+    ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.settings.estimator)
     exact = experiment.errors([ideal])
     assert exact.norms[0] < 5e-4 and exact.worst[0] < 0.02
     stepwise, generalized = (ESTIMATORS[name]() for name in ("stepwise", "generalized"))

@@ -12,12 +12,12 @@ from support.robots import PLANAR3R, URDFS, panda_arm, robot
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.collision.meshes import simplified
-from robot_dyn_id.excitation.collision.obstacles import obstacles_of
+from robot_dyn_id.excitation.collision.meshes import simplify
+from robot_dyn_id.excitation.collision.obstacles import Scene, parse_obstacles
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.screw import body_transforms
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows
-from robot_dyn_id.report.preview import write_preview
+from robot_dyn_id.report.preview import PreviewOptions, write_preview
 
 MESHES = [URDFS["panda"].parents[4]]
 CELL = [{"name": "ground", "height": -0.4}, {"name": "table <1>", "box": [0.2, 0.2, 0.2], "position": [2, 0, 0]}]
@@ -32,7 +32,7 @@ def planned(model, effort=False, samples=1001):
 
 def page_of(folder, model, motion, **options):
     path = folder / "preview.html"
-    write_preview(path, model, motion, **options)
+    write_preview(path, model, motion, PreviewOptions(**options))
     return path.read_text(encoding="utf-8")
 
 
@@ -46,7 +46,7 @@ def test_the_page_is_one_file_that_loads_nothing(name, tmp_path):
         name, lambda: robot(name)
     )()
     motion, limits = planned(model, effort=True)
-    text = page_of(tmp_path, model, motion, limits=limits, folders=MESHES, obstacles=obstacles_of(CELL))
+    text = page_of(tmp_path, model, motion, limits=limits, folders=MESHES, obstacles=parse_obstacles(CELL))
     page = Page(text)
     assert [file.name for file in tmp_path.iterdir()] == ["preview.html"]
     assert len(text) < 3e6
@@ -81,7 +81,7 @@ def test_its_figures_are_those_of_forward_kinematics(tmp_path):
 def test_faces_of_closed_shapes_look_outwards(tmp_path):
     model = RobotModel.from_file(PLANAR3R.parent / "arm7.urdf")
     motion, _ = planned(model)
-    shapes = scene_of(page_of(tmp_path, model, motion, obstacles=obstacles_of(CELL)))["shapes"]
+    shapes = scene_of(page_of(tmp_path, model, motion, obstacles=parse_obstacles(CELL)))["shapes"]
     assert {shape["link"] for shape in shapes} == {*(f"link{i}" for i in range(8)), "table <1>"}
     for shape in shapes:
         corners = np.array(shape["vertices"]).reshape(-1, 3)
@@ -103,7 +103,7 @@ def test_a_missing_mesh_is_told_and_the_joints_are_drawn(tmp_path):
 def test_what_does_not_fit_is_told_first(tmp_path):
     model = panda_arm()
     motion, limits = planned(model)
-    clear = Clearance(model, (), MESHES)
+    clear = Clearance(model, folders=MESHES)
     good = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES))
     assert "NOT CHECKED FOR COLLISIONS" in good.text and "fits" not in good.text
     assert "nothing was checked for collisions" in good.text
@@ -113,16 +113,16 @@ def test_what_does_not_fit_is_told_first(tmp_path):
     assert "does not fit" in bad.text and re.search(r"joint panda_joint\d: velocity is [\d.]+ rad/s beyond", bad.text)
     worst = [row for row in limit_rows(model, fast, limits) if row.exceeded]
     assert worst and all(row.margin == pytest.approx(row.upper - np.abs(row.values).max()) for row in worst)
-    wall = obstacles_of([{"name": "wall", "height": -0.05, "normal": [-1, 0, 0]}])
-    hit = Clearance(model, wall, MESHES, [("panda_link1", "wall"), ("panda_link0", "wall")])
+    wall = parse_obstacles([{"name": "wall", "height": -0.05, "normal": [-1, 0, 0]}])
+    hit = Clearance(model, Scene(wall, allowed=[("panda_link1", "wall"), ("panda_link0", "wall")]), folders=MESHES)
     told = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES, clearance=hit)).text
-    assert re.search(r"panda_hand and wall are [\d.]+ m deep in each other at [\d.]+ s", told)
+    assert re.search(r"panda_hand and wall overlap by [\d.]+ m at [\d.]+ s", told)
 
 
 def test_markup_in_names_is_text(tmp_path):
     model = RobotModel.from_urdf(PLANAR3R.read_text().replace('"joint1"', '"&lt;/script&gt;&lt;b&gt;"'))
     motion, _ = planned(model)
-    text = page_of(tmp_path, model, motion, title="<i>&", obstacles=obstacles_of(CELL))
+    text = page_of(tmp_path, model, motion, title="<i>&", obstacles=parse_obstacles(CELL))
     assert Page(text).count("b") == 0 and Page(text).count("i", None) == Page(text).count("i", "cursor") + 2
     assert scene_of(text)["joints"][0] == "</script><b>"
 
@@ -149,9 +149,9 @@ def test_a_simplified_mesh_stays_near(tmp_path):
     number = np.arange(3600).reshape(60, 60)
     a, b, c, d = (np.roll(number, shift, (0, 1)).reshape(-1) for shift in ((0, 0), (0, -1), (-1, -1), (-1, 0)))
     triangles = np.concatenate([np.column_stack([a, b, c]), np.column_stack([a, c, d])])
-    vertices, kept = simplified(torus, triangles, 900)
+    vertices, kept = simplify(torus, triangles, 900)
     assert 450 < len(kept) <= 900 and kept.max() < len(vertices)
     nearest = np.linalg.norm(vertices[:, None] - torus[None], axis=2).min(axis=1)
     assert nearest.max() < 0.1
-    same = simplified(torus, triangles, 10_000)
+    same = simplify(torus, triangles, 10_000)
     assert same[0] is torus and same[1] is triangles

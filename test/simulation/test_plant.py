@@ -12,9 +12,9 @@ from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Term, Viscous
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, nominal_dynamics, per_joint
+from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, nominal_dynamics
 
 START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
 TERMS = (Viscous(), Coulomb(0.05), Offset(), RotorInertia())
@@ -197,8 +197,6 @@ def test_what_cannot_be_simulated_is_refused():
     negative = Dynamics(dynamics().regressor, dynamics().columns, -dynamics().values)
     with pytest.raises(InputError, match="not positive definite"):
         Plant(negative, START)
-    with pytest.raises(UsageError, match="viscous has 3 values"):
-        per_joint((1.0, 2.0, 3.0), 7, "viscous")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
-from robot_dyn_id.excitation.design.planning import design_task
+from robot_dyn_id.excitation.design.planning import make_design_task
 from robot_dyn_id.files.design import design_settings
 from robot_dyn_id.model.robot import RobotModel
 
@@ -26,7 +26,7 @@ def regressor_of_arm(model):
 
 def plan(model=ARM7, **demands):
     given = {"acceleration": {"all": 6.0}, "clearance": 0.0, "search": LITTLE, **demands}
-    return design_task(design_settings(**given), model, regressor_of_arm(model))
+    return make_design_task(design_settings(**given), model, regressor_of_arm(model))
 
 
 def slope_error(function, jacobian, x, seed=0, step=1e-6):

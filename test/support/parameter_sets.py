@@ -8,7 +8,7 @@ import numpy as np
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.parameters import ParameterSet, stored_fields, urdf_hash
+from robot_dyn_id.parameters import FitFor, ParameterSet, TermState, stored_fields, urdf_hash
 from support.simulated import LIFT, Simulated
 
 
@@ -72,6 +72,17 @@ def awkward_set() -> ParameterSet:
         q_max=np.array([1.7e11, 2]),
         dq_max=np.array([1.0, 2]),
         ddq_max=np.array([1.0, 2]),
+        states=(
+            TermState("dahl.deflection", "true", (1 / 3, -0.0), ("a: b", "delta"), (5e-324, 0.1 + 0.2)),
+            TermState("dahl.deflection", "- ß", (1e-310,)),
+        ),
+        fit_for=(
+            FitFor("payload", "no", 1 / 3, "N m", float("inf"), ("noise", "null"), ("関節: 1",)),
+            FitFor("feed_forward", "limited", -0.0, "", 0.1),
+        ),
+        effort_kind="motor_torque",
+        robot_compensates=("gravity", "friction"),
+        held_out_method="range",
     )
 
 

@@ -36,7 +36,7 @@ ROUNDING_RATIO = 1e-9
 MADE_CONSISTENT = make_finding(
     "simulated_nearest_robot",
     "the estimate cannot be simulated (its mass matrix is not positive definite): the physically consistent robot "
-    "closest to it was simulated instead",
+    "nearest to it was simulated instead",
 )
 
 
@@ -160,8 +160,7 @@ class SimulationEstimator(CheckedOptions):
                 f"{self.name}: specify the controller that moved the robot and its gains, for example estimator: "
                 f"{{name: {self.name}, controller: {{law: computed_torque, proportional: 400, derivative: 40}}}}"
             )
-        for key in ("proportional", "derivative", "resolution"):
-            self.controller.values_of_joints(key, problem.joint_names)
+        self.controller.check_joints(problem.joint_names)
         return problem
 
     def iterate(self, problem: RecordedProblem, ordinary: Solution, step: SimulationStep[T]) -> FixedPoint[T]:

@@ -13,6 +13,7 @@ from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
@@ -98,7 +99,8 @@ def encoder_readings(
         problem: the recorded rows, whose low-pass filter is applied.
         controller: controller whose encoders are read.
     """
-    resolution = controller.values_of_joints("resolution", problem.regressor.model.joint_names)[:, None]
+    joints = problem.regressor.model.joint_names
+    resolution = joint_array(controller.resolution, joints, "controller: resolution")[:, None]
 
     def readings() -> Iterator[FilteredWindow]:
         for window in windows:

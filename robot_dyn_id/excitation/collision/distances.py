@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between solids that a robot carries or that stand around it, and their slopes."""
+"""Distances between the solids of a robot and obstacles, and their derivatives."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from robot_dyn_id.excitation.collision.shapes import Shape
 from robot_dyn_id.model.kinematics import BASE, Kinematics, Placement, Poses
 from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
 
-TOLERANCE = 1e-9
-"""What distances of shapes that do not overlap are accurate to [m]; depths are to coal's own 1e-6: it fails below."""
+DISTANCE_TOLERANCE_M = 1e-9
+"""Accuracy of distances of separate shapes [m]; penetration depths have coal's default of 1e-6."""
 
+DIVERGENCE_MARGIN_M = 1e-4
+"""Amount below its lower bound at which a distance counts as not converged [m]."""
 
-FAILED = 1e-4
-"""A distance that is further below its bound did not converge [m]."""
-
-THIN = 1e-3
-"""Thickness of a mesh without one [m]."""
+PLANAR_MESH_THICKNESS_M = 1e-3
+"""Thickness assumed for planar meshes [m]."""
 
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances of pairs at N postures of n joints.
+    """Distances of pairs at N configurations of n joints.
 
     Attributes:
-        values: shape (pairs, N) [m].
-        pair, sample: where the slope is not zero, as the distance does not saturate; shape (m,) each.
-        slopes: there, d distance / d q, shape (m, n).
+        values: distances [m], shape (pairs, N).
+        pair, sample: indices of the distances that do not saturate, shape (m,) each.
+        slopes: derivatives of these distances with respect to q, shape (m, n).
     """
 
     values: Array
@@ -44,13 +43,13 @@ class Distances:
 
     @property
     def gradient(self) -> Array:
-        """Slopes of the distances with respect to q, shape (pairs, n, N)."""
+        """Derivatives of all distances with respect to q, shape (pairs, n, N)."""
         dense = np.zeros((len(self.values), self.slopes.shape[1], self.values.shape[1]))
         dense[self.pair, :, self.sample] = self.slopes
         return dense
 
     def pull_back(self, weights: Array) -> Array:
-        """Slope of sum(weights * values) with respect to q, shape (n, N); weights have shape (pairs, N)."""
+        """Gradient of sum(weights * values) with respect to q, shape (n, N); weights have shape (pairs, N)."""
         sums = np.zeros((self.values.shape[1], self.slopes.shape[1]))
         np.add.at(sums, self.sample, self.slopes * weights[self.pair, self.sample, None])
         return sums.T
@@ -58,16 +57,16 @@ class Distances:
 
 @dataclass(frozen=True)
 class Solids:
-    """Convex solids, and the pairs of them that are compared.
+    """Convex solids and the pairs of them whose distances are computed.
 
-    A pair is two names; a link may have several shapes, of which the closest two count.
+    A pair consists of two names; a link may have several shapes, of which the closest ones determine the distance.
 
     Attributes:
-        model: the robot.
-        shapes: of its links.
-        obstacles: around it.
-        pairs: names that are compared.
-        offsets: added to the distance of each pair [m]; empty for none.
+        model: robot model.
+        shapes: shapes of its links.
+        obstacles: obstacles in the base frame.
+        pairs: names of the objects of each pair.
+        offsets: values added to the distance of each pair [m]; empty: 0.
     """
 
     model: RobotModel
@@ -77,18 +76,21 @@ class Solids:
     offsets: tuple[float, ...] = ()
 
     def paired(self, pairs: Sequence[tuple[str, str]], offsets: Sequence[float] = ()) -> Solids:
-        """The same solids, other pairs."""
+        """Same solids with other pairs."""
         return Solids(self.model, self.shapes, self.obstacles, tuple(pairs), tuple(offsets))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of each solid, shape (s,)."""
+        """Name of each solid, shape (s,)."""
         return (*(shape.link for shape in self.shapes), *(obstacle.name for obstacle in self.obstacles))
 
     def measure(self, q: Array, within: float, slopes: bool = True) -> Distances:
-        """Distances at postures `q` [rad or m], shape (n, N), exact below `within` [m] and equal to it beyond.
+        """Compute distances, exact below `within` and saturated there.
 
-        With `slopes` false there are none in the answer.
+        Args:
+            q: configurations [rad or m], shape (n, N).
+            within: distance at which distances saturate [m].
+            slopes: whether derivatives are computed.
         """
         import pinocchio
 
@@ -96,7 +98,7 @@ class Solids:
         bounds = self._bounds(poses)
         first, _, group = self._table
         offset = np.array(self.offsets or [0.0] * len(self.pairs))[group]
-        limit = within - offset  # of the distances themselves
+        limit = within - offset  # saturation of the distances without offset
         near = bounds < limit
         model, geometry, data, results = self._engine
         values = np.repeat(limit[:, None], q.shape[1], axis=1)
@@ -107,8 +109,8 @@ class Solids:
             pinocchio.updateGeometryPlacements(model, data, geometry, results, configurations[sample])
             for k in np.flatnonzero(near[sample]).tolist():
                 result = pinocchio.computeDistance(geometry, results, k)
-                # shapes are never deeper in each other than their spheres: what is less, or NaN, did not converge
-                if not result.min_distance >= bounds[sample, k] - FAILED:
+                # a distance below the bound by the bounding spheres, or NaN, has not converged
+                if not result.min_distance >= bounds[sample, k] - DIVERGENCE_MARGIN_M:
                     values[k, sample] = bounds[sample, k]
                 elif result.min_distance < limit[k]:
                     values[k, sample] = result.min_distance
@@ -118,7 +120,7 @@ class Solids:
         return self._grouped(values + offset[:, None], lines, within, group, poses)
 
     def _grouped(self, values: Array, lines: Array, within: float, group: Integers, poses: Poses) -> Distances:
-        """The closest two shapes of each pair; slopes from the points where they are closest."""
+        """Distances of the closest two shapes of each pair, with derivatives from the closest points."""
         first, second, _ = self._table
         starts = np.searchsorted(group, np.arange(len(self.pairs)))
         joints, samples = len(self.model.joint_names), values.shape[1]
@@ -144,9 +146,9 @@ class Solids:
 
     @cached_property
     def _table(self) -> tuple[Integers, Integers, Integers]:
-        """First and second solid of every two shapes that are compared, and the pair they belong to; ordered by it."""
-        of = {name: [i for i, other in enumerate(self.names) if other == name] for name in self.names}
-        rows = [(i, j, k) for k, (a, b) in enumerate(self.pairs) for i in of[a] for j in of[b]]
+        """First solid, second solid and pair index of all combinations of shapes, ordered by pair."""
+        indices = {name: [i for i, other in enumerate(self.names) if other == name] for name in self.names}
+        rows = [(i, j, k) for k, (a, b) in enumerate(self.pairs) for i in indices[a] for j in indices[b]]
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return table[:, 0], table[:, 1], table[:, 2]
 
@@ -164,13 +166,13 @@ class Solids:
 
     @cached_property
     def _spheres(self) -> tuple[Array, Array]:
-        """Center in the body's frame [m], (s, 3), and radius [m], (s,), of a sphere around each solid."""
-        balls = [_ball(solid) for solid in (*self.shapes, *self.obstacles)]
-        centers = [at.rotation @ ball[0] + at.position for at, ball in zip(self._placements, balls, strict=True)]
-        return np.array(centers).reshape(-1, 3), np.array([ball[1] for ball in balls])
+        """Bounding spheres: centers in the body frame [m], shape (s, 3), and radii [m], shape (s,)."""
+        spheres = [_bounding_sphere(solid) for solid in (*self.shapes, *self.obstacles)]
+        centers = [at.rotation @ sphere[0] + at.position for at, sphere in zip(self._placements, spheres, strict=True)]
+        return np.array(centers).reshape(-1, 3), np.array([sphere[1] for sphere in spheres])
 
     def _bounds(self, poses: Poses) -> Array:
-        """Distances that are not larger than the true ones [m], shape (N, rows of the table)."""
+        """Lower bounds of the distances [m], shape (N, rows of the table)."""
         first, second, _ = self._table
         centers, radii = self._spheres
         points = poses.points(self._bodies, centers)
@@ -184,7 +186,7 @@ class Solids:
 
     @cached_property
     def _engine(self) -> tuple[Any, Any, Any, Any]:
-        """Pinocchio's model, its geometry, and the data of both."""
+        """Model and geometry of Pinocchio with their data."""
         import coal
         import pinocchio
 
@@ -200,15 +202,17 @@ class Solids:
         for i, j, _ in zip(*self._table, strict=True):
             geometry.addCollisionPair(pinocchio.CollisionPair(int(i), int(j)))
         results = geometry.createData()
-        request = coal.DistanceRequest()  # Pinocchio's own begins where the last search ended: no answer would repeat
-        request.gjk_tolerance = TOLERANCE
+        request = (
+            coal.DistanceRequest()
+        )  # Pinocchio's default is warm-started, so that results would depend on the history
+        request.gjk_tolerance = DISTANCE_TOLERANCE_M
         for k in range(len(results.distanceRequests)):
             results.distanceRequests[k] = request
         return model, geometry, model.createData(), results
 
 
-def _ball(solid: Shape | Obstacle) -> tuple[Array, float]:
-    """Center in the solid's frame and radius of a sphere around it [m]; of a half space, which has none, zero."""
+def _bounding_sphere(solid: Shape | Obstacle) -> tuple[Array, float]:
+    """Center in the solid's frame and radius of its bounding sphere [m]; zero for a half space."""
     origin = np.zeros(3)
     if isinstance(solid, HalfSpace):
         return origin, 0.0
@@ -241,14 +245,16 @@ def _coal_shape(solid: Shape | Obstacle) -> Any:
 
 
 def _hull(vertices: Array) -> Any:
-    """The convex hull of points; points in a plane, which have none, are made `THIN` thick before."""
+    """Convex hull of points; points in a plane are made `PLANAR_MESH_THICKNESS_M` thick."""
     import coal
     from scipy.spatial import ConvexHull, QhullError
 
     try:
         corners = vertices[ConvexHull(vertices).vertices]
-    except (QhullError, ValueError):  # coal's own would end the process
-        corners = (vertices[:, None] + THIN / 2.0 * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)).reshape(-1, 3)
+    except (QhullError, ValueError):  # coal would abort the process
+        corners = (
+            vertices[:, None] + PLANAR_MESH_THICKNESS_M / 2.0 * (np.mgrid[-1:3:2, -1:3:2, -1:3:2].reshape(3, 8).T)
+        ).reshape(-1, 3)
     mesh = coal.BVHModelOBB()
     mesh.beginModel(0, len(corners))
     mesh.addVertices(corners)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files of a URDF: where they are, what is in them, and how they are made small."""
+"""Mesh files of a URDF: search, reading and simplification."""
 
 from __future__ import annotations
 
@@ -18,29 +18,36 @@ from robot_dyn_id.model.urdf import DEEPEST
 from robot_dyn_id.text.files import MIB
 
 MESH_LIMIT = 128 * MIB
-"""Largest mesh file [bytes]; the loader needs several times as much."""
+"""Largest size of a mesh file [bytes]; the loader needs several times this memory."""
 
 Triangles = Integers
 
-FINEST = 256.0
-"""Cells of the finest grid along the longest edge of a mesh."""
+FINEST_GRID_CELLS = 256.0
+"""Number of cells of the finest grid along the longest edge of a mesh."""
 
-ABOVE = 5
-"""Number of folders above a URDF file in which its meshes are looked for."""
+SEARCHED_LEVELS = 5
+"""Number of folders above a URDF file in which its meshes are searched."""
 
 
 def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
-    """The file that a URDF means, or None if there is none.
+    """Find the file of a mesh named in a URDF.
 
-    `package://NAME/rest` is looked for as `NAME/rest` in the folders, then below the share folders of the ROS 2
-    installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder that is the package itself serves too.
-    Other relative names are looked for in the folders.
+    `package://NAME/rest` is searched as `NAME/rest` in the folders, then below the share folders of the ROS 2
+    installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder may also be the package itself. Other
+    relative names are searched in the folders.
+
+    Args:
+        name: file name in the URDF.
+        folders: folders to search.
+
+    Returns:
+        Path of the file, or None if it is not found.
     """
     searched = folders_searched(name, folders)
     if not searched:
         return None
     package, rest = _parsed(name)
-    candidates = [folder / package / rest for folder in searched]  # an absolute name stays what it is
+    candidates = [folder / package / rest for folder in searched]  # an absolute name is not changed
     if package:
         candidates += [folder / rest for folder in searched if folder.name == package]
     return next((path for path in candidates if _is_file(path)), None)
@@ -49,12 +56,12 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that is too long
+    except OSError:  # the name is too long
         return False
 
 
 def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
-    """The folders in which `find_mesh` looks for a mesh; none for a name that cannot be a file."""
+    """Folders in which `find_mesh` searches a mesh; empty for a name that cannot be a file."""
     given = tuple(Path(folder) for folder in folders)
     try:
         scheme = urlparse(name).scheme
@@ -66,15 +73,15 @@ def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Pat
 
 
 def folders_above(file: str | Path) -> tuple[str, ...]:
-    """The `ABOVE` folders that a URDF file lies in, where its meshes may be too; none if there is no such file."""
+    """Folders above a URDF file that may contain its meshes; empty if the file does not exist."""
     path = Path(file)
     if not str(file) or not path.is_file():
         return ()
-    return tuple(str(folder) for folder in list(path.resolve().parents)[:ABOVE])
+    return tuple(str(folder) for folder in list(path.resolve().parents)[:SEARCHED_LEVELS])
 
 
 def _parsed(name: str) -> tuple[str, str]:
-    """Package, empty for other names than `package://NAME/rest`, and the rest."""
+    """Package and path of `package://NAME/rest`; the package is empty for other names."""
     parts = urlparse(name)
     if parts.scheme == "package":
         return parts.netloc, unquote(parts.path).lstrip("/")
@@ -89,10 +96,17 @@ def _package_folders() -> list[Path]:
 
 
 def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
-    """Vertices [m], shape (v, 3), and the vertices of each triangle, shape (t, 3), of a mesh file.
+    """Read a mesh file.
+
+    Args:
+        path: path of the file.
+        scale: scale factors along the axes, shape (3,).
+
+    Returns:
+        Vertices [m], shape (v, 3), and vertex indices of the triangles, shape (t, 3).
 
     Raises:
-        InputError: the file cannot be read, is too large, or there is nothing in it.
+        InputError: the file cannot be read, is too large, or is empty.
     """
     import coal
 
@@ -109,18 +123,18 @@ def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:
         vertices = np.array(mesh.vertices(), dtype=np.float64)
         corners = (mesh.tri_indices(i) for i in range(mesh.num_tris))
         triangles = np.array([[t[0], t[1], t[2]] for t in corners], dtype=np.int64)
-    except Exception as error:  # the loader raises whatever its library says
+    except Exception as error:  # the loader raises errors of different libraries
         raise InputError(f"{path}: not a mesh that can be read ({' '.join(str(error).split())[:120]})") from None
     if not len(triangles) or not np.isfinite(vertices).all():
-        raise InputError(f"{path}: a mesh without triangles, or with vertices that are no numbers")
+        raise InputError(f"{path}: the mesh has no triangles, or vertices that are not finite")
     return vertices, triangles
 
 
 def _refuse_deep_nesting(path: Path) -> None:
-    """Refuse XML on whose depth the loader's recursion would end the process.
+    """Check that the nesting of an XML file cannot overflow the stack of the loader.
 
     Raises:
-        InputError: elements nested deeper than `DEEPEST`, or a document type.
+        InputError: elements are nested deeper than the limit, or the file has a document type.
     """
     depth = 0
 
@@ -138,25 +152,27 @@ def _refuse_deep_nesting(path: Path) -> None:
         raise InputError(f"{path}: a document type is not allowed")
 
     parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, refuse
-    with path.open("rb") as file, suppress(expat.ExpatError):  # the loader says what is broken
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.StartDoctypeDeclHandler = refuse
+    with path.open("rb") as file, suppress(expat.ExpatError):  # broken files are reported by the loader
         parser.ParseFile(file)
 
 
-def simplified(vertices: Array, triangles: Triangles, limit: int) -> tuple[Array, Triangles]:
-    """A mesh of at most `limit` triangles of much the same look (Rossignac and Borrel 1993).
+def simplify(vertices: Array, triangles: Triangles, limit: int) -> tuple[Array, Triangles]:
+    """Simplify a mesh to at most `limit` triangles by vertex clustering (Rossignac and Borrel 1993).
 
-    Vertices in the same cell of a cubic grid become one, their mean; triangles that collapse are left out. The grid is
-    about the finest that suffices.
+    Vertices in the same cell of a cubic grid are replaced by their mean; collapsed triangles are left out. The cell
+    size is close to the smallest that satisfies the limit.
     """
     if len(triangles) <= limit:
         return vertices, triangles
     low, extent = vertices.min(axis=0), float(np.ptp(vertices, axis=0).max()) or 1.0
-    coarse, fine = 1.0, FINEST
-    best = _clustered(vertices, triangles, low, 2.0 * extent)
+    coarse, fine = 1.0, FINEST_GRID_CELLS
+    best = _cluster(vertices, triangles, low, 2.0 * extent)
     while fine > 1.05 * coarse:
         middle = (coarse * fine) ** 0.5
-        found = _clustered(vertices, triangles, low, extent / middle)
+        found = _cluster(vertices, triangles, low, extent / middle)
         if len(found[1]) <= limit:
             coarse, best = middle, found
         else:
@@ -164,7 +180,7 @@ def simplified(vertices: Array, triangles: Triangles, limit: int) -> tuple[Array
     return best
 
 
-def _clustered(vertices: Array, triangles: Triangles, low: Array, size: float) -> tuple[Array, Triangles]:
+def _cluster(vertices: Array, triangles: Triangles, low: Array, size: float) -> tuple[Array, Triangles]:
     cells = np.floor((vertices - low) / size).astype(np.int64)
     _, number = np.unique(cells @ np.array([1, 1 << 20, 1 << 40]), return_inverse=True)
     count = np.bincount(number)
@@ -172,7 +188,7 @@ def _clustered(vertices: Array, triangles: Triangles, low: Array, size: float) -
     corners = number[triangles]
     a, b, c = corners.T
     corners = corners[(a != b) & (b != c) & (c != a)]
-    # the same three corners, begun at the smallest: what is drawn twice is drawn once
+    # rotate the corners so that the smallest index is first, to find duplicate triangles
     first = np.argmin(corners, axis=1) if len(corners) else np.zeros(0, dtype=np.int64)
     turned = np.take_along_axis(corners, (first[:, None] + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ np.array([1, 1 << 20, 1 << 40]), return_index=True)

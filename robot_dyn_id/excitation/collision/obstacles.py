@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around a robot: boxes and half spaces, fixed in its base frame."""
+"""Obstacles around a robot: boxes and half spaces fixed in its base frame."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Box:
     """A solid box.
 
     Attributes:
-        name: for messages.
-        size: its edges [m], shape (3,).
-        position: of its center in the base frame [m], shape (3,).
-        rotation: of its frame to the base frame, shape (3, 3).
+        name: name of the obstacle.
+        size: edge lengths [m], shape (3,).
+        position: center in the base frame [m], shape (3,).
+        rotation: rotation from the box frame to the base frame, shape (3, 3).
     """
 
     name: str
@@ -35,10 +35,10 @@ class Box:
 
 @dataclass(frozen=True)
 class HalfSpace:
-    """Everything on one side of a plane: ground, wall or ceiling.
+    """Half space bounded by a plane: ground, wall or ceiling.
 
     Attributes:
-        name: for messages.
+        name: name of the obstacle.
         normal: unit vector from the solid side to the free side, in the base frame, shape (3,).
         height: distance of the plane from the base's origin along the normal [m].
     """
@@ -51,21 +51,24 @@ class HalfSpace:
 Obstacle = Box | HalfSpace
 
 GROUND = "ground"
-"""Name of the ground; an obstacle of that name takes its place."""
+"""Name of the ground; an obstacle with this name replaces it."""
 
 KEYS = {"box": ("name", "box", "position", "rpy"), "height": ("name", "height", "normal")}
-"""What each kind of obstacle is told by; the first word that is there tells the kind."""
+"""Keys of each kind of obstacle; the presence of the first key determines the kind."""
 
 
-def obstacles_of(entries: Sequence[Mapping[str, Any]]) -> tuple[Obstacle, ...]:
-    """Obstacles as a file tells them.
+def parse_obstacles(entries: Sequence[Mapping[str, Any]]) -> tuple[Obstacle, ...]:
+    """Parse obstacles of a file.
 
     A box: `{name: table, box: [1.0, 0.6, 0.05], position: [0.5, 0.0, -0.1], rpy: [0, 0, 0]}`; edges and center in m,
-    roll, pitch and yaw in rad, 0 where left out. A half space: `{name: ground, height: 0.0, normal: [0, 0, 1]}`; the
-    normal points to the free side and is +z where left out.
+    roll, pitch and yaw in rad, 0 by default. A half space: `{name: ground, height: 0.0, normal: [0, 0, 1]}`; the
+    normal points to the free side, +z by default.
+
+    Args:
+        entries: one mapping per obstacle.
 
     Raises:
-        UsageError: names the obstacle and what is wrong with it.
+        UsageError: an entry is invalid; names the obstacle.
     """
     if isinstance(entries, (str, Mapping)) or not all(isinstance(entry, Mapping) for entry in entries):
         raise UsageError("obstacles must be a list of entries such as {name: ground, height: 0.0}")
@@ -73,35 +76,52 @@ def obstacles_of(entries: Sequence[Mapping[str, Any]]) -> tuple[Obstacle, ...]:
     names = [obstacle.name for obstacle in made]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"obstacle {name}: there are two of that name, give each its own")
+            raise UsageError(f"obstacle {name}: the name is used twice; use unique names")
     return made
 
 
-CLEARANCE = 0.02
-"""Default distance that a designed motion keeps from the robot itself and from obstacles [m]."""
+DEFAULT_CLEARANCE_M = 0.02
+"""Default minimum distance between links and to obstacles in designed motions [m]."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Obstacles and allowed contacts for the collision check.
+
+    Attributes:
+        obstacles: obstacles in the base frame.
+        allowed: pairs of names of links or obstacles that may touch.
+        ground: whether there is ground, or its height [m]; an obstacle named `ground` replaces it.
+        margin: minimum distance that motions are designed for [m]; stand-ins are fitted so that it can be kept.
+    """
+
+    obstacles: tuple[Obstacle, ...] = ()
+    allowed: tuple[tuple[str, str], ...] = ()
+    ground: bool | float = True
+    margin: float = 0.0
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What stands around a robot, as files say it.
+    """Surroundings of a robot as given in files.
 
     Attributes:
-        ground: true for ground at the base's origin, false for none, or its height [m].
-        entries: of the obstacles, see `obstacles_of`.
-        pairs: names of two links or obstacles each that may touch.
-        clearance: distance that the motion was designed to keep [m]: stand-ins are made so that it can.
+        ground: whether the ground at the base's origin is an obstacle, or its height [m].
+        entries: entries of the obstacles, see `parse_obstacles`.
+        pairs: pairs of names of links or obstacles that may touch.
+        clearance: minimum distance of the design [m].
     """
 
     ground: bool | float = True
     entries: tuple[Any, ...] = ()
     pairs: tuple[Any, ...] = ()
-    clearance: float = CLEARANCE
+    clearance: float = DEFAULT_CLEARANCE_M
 
     def __post_init__(self) -> None:
         """Check all entries.
 
         Raises:
-            UsageError: names the ground, the obstacle or the pair and what is wrong with it.
+            UsageError: the ground, an obstacle, a pair or the minimum distance is invalid; names it.
         """
         if not isinstance(self.ground, (bool, int, float)) or not math.isfinite(self.ground):
             raise UsageError(f"ground: must be true, false or a height in the base frame [m], not {self.ground!r}")
@@ -109,28 +129,32 @@ class Surroundings:
             raise UsageError(f"clearance: must be 0 or a positive distance [m], not {self.clearance!r}")
         if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in self.pairs):
             raise UsageError(f"allowed: must be pairs of names such as [link1, table], not {list(self.pairs)}")
-        obstacles_of(self.entries)
+        parse_obstacles(self.entries)
 
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
-        """The obstacles, without the ground."""
-        return obstacles_of(self.entries)
+        """Parsed obstacles, without the ground."""
+        return parse_obstacles(self.entries)
 
     @property
     def allowed(self) -> tuple[tuple[str, str], ...]:
-        """Pairs that may touch."""
+        """Pairs of names of links or obstacles that may touch."""
         return tuple((str(first), str(second)) for first, second in self.pairs)
+
+    def scene(self) -> Scene:
+        """Scene for the collision check."""
+        return Scene(self.obstacles, self.allowed, self.ground, self.clearance)
 
 
 def ground_at(height: float) -> HalfSpace:
-    """The ground: everything below a plane across the z axis of the base at a height [m]."""
+    """Ground: the half space below a height on the z axis of the base frame [m]."""
     return HalfSpace(GROUND, np.array([0.0, 0.0, 1.0]), height)
 
 
 def _obstacle(entry: Mapping[str, Any], label: str) -> Obstacle:
     kind = next((key for key in KEYS if key in entry), None)
     if kind is None:
-        raise UsageError(f"{label}: neither `box` (its edges [m]) nor `height` (of the plane below the free side [m])")
+        raise UsageError(f"{label}: needs `box` (edge lengths [m]) or `height` (height of the plane [m])")
     for key in entry:
         if key not in KEYS[kind]:
             near = difflib.get_close_matches(str(key), KEYS[kind], 1)
@@ -142,12 +166,12 @@ def _obstacle(entry: Mapping[str, Any], label: str) -> Obstacle:
     if kind == "box":
         size = _vector(entry["box"], f"{label}: box")
         if not size.min() > 0.0:
-            raise UsageError(f"{label}: box {size.tolist()} must have three positive edges [m]")
+            raise UsageError(f"{label}: box {size.tolist()} must have three positive edge lengths [m]")
         position = _vector(entry.get("position"), f"{label}: position")
         return Box(name, size, position, rotation_of(_vector(entry.get("rpy", (0, 0, 0)), f"{label}: rpy")))
     normal = _vector(entry.get("normal", (0, 0, 1)), f"{label}: normal")
     if not np.linalg.norm(normal) > 0.0:
-        raise UsageError(f"{label}: normal {normal.tolist()} has no direction")
+        raise UsageError(f"{label}: normal {normal.tolist()} must not be zero")
     (height,) = _numbers([entry["height"]], 1, f"{label}: height")
     return HalfSpace(name, normal / np.linalg.norm(normal), float(height))
 

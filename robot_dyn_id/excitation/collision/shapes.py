@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The geometry of a URDF's links: primitives and meshes, fixed to the moving bodies."""
+"""Geometry of the links of a URDF: primitives and meshes fixed to the moving bodies."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from robot_dyn_id.model.kinematics import Placement, link_placements
 from robot_dyn_id.model.robot import RobotModel
 
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1}
-"""How many numbers tell the size of a primitive: edges; radius and length (of a capsule: without its caps); radius."""
+"""Number of dimensions of each primitive: edge lengths; radius and length (without the caps of a capsule); radius."""
 
 NO_GEOMETRY = "no collision geometry; it has no shape"
-"""The end of the note on a link without any."""
+"""End of the note on a link without geometry."""
 
 Kind = Literal["collision", "visual"]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A piece of geometry fixed to a body.
+    """A shape fixed to a body.
 
     Attributes:
-        link: the link it belongs to.
+        link: name of the link.
         kind: a key of `SIZES`, or `mesh`.
-        size: of a primitive [m]; empty for a mesh. Cylinders and capsules lie along z.
-        placement: of the shape's frame.
-        vertices: of a mesh [m], shape (v, 3).
-        triangles: of a mesh, shape (t, 3).
-        stand_in: whether it takes the place of a shape that the URDF does not have.
+        size: dimensions of a primitive [m], empty for a mesh. The axis of cylinders and capsules is z.
+        placement: placement of the shape's frame on the body.
+        vertices: vertices of a mesh [m], shape (v, 3).
+        triangles: vertex indices of a mesh's triangles, shape (t, 3).
+        stand_in: whether the shape approximates one that is missing in the URDF.
     """
 
     link: str
@@ -51,13 +51,13 @@ class Shape:
 
 @dataclass(frozen=True)
 class LinkGeometry:
-    """The geometry of all links, and what of it is missing.
+    """Geometry of all links.
 
     Attributes:
-        shapes: of all links.
-        notes: one line for each link that has less than its URDF says, or something else instead.
-        incomplete: links of which a mesh is missing that no other geometry of the link replaces.
-        lacking: links that need a shape and have none; known once stand-ins were looked for.
+        shapes: shapes of all links.
+        notes: one line for each link whose geometry is missing or replaced.
+        incomplete: links with a missing mesh that is not replaced by other geometry of the link.
+        lacking: links that need a shape but have none; determined together with the stand-ins.
     """
 
     shapes: tuple[Shape, ...]
@@ -72,23 +72,23 @@ class LinkGeometry:
 
 
 def collision_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
-    """The collision geometry of every link.
+    """Read the collision geometry of all links.
 
-    Where a mesh is missing or broken the other collision geometry of the link stands for it, or else its visual
-    geometry; notes tell which. A link that has none of them is not there, which a note tells too.
+    If a mesh is missing or broken, the remaining collision geometry of the link is used, or its visual geometry;
+    replacements and links without any geometry are noted.
 
     Args:
-        model: the robot.
-        folders: where `package://` and relative names of meshes are looked for.
+        model: robot model.
+        folders: folders in which meshes with `package://` or relative names are searched.
 
     Raises:
-        ModelError: a broken origin or size.
+        ModelError: an invalid origin or size.
     """
     return _geometry(model, folders, ("collision", "visual"))
 
 
 def visual_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
-    """The visual geometry of every link, else its collision geometry; see `collision_geometry`."""
+    """Read the visual geometry of all links, or else their collision geometry; see `collision_geometry`."""
     return _geometry(model, folders, ("visual", "collision"))
 
 
@@ -106,11 +106,11 @@ def _geometry(model: RobotModel, folders: Sequence[str | Path], kinds: tuple[Kin
             absent += [file for file in more if file not in absent]
             if found:
                 reason = _not_found(absent, folders) if absent else f"no {kinds[0]} geometry"
-                notes.append(f"link {name}: {reason}; its {kinds[1]} geometry is taken")
+                notes.append(f"link {name}: {reason}; its {kinds[1]} geometry is used")
             missing = more if found else absent
         elif found and missing:
             reason = _not_found(missing, folders)
-            notes.append(f"link {name}: {reason}; the rest of its {kinds[0]} geometry is taken")
+            notes.append(f"link {name}: {reason}; the rest of its {kinds[0]} geometry is used")
         if not found and missing:
             notes.append(f"link {name}: {_not_found(missing, folders)}; it has no shape")
         elif not found and link.find("inertial") is not None:
@@ -122,16 +122,16 @@ def _geometry(model: RobotModel, folders: Sequence[str | Path], kinds: tuple[Kin
 
 
 def _not_found(files: Sequence[str], folders: Sequence[str | Path]) -> str:
-    """Names of mesh files, and where they were looked for."""
+    """Message about missing mesh files and the searched folders."""
     searched = list(dict.fromkeys(str(place) for file in files for place in folders_searched(file, folders)))
-    where = f"searched in {', '.join(searched)}" if searched else "no folder was given to search in"
+    where = f"searched in {', '.join(searched)}" if searched else "no folder given"
     return f"{', '.join(files)}: not found or broken ({where})"
 
 
 def _shapes_of(
     link: ElementTree.Element, kind: Kind, at: Placement, folders: Sequence[str | Path]
 ) -> tuple[list[Shape], list[str]]:
-    """Shapes of one kind, and the names of the mesh files that are missing."""
+    """Shapes of one kind, and names of the missing mesh files."""
     found: list[Shape] = []
     missing: list[str] = []
     name = link.get("name", "")
@@ -161,16 +161,16 @@ def _shapes_of(
 
 def _size(form: ElementTree.Element, link: str) -> tuple[float, ...]:
     if form.tag not in SIZES:
-        raise ModelError(f"link {link}: geometry <{form.tag}> is none of {', '.join(SIZES)}, mesh")
+        raise ModelError(f"link {link}: unknown geometry <{form.tag}>; known are {', '.join(SIZES)}, mesh")
     text = " ".join(form.get(key, "") for key in ("size", "radius", "length") if form.get(key) is not None)
     size = tuple(float(value) for value in _numbers(text, SIZES[form.tag], f"link {link}", form.tag))
     if not min(size) > 0.0:
-        raise ModelError(f"link {link}: the size of its {form.tag} is {text}, it must be positive")
+        raise ModelError(f"link {link}: the size {text} of its {form.tag} must be positive")
     return size
 
 
 def rotation_of(rpy: Array) -> Array:
-    """Rotation by roll, pitch and yaw about fixed axes [rad], shape (3, 3)."""
+    """Rotation matrix of roll, pitch and yaw about fixed axes [rad], shape (3, 3)."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     return np.array(
         [
@@ -182,10 +182,17 @@ def rotation_of(rpy: Array) -> Array:
 
 
 def pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Array]:
-    """Rotation, shape (3, 3), and position [m], shape (3,), of an `<origin>`; the identity without one.
+    """Pose given by an `<origin>` element.
+
+    Args:
+        origin: element; the identity if None.
+        label: name of the owner, for messages.
+
+    Returns:
+        Rotation, shape (3, 3), and position [m], shape (3,).
 
     Raises:
-        ModelError: not 3 numbers each; `label` names whose origin it is.
+        ModelError: not 3 numbers each.
     """
     if origin is None:
         return np.eye(3), np.zeros(3)
@@ -194,7 +201,7 @@ def pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Arra
 
 
 def corners_of(shape: Shape) -> Array:
-    """Points in the frame of the body whose convex hull contains the shape [m], shape (c, 3)."""
+    """Points in the body frame whose convex hull contains the shape [m], shape (c, 3)."""
     if shape.vertices is not None:
         local = shape.vertices
     else:
@@ -203,7 +210,7 @@ def corners_of(shape: Shape) -> Array:
 
 
 def _half_edges(shape: Shape) -> Array:
-    """Half the edges of the box around a primitive, along the axes of its frame [m], shape (3,)."""
+    """Half edge lengths of the bounding box of a primitive in its frame [m], shape (3,)."""
     size = np.array(shape.size)
     if shape.kind == "box":
         return np.asarray(size / 2.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that a SRDF file of MoveIt's allows to touch."""
+"""Pairs of links that may touch according to a MoveIt SRDF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from robot_dyn_id.text.files import read_text
 
 
 def disabled_pairs(path: str | Path) -> tuple[tuple[str, str], ...]:
-    """The links of every `disable_collisions` of a SRDF file.
+    """Read the pairs of links of all `disable_collisions` elements of an SRDF file.
 
     Raises:
         InputError: the file cannot be read, is too large, or is not an SRDF.
@@ -19,5 +19,5 @@ def disabled_pairs(path: str | Path) -> tuple[tuple[str, str], ...]:
     root = parse_xml(read_text(path, "SRDF", URDF_LIMIT), str(path))
     entries = root.findall("disable_collisions")
     if root.tag != "robot":
-        raise InputError(f"{path}: not a SRDF: its root element is <{root.tag}>, expected <robot>")
+        raise InputError(f"{path}: not an SRDF: its root element is <{root.tag}>, expected <robot>")
     return tuple((entry.get("link1", ""), entry.get("link2", "")) for entry in entries)

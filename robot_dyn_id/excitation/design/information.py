@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion tells about the base parameters: the Fisher information, and its exact gradient.
+"""Fisher information of a motion about the base parameters, and its exact gradient.
 
 M = sum over samples and joints of y y' / sigma^2, with y the row of the base columns and sigma the standard deviation
 of the joint's torque; its inverse is the covariance of weighted least squares (Swevers et al., Optimal robot excitation
 and identification, 1997).
 
-Which independent columns the base parameters have is a choice: with others, theta' = T theta with a constant matrix T,
-so M' = T^-T M T^-1. The difference of log det M between two motions does not depend on it. Condition numbers, variances
-and weakest directions do: they speak about the very parameters that were chosen.
+The choice of the independent columns is not unique: another choice gives theta' = T theta with a constant matrix T, so
+that M' = T^-T M T^-1. The difference of log det M between two motions does not depend on this choice; condition
+numbers, variances and weakest directions do.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor_gradient import regressor_gradient_tiles
 
-CHUNK = 1024
-"""Samples worked on together: their base columns stay in the cache."""
+CHUNK_SAMPLES = 1024
+"""Number of samples processed together, so that their base columns fit into the cache."""
 
 MotionGradient = tuple[Array, Array, Array]
-"""Derivatives of a number by q, dq and ddq, shape (n, N) each."""
+"""Derivatives of a scalar with respect to q, dq and ddq, shape (n, N) each."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Information:
     """Fisher information of p base parameters of a robot with n joints.
 
     Attributes:
-        regressor: robot and terms.
-        base: its base parameters.
-        noise: standard deviation of each joint's torque, of one sample [N m or N], shape (n,). For information of a
-            motion that is sampled more coarsely here than it will be recorded, multiply M by the ratio of the rates.
+        regressor: regressor of the robot and its terms.
+        base: base parameters of the regressor.
+        noise: standard deviation of each joint's torque in one sample [N m or N], shape (n,). If the motion is
+            evaluated at a lower rate than it is recorded, multiply M by the ratio of the rates.
     """
 
     regressor: Regressor
@@ -49,10 +49,10 @@ class Information:
     noise: Array
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together.
+        """Check the parts.
 
         Raises:
-            UsageError: base parameters of another regressor, or noise that is not one positive number per joint.
+            UsageError: base parameters of another regressor, or not one positive noise value per joint.
         """
         joints = self.regressor.model.joint_names
         if self.base.column_names != self.regressor.names:
@@ -63,26 +63,28 @@ class Information:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameters, shape (p,)."""
+        """Names of the parameters, shape (p,)."""
         return self.base.names
 
     def matrix(self, motion: Motion) -> Array:
-        """M of the N samples of a motion, shape (p, p), symmetric to the last bit."""
-        p, squares = len(self.names), np.zeros(len(self._entries))
+        """Information matrix M of the N samples of a motion, shape (p, p), exactly symmetric."""
+        p = len(self.names)
+        squares = np.zeros(len(self._entries))
         for part in _parts(motion):
             squares += np.concatenate([(block @ block.T).ravel() for block in self._blocks(part)])
-        # bincount adds what falls on the same entry, ten times as fast as an indexed sum for every joint
+        # bincount sums the contributions to each entry ten times as fast as indexed addition per joint
         total = np.bincount(self._entries, squares * self._weights, minlength=p * p)
         return np.asarray(total, dtype=np.float64).reshape(p, p)
 
     def pull_back(self, motion: Motion, gradient: Array) -> MotionGradient:
-        """Derivatives of a number by the motion, from those by M.
+        """Derivatives of a scalar with respect to the motion, from those with respect to M.
 
         Args:
-            motion: N samples.
-            gradient: derivatives by the entries of M, shape (p, p).
+            motion: motion with N samples.
+            gradient: derivatives with respect to the entries of M, shape (p, p).
         """
-        both, pieces = gradient + gradient.T, []
+        both = gradient + gradient.T
+        pieces = []
         by_square = [
             both[np.ix_(support, support)] / noise**2
             for support, noise in zip(self._layout.supports, self.noise, strict=True)
@@ -101,47 +103,60 @@ class Information:
 
     @cached_property
     def _entries(self) -> Integers:
-        """Where the squares of the joints' columns, one after the other, stand in M."""
+        """Indices in M of the products of the joints' columns, joint by joint."""
         p = len(self.names)
         return np.concatenate([(p * support[:, None] + support).ravel() for support in self._layout.supports])
 
     @cached_property
     def _weights(self) -> Array:
-        """What they are multiplied with."""
+        """Weights of these products."""
         return np.repeat(np.asarray(self.noise) ** -2.0, [len(support) ** 2 for support in self._layout.supports])
 
     def _blocks(self, motion: Motion) -> list[Array]:
-        """For each joint its base columns, shape (support, N)."""
+        """Base columns of each joint, shape (nonzero columns, N)."""
         packed = np.empty((self._layout.starts[-1], len(motion)))
         self.regressor.fill(motion, self._layout.slots, packed)
         return [self._layout.block(packed, joint)[:-1] for joint in range(len(self.noise))]
 
 
 def _parts(motion: Motion) -> Iterator[Motion]:
-    """The motion in chunks."""
-    if len(motion) <= CHUNK:
+    """Split a motion into chunks."""
+    if len(motion) <= CHUNK_SAMPLES:
         yield motion
     else:
-        for start in range(0, len(motion), CHUNK):
-            yield motion.take(slice(start, start + CHUNK))
+        for start in range(0, len(motion), CHUNK_SAMPLES):
+            yield motion.take(slice(start, start + CHUNK_SAMPLES))
 
 
 def regressor_gradient(regressor: Regressor, motion: Motion, slots: Integers, cotangent: Array) -> MotionGradient:
-    """Derivatives of a number by the motion, from those by the entries of the regressor.
+    """Derivatives of a scalar with respect to the motion, from those with respect to the regressor's entries.
 
     Args:
-        regressor: robot and terms.
-        motion: N samples.
-        slots: row of `cotangent` for each column and joint, -1 for none, shape (c, n); see `Regressor.fill`.
-        cotangent: derivatives by the entries, shape (rows, N).
+        regressor: regressor of the robot and its terms.
+        motion: motion with N samples.
+        slots: row of `cotangent` for each column and joint, or -1, shape (c, n); see `Regressor.fill`.
+        cotangent: derivatives with respect to the entries, shape (rows, N).
     """
     tree, model = regressor.tree, regressor.model
     q, dq, ddq = regressor.by_body(motion)
     by_body = np.empty((3, *q.shape))
     regressor_gradient_tiles(
-        tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain, tree.gravity,
-        within_reach(q), q, dq, ddq, tree.pair_slots(slots), cotangent, *by_body,
-    )  # fmt: skip
+        tree.parent,
+        tree.turn,
+        tree.shift,
+        tree.axis,
+        tree.pair_start,
+        tree.pair_from,
+        tree.pair_gain,
+        tree.gravity,
+        within_reach(q),
+        q,
+        dq,
+        ddq,
+        tree.pair_slots(slots),
+        cotangent,
+        *by_body,
+    )
     total = model.coupling.T @ by_body
     for group in regressor.term_groups:
         wanted = slots[10 * len(model.body_names) + group.numbers]
@@ -151,7 +166,7 @@ def regressor_gradient(regressor: Regressor, motion: Motion, slots: Integers, co
 
 
 def _term_gradient(group: TermGroup, motion: Motion, slots: Integers, cotangent: Array) -> Array:
-    """The part of a group of terms, shape (3, n, N); `slots` has the shape (symbols, g, n)."""
+    """Contribution of a group of terms, shape (3, n, N); `slots` has the shape (symbols, coordinates, n)."""
     slopes = group.slopes(motion.q, motion.dq, motion.ddq)
     by_column = np.zeros(slopes.shape[1:])
     symbol, coordinate, joint = np.nonzero(slots >= 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements on joints: limits of position and its derivatives, of efforts, and frequencies to be left alone."""
+"""Requirements on joints: motion limits, effort limits and an excluded frequency band."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.information import regressor_gradient
-from robot_dyn_id.excitation.design.requirement import Margin, Requirement, both_sides, nearer, no_slope
+from robot_dyn_id.excitation.design.requirement import Margin, Requirement, combine_sides, nearest_margin, zero_gradient
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Sample
 
 
 class JointLimits(Requirement):
-    """Position, velocity, acceleration and jerk of every joint; both sides of a limit are one row."""
+    """Limits of position, velocity, acceleration and jerk of every joint; both sides of a limit form one row."""
 
     def __init__(self, limits: MotionLimits) -> None:
-        """Take what is limited at all."""
-        self._limits, (_, reach) = limits, limits.center_and_reach()
+        """Select the finite limits of `limits`."""
+        self._limits = limits
+        _, reach = limits.center_and_reach()
         lower_and_upper = [(limits.lower, limits.upper, reach, "position", "")]
         for bound, word, per in (
             (limits.velocity, "velocity", "/s"),
@@ -46,110 +47,117 @@ class JointLimits(Requirement):
             ]
         )
 
-    def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
+    def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
         for weight, (order, j, _, _, scale, *_) in zip(weights, self._rows, strict=True):
-            slope = no_slope(motion)
-            slope[order][j] = both_sides(weight) / scale
+            slope = zero_gradient(motion)
+            slope[order][j] = combine_sides(weight) / scale
             yield slope
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """See `Requirement`."""
         return tuple(
-            nearer(f"{word} of {self._limits.joint_names[j]}", unit, t, motion[order][j], lower, upper)
+            nearest_margin(f"{word} of {self._limits.joint_names[j]}", unit, t, motion[order][j], lower, upper)
             for order, j, lower, upper, _, word, unit in self._rows
         )
 
 
 @dataclass(frozen=True)
-class Torques:
-    """What a motion needs, by a model: of the URDF, or identified.
+class TorqueModel:
+    """Model of the torques needed by a motion, from the URDF or identified.
 
     Attributes:
-        regressor: robot and terms.
-        parameters: of all columns, shape (c,).
+        regressor: regressor of the robot and its terms.
+        parameters: parameters of all columns, shape (c,).
     """
 
     regressor: Regressor
     parameters: Array
 
-    def of(self, motion: Sample) -> Array:
+    def torque(self, motion: Sample) -> Array:
         """Torque or force of every joint [N m or N], shape (n, N)."""
         return self.regressor.torque(Motion(*motion[:3]), self.parameters)
 
 
 class EffortLimits(Requirement):
-    """The torque or force of every joint."""
+    """Limits of the torque or force of every joint."""
 
-    def __init__(self, torques: Torques, effort: Array) -> None:
-        """Take the model.
+    def __init__(self, torques: TorqueModel, effort: Array) -> None:
+        """Select the joints with an effort limit.
 
         Args:
-            torques: of a motion.
-            effort: limits [N m or N], shape (n,); infinite where there is none.
+            torques: model of the torques needed by a motion.
+            effort: effort limits [N m or N], shape (n,); infinite for joints without a limit.
 
         Raises:
-            UsageError: no joint has a limit.
+            UsageError: all joints are unlimited.
         """
-        self._torques, self._effort = torques, effort
+        self._torques = torques
+        self._effort = effort
         self._joints = np.flatnonzero(np.isfinite(effort))
         if not len(self._joints):
             raise UsageError("no joint has an effort limit: leave the torque out of the constraints")
 
     def excess(self, motion: Sample) -> Array:
         """See `Requirement`."""
-        share = self._torques.of(motion)[self._joints] / self._effort[self._joints][:, None]
+        share = self._torques.torque(motion)[self._joints] / self._effort[self._joints][:, None]
         return np.concatenate([share, -share], axis=1) - 1.0
 
-    def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
+    def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
         regressor, parameters = self._torques.regressor, self._torques.parameters
         used = np.flatnonzero(parameters)
         for weight, joint in zip(weights, self._joints, strict=True):
             slots = np.full((len(parameters), len(self._effort)), -1)
             slots[used, joint] = np.arange(len(used))
-            cotangent = np.outer(parameters[used], both_sides(weight) / self._effort[joint])
+            cotangent = np.outer(parameters[used], combine_sides(weight) / self._effort[joint])
             by_motion = regressor_gradient(regressor, Motion(*motion[:3]), slots, cotangent)
             yield (*by_motion, np.zeros_like(motion[3]))
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """See `Requirement`."""
-        torque, model, limit = self._torques.of(motion), self._torques.regressor.model, self._effort
+        torque = self._torques.torque(motion)
+        model = self._torques.regressor.model
+        limit = self._effort
         return tuple(
-            nearer(f"effort of {model.joint_names[j]}", model.effort_units[j], t, torque[j], -limit[j], limit[j])
+            nearest_margin(
+                f"effort of {model.joint_names[j]}", model.effort_units[j], t, torque[j], -limit[j], limit[j]
+            )
             for j in self._joints
         )
 
 
 class ExcludedBand(Requirement):
-    """A band of frequencies, a resonance say, in which no joint is accelerated."""
+    """Excluded frequency band, such as a resonance, in which joints must not be accelerated."""
 
-    SHARE = 0.02
-    """What may be left in the band: root mean square acceleration as a share of the limit of acceleration."""
+    MAX_RMS_RATIO = 0.02
+    """Largest root mean square acceleration in the band relative to the acceleration limit [-]."""
 
     def __init__(self, limits: MotionLimits, duration: float, low: float, high: float) -> None:
-        """Choose the frequencies.
+        """Select the harmonics of the motion within the band.
 
         Args:
-            limits: of the joints; their accelerations must be limited.
-            duration: of the motion that is looked at [s].
-            low: beginning of the band [Hz].
-            high: its end [Hz].
+            limits: motion limits of the joints, with finite acceleration limits.
+            duration: duration of the motion [s].
+            low: lower end of the band [Hz].
+            high: upper end of the band [Hz].
 
         Raises:
-            UsageError: no band, one that holds no frequency of a motion of this duration, or no acceleration limit.
+            UsageError: invalid band, no harmonic of the motion within it, or an infinite acceleration limit.
         """
         orders = np.arange(np.ceil(low * duration - 1e-9), np.floor(high * duration + 1e-9) + 1)
         if not 0.0 < low <= high or not len(orders):
             raise UsageError(
-                f"band {low:g} to {high:g} Hz holds no multiple of 1 / {duration:g} s: there is nothing to be avoided"
+                f"quiet_band: {low:g} to {high:g} Hz contains no multiple of 1 / {duration:g} s: remove it or widen it"
             )
         if not np.all(np.isfinite(limits.acceleration)):
-            raise UsageError("a band of frequencies is kept quiet compared with acceleration limits: give them")
-        self._limits, self._orders, self._band = limits, orders, (low, high)
+            raise UsageError("quiet_band needs acceleration limits of all joints")
+        self._limits = limits
+        self._orders = orders
+        self._band = (low, high)
 
     def _amplitudes(self, motion: Sample) -> tuple[Array, Array]:
-        """Fourier coefficients of the accelerations, shape (n, frequencies), and what they are made with."""
+        """Fourier coefficients of the accelerations, shape (n, frequencies), and the matrix of complex exponentials."""
         count = motion[2].shape[1]
         waves = np.exp(-2j * np.pi * np.outer(np.arange(count), self._orders) / count) / count
         return motion[2] @ waves, waves
@@ -160,13 +168,13 @@ class ExcludedBand(Requirement):
 
     def excess(self, motion: Sample) -> Array:
         """See `Requirement`."""
-        return np.asarray(self._rms(motion)[0] / (self.SHARE * self._limits.acceleration) - 1.0)[:, None]
+        return np.asarray(self._rms(motion)[0] / (self.MAX_RMS_RATIO * self._limits.acceleration) - 1.0)[:, None]
 
-    def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
+    def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
         rms, coefficients, waves = self._rms(motion)
-        for j, limit in enumerate(self.SHARE * self._limits.acceleration):
-            slope = no_slope(motion)
+        for j, limit in enumerate(self.MAX_RMS_RATIO * self._limits.acceleration):
+            slope = zero_gradient(motion)
             if rms[j] > 0.0:
                 by_acceleration = 2.0 * np.real(waves @ coefficients[j].conj()) / rms[j]
                 slope[2][j] = weights[j, 0] / limit * by_acceleration
@@ -175,8 +183,10 @@ class ExcludedBand(Requirement):
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """See `Requirement`; the times are equally spaced over the whole motion."""
         open_end: Sample = tuple(values[:, :-1] for values in motion)  # type: ignore[assignment]
-        rms, allowed = self._rms(open_end)[0], self.SHARE * self._limits.acceleration
+        rms = self._rms(open_end)[0]
+        allowed = self.MAX_RMS_RATIO * self._limits.acceleration
         worst = int(np.argmax(rms / allowed))
         name = f"acceleration of {self._limits.joint_names[worst]} from {self._band[0]:g} to {self._band[1]:g} Hz"
-        reached, limit = float(rms[worst]), float(allowed[worst])
+        reached = float(rms[worst])
+        limit = float(allowed[worst])
         return (Margin(name, reached, limit, limit - reached, f"{self._limits.unit(worst)}/s^2", 0.0),)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes one motion better than another: figures of the information matrix, to be minimised, with their gradients.
+"""Objectives of a design: functions of the information matrix to be minimized, with their gradients.
 
-All take M, shape (p, p): the information of a motion (`Information.matrix`) or of several (a sum), with what is known
-from earlier recordings added (the inverse of their covariance). They return the figure and its derivatives by the
-entries of M, a symmetric matrix that `Information.pull_back` continues with; these only when they are asked for: line
-searches want values, and eigenvalues alone cost less than half. Where M leaves a combination of parameters open, the
-figure is infinite, and the derivatives, which would show no way, are 0. All figures are logarithms: searches end where
-a figure changes by less than some number, and weigh it against what a motion is beyond its limits, whatever the sizes
-of the parameters and of the noise.
+All take the information matrix M, shape (p, p), of a motion (`Information.matrix`) or of several (a sum), plus prior
+information (the inverse of a covariance). They return the value and its derivatives with respect to the entries of M, a
+symmetric matrix that `Information.pull_back` propagates to the motion. Derivatives are computed only when requested, as
+line searches need values only, and eigenvalues alone take less than half the time. If M is singular, the value is
+infinite and the derivatives are 0. All objectives are logarithms, so that stopping tolerances and penalties do not
+depend on the sizes of the parameters and of the noise.
 
 References: Pukelsheim, Optimal Design of Experiments, 2006; Magnus, On differentiating eigenvalues and eigenvectors,
 1985.
@@ -27,30 +26,30 @@ from scipy.special import logsumexp, softmax
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import UsageError
 
-SINGULAR = 1e-12
-"""Eigenvalues of M below this share of the largest are rounding: sums of squares show no more."""
+SINGULAR_RATIO = 1e-12
+"""Eigenvalues of M relative to the largest below which they are rounding errors of sums of squares [-]."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A figure, and a function that works out its derivatives: by the entries of M, shape (p, p), unless told."""
+    """Value of an objective and a function that computes its gradient, by default with respect to M, shape (p, p)."""
 
     value: float
-    slope: Callable[[], Array]
+    gradient: Callable[[], Array]
 
 
 Objective = Callable[[Array], Score]
 
 
 def d_optimal(information: Array) -> Score:
-    """-log det M / p: the mean logarithm of the variances along the axes of the parameters' confidence ellipsoid.
+    """-log det M / p: mean log variance along the axes of the confidence ellipsoid of the parameters.
 
-    Differences between motions depend neither on units nor on the choice of the base parameters.
+    Differences between motions do not depend on units or on the choice of the base parameters.
     """
-    known = _inverse(information)
-    if known is None:
-        return _open(information)
-    covariance, log_determinant = known
+    inverse = _inverse(information)
+    if inverse is None:
+        return _singular(information)
+    covariance, log_determinant = inverse
     return Score(-log_determinant / len(information), lambda: -covariance / len(information))
 
 
@@ -58,22 +57,22 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
     """Logarithm of the sum of the variances of the chosen parameters, each relative to its scale.
 
     Args:
-        information: M.
-        chosen: numbers of the parameters that count; all by default. The others are unknown too.
-        scale: what an error of a parameter is compared with, in its unit: one for each, shape (p,), or one for all.
+        information: information matrix M, shape (p, p).
+        chosen: indices of the parameters whose variances are included; all by default. All others are unknown too.
+        scale: reference value for the error of each parameter in its unit, shape (p,), or one value for all.
 
     Raises:
-        UsageError: a scale that is not positive, or parameters that do not exist.
+        UsageError: a scale is not positive, or an index is out of range.
     """
     p = len(information)
     members = np.arange(p) if chosen is None else np.asarray(chosen, dtype=np.int64)
     if not len(members) or members.min() < 0 or members.max() >= p:
         raise UsageError(f"a_optimal: parameters {members.tolist()} are not among the {p} of the information")
     factors = _positive(scale, p, "a_optimal")[members]
-    known = _inverse(information)
-    if known is None:
-        return _open(information)
-    spread = known[0][members] / factors[:, None]
+    inverse = _inverse(information)
+    if inverse is None:
+        return _singular(information)
+    spread = inverse[0][members] / factors[:, None]
     total = float(np.sum(spread[:, members].diagonal() / factors))
     return Score(float(np.log(total)), lambda: -spread.T @ spread / total)
 
@@ -82,65 +81,65 @@ def a_optimal(information: Array, chosen: Integers | None = None, scale: ArrayLi
 class ConditionNumber:
     """Logarithm of the condition number of the weighted, stacked base regressor.
 
-    The derivatives jump where the largest or the smallest singular value is a double one.
+    The gradient is discontinuous where the largest or the smallest singular value is a multiple one.
 
     Attributes:
-        scale: units that the parameters are in, as multiples of those of SI: one for each, shape (p,), or one for all.
-            None: columns scaled to unit norm, which no unit changes.
-        sharpness: see `softened`; infinite for the exact figure.
+        scale: units of the parameters as multiples of SI units, shape (p,), or one value for all. None: columns are
+            scaled to unit norm, so that the value does not depend on units.
+        sharpness: see `smooth_objective`; infinite for the exact value.
     """
 
     scale: ArrayLike | None = None
     sharpness: float = np.inf
 
     def __call__(self, information: Array) -> Score:
-        """The figure and its derivatives.
+        """Evaluate the objective at an information matrix, shape (p, p).
 
         Raises:
-            UsageError: a scale that is not positive.
+            UsageError: a scale is not positive.
         """
         factors = None if self.scale is None else _positive(self.scale, len(information), "condition")
         spectrum = _spectrum(information, factors)
         if spectrum is None:
-            return _open(information)
+            return _singular(information)
         high, low = spectrum.mean(self.sharpness), spectrum.mean(-self.sharpness)
-        return Score(0.5 * (high.value - low.value), lambda: 0.5 * (high.slope() - low.slope()))
+        return Score(0.5 * (high.value - low.value), lambda: 0.5 * (high.gradient() - low.gradient()))
 
 
 condition = ConditionNumber()
-"""With columns scaled to unit norm."""
+"""Condition number with columns scaled to unit norm."""
 
 condition_raw = ConditionNumber(1.0)
-"""With columns as they are: it depends on units."""
+"""Condition number with columns in SI units."""
 
 
 def weakest(information: Array, scale: ArrayLike | None = None) -> Score:
-    """Logarithm of the largest variance that a combination of the parameters, of unit length in their scales, has.
+    """Logarithm of the largest variance of a combination of the parameters of unit length in their scales.
 
-    The derivatives jump where two combinations are equally weak.
+    The gradient is discontinuous where two combinations have the same largest variance.
 
     Args:
-        information: M.
-        scale: what an error of a parameter is compared with, in its unit: one for each, shape (p,), or one for all. By
-            default the standard deviation that it would have were all others known: then the figure tells how badly the
-            motion confuses parameters with one another, 0 at best, and not how large the motion is.
+        information: information matrix M, shape (p, p).
+        scale: reference value for the error of each parameter in its unit, shape (p,), or one value for all. By default
+            the standard deviation with all other parameters known: the value then measures the correlation of the
+            parameters (0 if uncorrelated) independently of the size of the motion.
 
     Raises:
-        UsageError: a scale that is not positive.
+        UsageError: a scale is not positive.
     """
     spectrum = _spectrum(information, None if scale is None else _positive(scale, len(information), "weakest"))
     if spectrum is None:
-        return _open(information)
+        return _singular(information)
     least = spectrum.mean(-np.inf)
-    return Score(-least.value, lambda: -least.slope())
+    return Score(-least.value, lambda: -least.gradient())
 
 
-def softened(objective: Objective, sharpness: float) -> Objective:
-    """An objective without the jumps of its derivatives, for a search that follows them; others as they are.
+def smooth_objective(objective: Objective, sharpness: float) -> Objective:
+    """Replace an objective with discontinuous gradient by a smooth approximation; others are returned unchanged.
 
-    The largest and the smallest eigenvalue give way to power means of all, which lie above and below them, the closer
-    the larger the sharpness. Where a design is good, many combinations of parameters are equally weak: there the exact
-    condition number has no gradient that a search could follow.
+    The largest and the smallest eigenvalue are replaced by power means, which bound them from above and below and
+    converge to them with increasing sharpness. At good designs many eigenvalues are equally small, and the gradient of
+    the exact condition number is not suitable for a search.
     """
     return replace(objective, sharpness=sharpness) if isinstance(objective, ConditionNumber) else objective
 
@@ -152,11 +151,11 @@ OBJECTIVES: dict[str, Objective] = {
     "a_optimal": a_optimal,
     "weakest": weakest,
 }
-"""Objectives by the name that configurations use; `d_optimal` is the default of designs."""
+"""Objectives by their name in configuration files; `d_optimal` is the default."""
 
 
-def _open(information: Array) -> Score:
-    """Of an M that leaves a combination of parameters open."""
+def _singular(information: Array) -> Score:
+    """Score of a singular M."""
     return Score(float("inf"), lambda: np.zeros_like(information))
 
 
@@ -168,20 +167,20 @@ def _positive(scale: ArrayLike, p: int, name: str) -> Array:
 
 
 def _norms(information: Array) -> Array | None:
-    """Norms of the columns of the weighted, stacked base regressor; None where a parameter is not seen at all."""
+    """Column norms of the weighted, stacked base regressor, shape (p,); None if a column is 0."""
     squares = information.diagonal()
     return np.sqrt(squares) if np.all(squares > 0.0) and np.all(np.isfinite(information)) else None
 
 
 def _inverse(information: Array) -> tuple[Array, float] | None:
-    """M^-1 and log det M; None where it has none to rounding."""
+    """M^-1 and log det M; None if M is numerically singular."""
     norms = _norms(information)
     if norms is None:
         return None
     factor, failed = lapack.dpotrf(information / np.outer(norms, norms), lower=1)
     inverse, _ = (None, failed) if failed else lapack.dpotri(factor, lower=1)
     # the trace of the inverse is at least 1 / smallest eigenvalue, and no more than p times that
-    if inverse is None or not np.trace(inverse) * SINGULAR < len(information):
+    if inverse is None or not np.trace(inverse) * SINGULAR_RATIO < len(information):
         return None
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
     log_determinant = 2.0 * float(np.sum(np.log(factor.diagonal())) + np.sum(np.log(norms)))
@@ -190,13 +189,13 @@ def _inverse(information: Array) -> tuple[Array, float] | None:
 
 @dataclass(frozen=True)
 class _Spectrum:
-    """Eigenvalues of M, its rows and columns scaled by factors.
+    """Eigenvalues of M with scaled rows and columns.
 
     Attributes:
-        values: ascending, shape (p,).
-        scaled: M with the factors, shape (p, p).
-        factors: shape (p,).
-        normed: whether the factors are those that make the diagonal 1, and change with M.
+        values: eigenvalues, ascending, shape (p,).
+        scaled: scaled matrix, shape (p, p).
+        factors: scale factors, shape (p,).
+        normed: whether the factors make the diagonal 1, and thus depend on M.
     """
 
     values: Array
@@ -206,27 +205,27 @@ class _Spectrum:
 
     @cached_property
     def vectors(self) -> Array:
-        """As columns, each times the factors, shape (p, p)."""
+        """Eigenvectors as columns, multiplied by the factors, shape (p, p)."""
         return np.asarray(self.factors[:, None] * np.linalg.eigh(self.scaled)[1])
 
-    def slope(self, number: int) -> Array:
-        """Derivatives of an eigenvalue by the entries of M."""
-        return self._slope(np.arange(len(self.values)) == number)
+    def gradient(self, number: int) -> Array:
+        """Derivatives of an eigenvalue with respect to the entries of M."""
+        return self._gradient(np.arange(len(self.values)) == number)
 
     def mean(self, power: float) -> Score:
-        """Logarithm of the eigenvalues' power sum, divided by the power, and its derivatives by the entries of M.
+        """Logarithm of the power mean of the eigenvalues, without the factor of their number.
 
-        That is the logarithm of the largest eigenvalue for an infinite power, of the smallest for minus infinity.
+        For the power inf or -inf this is the logarithm of the largest or the smallest eigenvalue.
         """
         if np.isinf(power):
             number = len(self.values) - 1 if power > 0.0 else 0
             extreme = self.values[number]
-            return Score(float(np.log(extreme)), lambda: self.slope(number) / extreme)
+            return Score(float(np.log(extreme)), lambda: self.gradient(number) / extreme)
         raised = power * np.log(self.values)
-        return Score(float(logsumexp(raised) / power), lambda: self._slope(softmax(raised) / self.values))
+        return Score(float(logsumexp(raised) / power), lambda: self._gradient(softmax(raised) / self.values))
 
-    def _slope(self, weights: Array) -> Array:
-        """Derivatives by the entries of M of a number, from those by the eigenvalues, shape (p,)."""
+    def _gradient(self, weights: Array) -> Array:
+        """Derivatives with respect to the entries of M, from those with respect to the eigenvalues, shape (p,)."""
         slope = (self.vectors * weights) @ self.vectors.T
         if self.normed:
             slope[np.diag_indices_from(slope)] -= self.vectors**2 @ (weights * self.values)
@@ -234,14 +233,14 @@ class _Spectrum:
 
 
 def _spectrum(information: Array, factors: Array | None) -> _Spectrum | None:
-    """With the factors given, or those that make the diagonal 1; None where M is singular to rounding."""
+    """Spectrum with given factors, or with those that make the diagonal 1; None if M is numerically singular."""
     norms = _norms(information)
     if norms is None:
         return None
     used = 1.0 / norms if factors is None else factors
     scaled = information * np.outer(used, used)
-    # from the upper triangle, matrices whose diagonal spans decades lose digits of their small eigenvalues
+    # the lower triangle: with the upper one, small eigenvalues of badly scaled matrices lose digits
     values, _, failed = lapack.dsyev(scaled, compute_v=0, lower=1)
-    if failed or not values[0] > SINGULAR * values[-1]:
+    if failed or not values[0] > SINGULAR_RATIO * values[-1]:
         return None
     return _Spectrum(values, scaled, used, factors is None)

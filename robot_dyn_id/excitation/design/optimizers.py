@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for the coefficients of an excitation, by name. A new one is one function and one line in `OPTIMIZERS`."""
+"""Optimizers of the coefficients of an excitation. A new optimizer is one function and one line in `OPTIMIZERS`."""
 
 from __future__ import annotations
 
@@ -15,38 +15,47 @@ from scipy.optimize import minimize
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.objectives import Score
-from robot_dyn_id.excitation.design.problem import COARSE, FINER, DesignProblem
+from robot_dyn_id.excitation.design.problem import COARSE_SAMPLES, FINE_SAMPLES, DesignProblem
 
-COARSE_SHARE = 5
-"""A gradient search has a fifth of its iterations on the coarse grid: enough to tell which starts are worth more."""
+COARSE_STEP_DIVISOR = 5
+"""Divisor of the number of iterations on the coarse grid, which suffice to rank the starting points."""
 
 POLISH_STEPS = 20
-"""Of the polish, which looks at all instants: the motion is nearly there, and what is left is a step to the limits."""
+"""Maximum number of iterations of the polishing stage, which uses all samples and moves the solution to the limits."""
 
-SOFT, SHARP = 30.0, 100.0
-"""Sharpness of objectives whose own gradient jumps; see `objectives.softened`."""
+SMOOTH_SHARPNESS = 30.0
+"""Sharpness of objectives with discontinuous gradient in the first stages; see `objectives.smooth_objective`."""
 
-SHARPEST, TIGHT = 1000.0, 20000.0
-"""Sharpness of objectives and of requirements when the best motion is polished."""
+SHARP_SHARPNESS = 100.0
+"""Sharpness of objectives with discontinuous gradient in the second stage."""
 
-TOLERANCE, FINE_TOLERANCE = 1e-5, 1e-9
-"""Change of the objective between two iterations at which a gradient search ends, and a polish does."""
+POLISH_SHARPNESS = 1000.0
+"""Sharpness of objectives with discontinuous gradient in the polishing stage."""
 
-FORBIDDEN = 1e3
-"""Figure of a motion that breaks a requirement, for searches that know none: beyond that of any other."""
+POLISH_REQUIREMENT_SHARPNESS = 20000.0
+"""Sharpness of the requirements in the polishing stage."""
+
+TOLERANCE = 1e-5
+"""Change of the objective between two iterations at which a search stops [-]."""
+
+POLISH_TOLERANCE = 1e-9
+"""Change of the objective between two iterations at which the polishing stage stops [-]."""
+
+PENALTY = 1e3
+"""Objective of infeasible motions in searches without constraints, above that of any feasible motion [-]."""
 
 
 @dataclass(frozen=True)
 class SearchEffort:
-    """How much is spent on a search.
+    """Effort spent on a search.
 
     Attributes:
-        draws: random motions that are compared at first.
-        starts: how many of them a gradient search begins from.
-        finished: how many of these are carried to their end.
-        steps: iterations of a gradient search at most.
-        population, generations: of searches that keep a population.
-        crossover, mutation: chances that a child of the genetic search is crossed from its parents, and changed.
+        draws: number of random motions compared at the beginning.
+        starts: number of the best of them that a gradient search starts from.
+        finished: number of these searches that are run to convergence.
+        steps: maximum number of iterations of a gradient search.
+        population, generations: size and number of generations of population-based searches.
+        crossover, mutation: probabilities of crossover and mutation in the genetic search.
     """
 
     draws: int = 200
@@ -59,10 +68,10 @@ class SearchEffort:
     mutation: float = 0.9
 
     def __post_init__(self) -> None:
-        """Check the numbers.
+        """Check the values.
 
         Raises:
-            UsageError: less than one, or more starts than draws.
+            UsageError: a value is out of range.
         """
         if not 1 <= self.finished <= self.starts <= self.draws:
             raise UsageError(
@@ -71,63 +80,83 @@ class SearchEffort:
         if self.population < 4 or self.generations < 1 or self.steps < 1:
             raise UsageError("a search needs a population of at least 4, and at least one generation and one step")
         if not (0.0 <= self.crossover <= 1.0 and 0.0 <= self.mutation <= 1.0):
-            raise UsageError("the chances of crossover and mutation must be within 0 and 1")
+            raise UsageError("the probabilities of crossover and mutation must be within 0 and 1")
 
 
 Search = Callable[[DesignProblem, np.random.Generator, SearchEffort], Iterator[tuple[Array, str]]]
-"""Yields coefficients that are worth to be looked at, with a word on how far the search is; the best so far are kept by
-whoever asks, who may stop at any time."""
+"""Optimizer: yields candidate coefficients with a description of the stage.
+
+The caller keeps the best candidate and may stop at any time.
+"""
 
 
 def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, str]]:
     """Sequential quadratic programming with exact gradients (SLSQP, Kraft 1988) from many starts.
 
-    Random motions are compared; the best are followed some steps on a coarse grid, and the best of those to the end.
-    The best of all uses up what the smooth maxima of the requirements had left of them.
+    Random motions are compared, the best of them improved by some steps on a coarse grid, and the best of those
+    improved until convergence. Polishing the best result then reduces the margin left by the smooth maxima of the
+    requirements.
     """
-    coarse, finer = problem.sampled(COARSE).softened(SOFT), problem.sampled(FINER)
+    coarse = problem.with_samples(COARSE_SAMPLES).with_smooth_objective(SMOOTH_SHARPNESS)
+    finer = problem.with_samples(FINE_SAMPLES)
     drawn = [problem.parametrization.random(rng, 1.0) for _ in range(effort.draws)]
-    figures = [coarse.figure(x) for x in drawn]
-    begun = []
-    for number, start in enumerate(np.argsort(figures, kind="stable")[: effort.starts], start=1):
-        x = _descend(coarse, drawn[start], -(-effort.steps // COARSE_SHARE))
-        within = problem.brought_in(x)
-        # what is still beyond then, collisions say, a few more steps will mend if it is little
-        begun.append((problem.figure(within) + max(0.0, float(coarse.excess(within).max())), x))
+    values = [coarse.objective_value(x) for x in drawn]
+    candidates = []
+    for number, start in enumerate(np.argsort(values, kind="stable")[: effort.starts], start=1):
+        x = _descend(coarse, drawn[start], -(-effort.steps // COARSE_STEP_DIVISOR))
+        within = problem.scale_into_limits(x)
+        # a small remaining violation, such as of minimum distances, is removed by the next stage
+        candidates.append((problem.objective_value(within) + max(0.0, float(coarse.excess(within).max())), x))
         yield x, f"start {number} of {effort.starts}"
-    begun.sort(key=lambda pair: pair[0])
-    best, figure = begun[0][1], np.inf
-    for number, (_, start_x) in enumerate(begun[: effort.finished], start=1):
-        x = _descend(finer.softened(SOFT), start_x, effort.steps)
-        x = x if finer.softened(SHARP) is finer else _descend(finer.softened(SHARP), x, effort.steps)
+    candidates.sort(key=lambda pair: pair[0])
+    best, best_value = candidates[0][1], np.inf
+    for number, (_, start_x) in enumerate(candidates[: effort.finished], start=1):
+        x = _descend(finer.with_smooth_objective(SMOOTH_SHARPNESS), start_x, effort.steps)
+        x = (
+            x
+            if finer.with_smooth_objective(SHARP_SHARPNESS) is finer
+            else _descend(finer.with_smooth_objective(SHARP_SHARPNESS), x, effort.steps)
+        )
         yield x, f"finish {number} of {effort.finished}"
-        if (reached := problem.figure(problem.brought_in(x))) < figure:
-            best, figure = x, reached
-    yield _descend(problem.tightened(TIGHT).softened(SHARPEST), best, POLISH_STEPS, FINE_TOLERANCE), "polish"
+        if (value := problem.objective_value(problem.scale_into_limits(x))) < best_value:
+            best, best_value = x, value
+    yield (
+        _descend(
+            problem.with_sharpness(POLISH_REQUIREMENT_SHARPNESS).with_smooth_objective(POLISH_SHARPNESS),
+            best,
+            POLISH_STEPS,
+            POLISH_TOLERANCE,
+        ),
+        "polish",
+    )
 
 
 def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
-    """Follow the gradients, for a number of steps at most."""
+    """Minimize by SLSQP with at most `steps` iterations; returns `x` if the result is not finite."""
 
     @lru_cache(maxsize=1)
     def score(x: bytes) -> Score:
-        """Line searches ask for values; the gradient is wanted where the last of them ended."""
+        """Objective at x; cached, as the gradient is evaluated at the last point of a line search."""
         return problem.score(np.frombuffer(x))
 
     requirements = {
         "type": "ineq",
         "fun": lambda x: -problem.excess(x),
-        "jac": lambda x: -problem.excess_slopes(x),
+        "jac": lambda x: -problem.excess_jacobian(x),
     }
     found = minimize(
-        lambda x: score(x.tobytes()).value, x, jac=lambda x: score(x.tobytes()).slope(), method="SLSQP",
-        constraints=requirements, options={"maxiter": steps, "ftol": tolerance},
-    )  # fmt: skip
+        lambda x: score(x.tobytes()).value,
+        x,
+        jac=lambda x: score(x.tobytes()).gradient(),
+        method="SLSQP",
+        constraints=requirements,
+        options={"maxiter": steps, "ftol": tolerance},
+    )
     return found.x if np.all(np.isfinite(found.x)) else x
 
 
 def _population(module: str, name: str) -> Search:
-    """A search of pymoo (Blank and Deb 2020), which sees requirements as a penalty and no gradients."""
+    """Make a gradient-free optimizer of pymoo (Blank and Deb 2020), with requirements as a penalty."""
 
     def search(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, str]]:
         try:
@@ -135,7 +164,7 @@ def _population(module: str, name: str) -> Search:
             problem_of = importlib.import_module("pymoo.core.problem").Problem
         except ImportError:
             raise UsageError(f"the optimizer {module} needs pymoo: install it, or choose `gradient`") from None
-        finer = problem.sampled(FINER)
+        finer = problem.with_samples(FINE_SAMPLES)
         first = np.array([problem.parametrization.random(rng) for _ in range(effort.population)])
         bound = 2.0 * np.abs(first).max()
         frame = problem_of(n_var=first.shape[1], n_obj=1, xl=-bound, xu=bound)
@@ -149,29 +178,30 @@ def _population(module: str, name: str) -> Search:
         best = np.inf
         while algorithm.has_next():
             asked = algorithm.ask()
-            figures = np.array([_penalised(finer, x) for x in asked.get("X")])
-            asked.set("F", figures[:, None])
+            values = np.array([_penalized(finer, x) for x in asked.get("X")])
+            asked.set("F", values[:, None])
             algorithm.tell(infills=asked)
-            if figures.min() < best:
-                best = figures.min()
-                yield asked.get("X")[int(np.argmin(figures))], f"generation {algorithm.n_gen} of {effort.generations}"
+            if values.min() < best:
+                best = values.min()
+                yield asked.get("X")[int(np.argmin(values))], f"generation {algorithm.n_gen} of {effort.generations}"
 
     return search
 
 
 def _operators(effort: SearchEffort) -> dict[str, Any]:
-    """How a genetic search makes children: simulated binary crossover and polynomial mutation (Deb et al.)."""
-    crossed = importlib.import_module("pymoo.operators.crossover.sbx").SBX
-    changed = importlib.import_module("pymoo.operators.mutation.pm").PM
-    return {"crossover": crossed(prob=effort.crossover), "mutation": changed(prob=effort.mutation)}
+    """Operators of the genetic search: simulated binary crossover and polynomial mutation (Deb et al.)."""
+    crossover = importlib.import_module("pymoo.operators.crossover.sbx").SBX
+    mutation = importlib.import_module("pymoo.operators.mutation.pm").PM
+    return {"crossover": crossover(prob=effort.crossover), "mutation": mutation(prob=effort.mutation)}
 
 
-def _penalised(problem: DesignProblem, x: Array) -> float:
-    beyond = float(problem.excess(x).max())
-    if beyond > 0.0:
-        return FORBIDDEN * (1.0 + beyond)
-    figure = problem.figure(x)
-    return figure if np.isfinite(figure) else FORBIDDEN
+def _penalized(problem: DesignProblem, x: Array) -> float:
+    """Objective of a feasible motion; a penalty that grows with the violation of an infeasible one."""
+    violation = float(problem.excess(x).max())
+    if violation > 0.0:
+        return PENALTY * (1.0 + violation)
+    value = problem.objective_value(x)
+    return value if np.isfinite(value) else PENALTY
 
 
 OPTIMIZERS: dict[str, Search] = {
@@ -180,4 +210,4 @@ OPTIMIZERS: dict[str, Search] = {
     "genetic": _population("ga", "GA"),
     "particle_swarm": _population("pso", "PSO"),
 }
-"""Searches by the name that configurations use; `gradient` is the default."""
+"""Optimizers by their name in configuration files; `gradient` is the default."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A design problem from the demands of a person, for one robot with the terms that are to be identified."""
+"""Preparation of a design: the optimization problem for a robot, its terms and the user's settings."""
 
 from __future__ import annotations
 
@@ -20,70 +20,79 @@ from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, 
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.collision.workspace import Workspace
 from robot_dyn_id.excitation.design.information import Information
-from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits, Torques
+from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits, TorqueModel
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Requirement
 from robot_dyn_id.excitation.design.settings import DesignSettings
-from robot_dyn_id.excitation.design.space_requirements import InWorkspace, Separation
+from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, WorkspaceLimits
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits
 from robot_dyn_id.excitation.parametrization import moving_joints
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 
-NOISE = 0.01
-"""Torque noise where none is given, as a share of a joint's effort limit; 1 N m or N where it has none."""
+DEFAULT_NOISE_RATIO = 0.01
+"""Default torque noise relative to a joint's effort limit [-]; without an effort limit the noise is 1 N m or N."""
 
+RISE_TIME_S = 0.5
+"""Time to reach the velocity limit from rest, which defines the acceleration limit of joints without one [s].
 
-RISE = 0.5
-"""Where the acceleration of a joint is not limited, it may reach its velocity limit in this time [s], within
-`DEFAULT_ACCELERATION`, which is all that the node allows by default."""
+It is bounded by `DEFAULT_ACCELERATION`, the default limit of the node.
+"""
 
-WEAKEST = 10
-"""After an earlier recording, the motion is to tell so many parameters: those known worst as a share of their value."""
+TARGETED_PARAMETERS = 10
+"""Number of parameters that a motion after an earlier recording targets: those with the largest relative error."""
 
 
 def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
-    """Limits of the joints, and a line for every limit that had to be assumed.
+    """Motion limits of the joints.
+
+    Args:
+        settings: settings of the design.
+        model: robot model.
+
+    Returns:
+        The limits, and one note for every limit that had to be assumed.
 
     Raises:
-        RobotDynIdError: limits that leave no motion.
+        RobotDynIdError: the limits do not allow a joint to move.
     """
-    acceleration = per_joint(settings.acceleration, model, "acceleration", math.nan)
+    acceleration = joint_array(settings.acceleration, model.joint_names, "acceleration", math.nan)
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
-    fallback = np.minimum(velocity / RISE, DEFAULT_ACCELERATION)
+    fallback = np.minimum(velocity / RISE_TIME_S, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
     notes = tuple(
-        f"joint {model.joint_names[j]}: no acceleration limit is given, and a URDF has none; {fallback[j]:.3g} "
+        f"joint {model.joint_names[j]}: no acceleration limit given; {fallback[j]:.3g} "
         f"{'m' if model.effort_units[j] == 'N' else 'rad'}/s^2 is assumed"
         for j in np.flatnonzero(assumed)
     )
-    jerk = per_joint(settings.jerk, model, "jerk", math.inf)
+    jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
     return MotionLimits.from_model(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
 
 
 @dataclass(frozen=True)
 class DesignTask:
-    """What is to be searched, and what those who show it need.
+    """A design problem with the data needed to present its solution.
 
     Attributes:
-        problem: for a search.
-        objective: its name.
-        limits: of the joints.
-        torques: what a motion needs, payload included.
-        effort: limits of it [N m or N], shape (n,); infinite where there is none.
-        clearance: None where collisions are left out.
-        surroundings: of the robot, for the file of the motion.
-        notes: what had to be assumed, and what is not checked.
+        problem: optimization problem.
+        objective: name of the objective.
+        limits: motion limits of the joints.
+        torques: model of the torques needed by a motion, including the payload.
+        effort: effort limits [N m or N], shape (n,); infinite for joints without a limit.
+        clearance: collision check; None if collisions are not checked.
+        surroundings: surroundings of the robot, stored with the motion.
+        notes: assumed limits, and collision pairs that are not checked.
     """
 
     problem: DesignProblem
     objective: str
     limits: MotionLimits
-    torques: Torques
+    torques: TorqueModel
     effort: Array
     clearance: Clearance | None
     surroundings: Surroundings
@@ -91,54 +100,57 @@ class DesignTask:
 
     @property
     def collision_check(self) -> str:
-        """What the motion is compared with, one of `CHECKS`."""
+        """Basis of the collision check, one of `CHECKS`."""
         return NOT_CHECKED if self.clearance is None else self.clearance.basis
 
     @property
-    def collision_words(self) -> str:
-        """The same in words; empty where all links have shapes of their own."""
+    def collision_note(self) -> str:
+        """Note on the collision check for the user; empty if all links have shapes of their own."""
         if self.clearance is None:
             return f"{UNCHECKED}: the clearance is 0"
-        return self.clearance.words
+        return self.clearance.note
 
 
-def design_task(
+def make_design_task(
     settings: DesignSettings,
     model: RobotModel,
     regressor: Regressor,
     prior: ParameterSet | None = None,
-    after: bool = False,
+    include_prior: bool = False,
 ) -> DesignTask:
-    """What is to be searched, for one robot.
+    """Set up the design problem for a robot.
 
     Args:
-        settings: the demands.
-        model: the robot.
-        regressor: of it, with the terms that are to be identified.
-        prior: an earlier identification: its torques are those that are limited.
-        after: whether what it already tells counts.
+        settings: settings of the design.
+        model: robot model.
+        regressor: regressor of the robot with the terms to be identified.
+        prior: earlier identification, used to compute the torques that are limited.
+        include_prior: whether the information of the earlier identification is added to that of the motion.
 
     Raises:
-        RobotDynIdError: demands that do not fit the robot or one another.
+        RobotDynIdError: settings that contradict the robot or each other.
     """
     limits, notes = motion_limits(settings, model)
     signals = sorted({term.name for _, term in regressor.terms if term.signal})
     if signals:
-        raise UsageError(f"a motion cannot be designed for the term {signals[0]}, which depends on more than it")
+        raise UsageError(
+            f"a motion cannot be designed for the term {signals[0]}, which depends on a signal other than the motion"
+        )
     posture = _positions(settings.posture, model, "posture")
-    amplitude = per_joint(settings.amplitude, model, "amplitude", 0.0)
+    amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
-    base = _told(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
-    known = prior_information(prior, base.names) if prior and after else np.zeros((len(base.names),) * 2)
+    base = _select_parameters(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
+    known = prior_information(prior, base.names) if prior and include_prior else np.zeros((len(base.names),) * 2)
     family = make_parametrization(settings.form, limits, demand)
     surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
-    torques, scale = _torques(settings, model, prior), settings.effort_scale
+    torques = _torque_model(settings, model, prior)
+    scale = settings.effort_scale
     effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), math.inf)
     requirements = list(_requirements(settings, model, limits, family.duration, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))
-    name, objective = _objective(settings, base.names, prior if after else None)
+    name, objective = _objective(settings, base.names, prior if include_prior else None)
     problem = DesignProblem(
         family,
         Information(regressor, base, torque_noise(settings.noise, model)),
@@ -153,28 +165,28 @@ def design_task(
 
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
-    """One position for every joint, or none at all."""
-    given = per_joint(values, model, key, math.nan)
+    """Positions of all joints in the model's order; empty if none are given."""
+    given = joint_array(values, model.joint_names, key, math.nan)
     if values and np.isnan(given).any():
         missing = [name for name, value in zip(model.joint_names, given, strict=True) if math.isnan(value)]
-        raise UsageError(f"{key}: give a position for {', '.join(missing)} too, or none at all")
+        raise UsageError(f"{key}: the position of {', '.join(missing)} is missing; give all joints or none")
     return tuple(given) if values else ()
 
 
-def _told(settings: DesignSettings, base: BaseParameters) -> BaseParameters:
-    """The base parameters that are to be told."""
+def _select_parameters(settings: DesignSettings, base: BaseParameters) -> BaseParameters:
+    """Base parameters that the motion is designed to identify."""
     for pattern in settings.identified:
         if not fnmatch.filter(base.names, pattern):
-            raise UsageError(f"identified: no base parameter is called {pattern}; {suggestion(pattern, base.names)}")
+            raise UsageError(f"identified: no base parameter matches {pattern}; {suggestion(pattern, base.names)}")
     wanted = [any(fnmatch.fnmatchcase(name, pattern) for pattern in settings.identified) for name in base.names]
     return base.only(np.flatnonzero(wanted)) if settings.identified else base
 
 
 def least_known_parameters(prior: ParameterSet) -> tuple[str, ...]:
-    """The parameters that an earlier identification knows worst, as a share of their values, the worst first."""
+    """Names of the parameters of an earlier identification with the largest relative errors, in descending order."""
     with np.errstate(divide="ignore"):
         share = prior.standard_deviations / np.abs(prior.values)
-    return tuple(prior.names[number] for number in np.argsort(-share, kind="stable")[:WEAKEST])
+    return tuple(prior.names[number] for number in np.argsort(-share, kind="stable")[:TARGETED_PARAMETERS])
 
 
 def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> tuple[str, Objective]:
@@ -186,26 +198,22 @@ def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterS
     if name != "a_optimal":
         return name, OBJECTIVES[name]
     places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
-    # an error counts as a share of the value; of a value near 0, as a share of its own uncertainty
+    # errors relative to the value, or to the uncertainty if the value is smaller than that
     scale = 1.0 if prior is None else np.maximum(np.abs(prior.values), prior.standard_deviations)
     usable = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
     return name, partial(a_optimal, chosen=places, scale=usable)
 
 
 def _clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance | None:
-    obstacles, allowed = surroundings.obstacles, surroundings.allowed
+    """Collision check of the robot in its surroundings; None if the minimum distance is 0."""
     if settings.clearance <= 0.0:
         return None
-    stand_ins = settings.stand_ins != "none"
     return Clearance(
         model,
-        obstacles,
-        settings.folders,
-        allowed,
-        settings.srdf or None,
-        stand_ins=stand_ins,
-        ground=surroundings.ground,
-        margin=surroundings.clearance,
+        surroundings.scene(),
+        folders=settings.folders,
+        srdf=settings.srdf or None,
+        stand_ins=settings.stand_ins != "none",
     )
 
 
@@ -216,18 +224,18 @@ def _requirements(
     duration: float,
     clearance: Clearance | None,
 ) -> Iterator[Requirement]:
-    """All but the efforts."""
+    """Requirements except effort limits."""
     yield JointLimits(limits)
     if clearance is not None and clearance.pairs:
-        yield Separation(clearance, settings.clearance)
+        yield MinimumDistance(clearance, settings.clearance)
     if settings.workspace:
-        room = settings.workspace
-        yield InWorkspace(Workspace(model, room["link"], np.array(room["lower"]), np.array(room["upper"])))
+        box = settings.workspace
+        yield WorkspaceLimits(Workspace(model, box["link"], np.array(box["lower"]), np.array(box["upper"])))
     if settings.quiet_band:
         yield ExcludedBand(limits, duration, *settings.quiet_band)
 
 
-def _torques(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> Torques:
+def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> TorqueModel:
     if prior is None:
         regressor, parameters = Regressor(model), model.inertial_parameters.copy()
     else:
@@ -235,15 +243,22 @@ def _torques(settings: DesignSettings, model: RobotModel, prior: ParameterSet | 
         parameters = np.concatenate([prior.standard_parameters, prior.term_values])
     if settings.payload:
         parameters[: 10 * len(model.body_names)] += payload_parameters(model, settings.payload)
-    return Torques(regressor, parameters)
+    return TorqueModel(regressor, parameters)
 
 
 def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
-    """Standard parameters of a point mass on a link, shape (10 b,).
+    """Standard parameters of a point mass attached to a link.
+
+    Args:
+        model: robot model with b bodies.
+        payload: keys `link`, `mass` [kg] and `position` in the link frame [m].
+
+    Returns:
+        Contribution to the standard parameters of all bodies, shape (10 b,).
 
     Raises:
-        UsageError: a mass or position that is none.
-        ModelError: no such link.
+        UsageError: invalid mass or position, or a link that does not move.
+        ModelError: the link does not exist.
     """
     try:
         mass, at = float(payload["mass"]), np.array(payload["position"], dtype=np.float64)
@@ -251,7 +266,7 @@ def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
         raise UsageError("payload: mass must be a number and position three numbers [kg, m]") from None
     placement = placement_of(model, str(payload["link"]))
     if not (mass > 0.0 and at.shape == (3,)) or placement.body < 0:
-        raise UsageError("payload: needs a positive mass, three numbers for its position, and a link that moves")
+        raise UsageError("payload: needs a positive mass, a position of three numbers, and a link that moves")
     x, y, z = placement.rotation @ at + placement.position
     inertia = [y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y]
     parameters = np.zeros((len(model.body_names), 10))
@@ -259,27 +274,18 @@ def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
     return parameters.ravel()
 
 
-def per_joint(values: Mapping[str, float], model: RobotModel, key: str, default: float) -> Array:
-    """Values by joint name, `all` for those that are not named, in the model's order, shape (n,).
-
-    Raises:
-        UsageError: a joint that the robot does not have, a value that is no number.
-    """
-    for name, value in values.items():
-        if name not in (*model.joint_names, "all"):
-            raise UsageError(f"{key}: {name} is not a joint; {suggestion(name, list(model.joint_names))}")
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise UsageError(f"{key}.{name}: must be a number, not {value!r}")
-    return np.array([float(values.get(name, values.get("all", default))) for name in model.joint_names])
-
-
 def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> dict[str, float]:
-    """Limits of the joints that have one, by name.
+    """Limits by joint name, for the joints for which one is given.
+
+    Args:
+        values: limits by joint name; `all` applies to the joints that are not named.
+        model: robot model.
+        key: name of the setting, for messages.
 
     Raises:
-        UsageError: a joint that the robot does not have, or a limit that is not positive.
+        UsageError: a joint name is unknown, or a limit is not positive.
     """
-    limits = per_joint(values, model, key, math.nan)
+    limits = joint_array(values, model.joint_names, key, math.nan)
     for name, value in zip(model.joint_names, limits, strict=True):
         if not (math.isnan(value) or 0.0 < value < math.inf):
             raise UsageError(f"{key}.{name}: must be a positive number, not {value:g}")
@@ -287,17 +293,26 @@ def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> di
 
 
 def torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
-    """Torque noise of every joint, as given or as a share of its effort limit, shape (n,)."""
-    effort = np.where(np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / NOISE)
-    given = per_joint(values, model, "noise", math.nan)
-    return np.where(np.isnan(given), NOISE * effort, given)
+    """Standard deviation of the torque noise [N m or N], shape (n,): as given, or relative to the effort limits."""
+    effort = np.where(
+        np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / DEFAULT_NOISE_RATIO
+    )
+    given = joint_array(values, model.joint_names, "noise", math.nan)
+    return np.where(np.isnan(given), DEFAULT_NOISE_RATIO * effort, given)
 
 
 def prior_information(prior: ParameterSet, names: Sequence[str]) -> Array:
-    """What an earlier identification tells, shape (p, p): the inverse of its covariance, 0 where it tells nothing.
+    """Information matrix of an earlier identification: the inverse of its covariance.
+
+    Args:
+        prior: earlier identification.
+        names: names of the p base parameters of the design.
+
+    Returns:
+        Information matrix, shape (p, p), with zeros for parameters that were not identifiable.
 
     Raises:
-        InputError: it has other base parameters.
+        InputError: the base parameters differ.
     """
     if tuple(names) != tuple(prior.names):
         raise InputError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search for an excitation sees: a figure to be minimised and requirements, with exact gradients."""
+"""Optimization problem of a design: objective and requirements with exact gradients."""
 
 from __future__ import annotations
 
@@ -13,34 +13,40 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.information import Information
-from robot_dyn_id.excitation.design.objectives import Objective, Score, softened
+from robot_dyn_id.excitation.design.objectives import Objective, Score, smooth_objective
 from robot_dyn_id.excitation.design.requirement import SHARPNESS, Margin, Requirement
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Parametrization
 from robot_dyn_id.excitation.trajectory import CHECK_STEP_S, Sample
 
-COARSE, FINER, JUDGED = 100, 300, 1000
-"""Instants at which the first and the last part of a search look, and at which motions are compared."""
+COARSE_SAMPLES = 100
+"""Minimum number of samples per cycle in the first stage of a search."""
 
-PER_WAVE = 20
-"""Instants of the fastest wave, at least."""
+FINE_SAMPLES = 300
+"""Minimum number of samples per cycle in the second stage of a search."""
+
+FINAL_SAMPLES = 1000
+"""Minimum number of samples per cycle when motions are compared."""
+
+SAMPLES_PER_WAVE = 20
+"""Minimum number of samples in the shortest period of a motion."""
 
 
 @dataclass(frozen=True)
 class DesignProblem:
-    """Coefficients of a parametrization are wanted.
+    """Search for the coefficients of a parametrization that minimize an objective under requirements.
 
     Attributes:
-        parametrization: the family of motions.
-        information: what a motion tells.
-        objective: figure of the information matrix, to be minimised.
-        limits: of the joints: what brings motions into them is known in advance.
-        requirements: all that must be kept, the limits of the joints included.
-        rate: samples per second that the recording will have [Hz].
+        parametrization: family of motions.
+        information: Fisher information of a motion.
+        objective: function of the information matrix to be minimized.
+        limits: motion limits of the joints, into which motions can be scaled directly.
+        requirements: all requirements, including the motion limits.
+        rate: sampling rate of the recording [Hz].
         prior: information from earlier recordings, shape (p, p).
-        samples: instants at which motions are looked at, at least.
-        sharpness: of the maxima that a search sees of its requirements.
-        evaluations: one entry for each time that the objective was asked for.
+        samples: minimum number of samples per cycle.
+        sharpness: sharpness of the smooth maxima of the requirements.
+        evaluations: one entry per evaluation of the objective.
     """
 
     parametrization: Parametrization
@@ -50,106 +56,110 @@ class DesignProblem:
     requirements: Sequence[Requirement]
     rate: float
     prior: Array
-    samples: int = JUDGED
+    samples: int = FINAL_SAMPLES
     sharpness: float = SHARPNESS
     evaluations: list[None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        """Check what does not fit together.
+        """Check the parts.
 
         Raises:
-            UsageError: a rate that is not positive, a prior of other parameters.
+            UsageError: no free coefficients, the rate is not positive, or the prior has other parameters.
         """
         p = len(self.information.names)
         if not self.parametrization.size:
-            raise UsageError("nothing of the motion is left free: there is nothing to be designed")
+            raise UsageError(
+                "the motion has no free coefficients: leave out fixed amplitudes, or set free_center or free_period"
+            )
         if not 0.0 < self.rate < np.inf:
             raise UsageError(f"the rate of the recording must be positive, not {self.rate:g} Hz")
         if self.prior.shape != (p, p):
             raise UsageError(f"prior information has the shape {self.prior.shape}, expected {(p, p)}")
 
-    def sampled(self, samples: int) -> DesignProblem:
-        """The same problem, looked at at `samples` instants; it counts evaluations together with this one."""
+    def with_samples(self, samples: int) -> DesignProblem:
+        """Same problem with another number of samples; it shares the count of evaluations."""
         return replace(self, samples=samples)
 
-    def tightened(self, sharpness: float) -> DesignProblem:
-        """The same problem with requirements that may be used up to a smaller rest, and bend more at their edges."""
+    def with_sharpness(self, sharpness: float) -> DesignProblem:
+        """Same problem with another sharpness of the requirements: sharper ones leave a smaller margin."""
         return replace(self, sharpness=sharpness)
 
-    def softened(self, sharpness: float) -> DesignProblem:
+    def with_smooth_objective(self, sharpness: float) -> DesignProblem:
         """The same problem with an objective whose gradient has no jumps; see `objectives.softened`."""
-        soft = softened(self.objective, sharpness)
+        soft = smooth_objective(self.objective, sharpness)
         return self if soft is self.objective else replace(self, objective=soft)
 
     @cached_property
     def _times(self) -> Array:
-        """Equally spaced over a period: sums converge at once for smooth columns (Trefethen and Weideman 2014)."""
+        """Equally spaced times in a period, for which sums converge exponentially (Trefethen and Weideman 2014)."""
         motion = self.parametrization.trajectory(self.parametrization.random(np.random.default_rng(0)))
-        count = max(self.samples, int(np.ceil(PER_WAVE * motion.duration / motion.fastest)))
+        count = max(self.samples, int(np.ceil(SAMPLES_PER_WAVE * motion.duration / motion.fastest)))
         return np.arange(count, dtype=np.float64) * (self.parametrization.duration / count)
 
     @cached_property
-    def _counted(self) -> Array:
-        """Instants whose torque is recorded: those, or as many in the windows, in the middle of equal parts of them."""
+    def _evaluated_times(self) -> Array:
+        """Times at which the torque is evaluated: `_times`, or as many midpoints of equal parts of the windows."""
         windows = self.parametrization.windows
         if not windows:
             return self._times
         step = sum(end - begin for begin, end in windows) / len(self._times)
         counts = [int(np.ceil((end - begin) / step * (1.0 - 1e-9))) for begin, end in windows]
-        parts = [begin + (np.arange(count) + 0.5) * ((end - begin) / count)
-                 for (begin, end), count in zip(windows, counts, strict=True)]  # fmt: skip
+        parts = [
+            begin + (np.arange(count) + 0.5) * ((end - begin) / count)
+            for (begin, end), count in zip(windows, counts, strict=True)
+        ]
         return np.concatenate(parts)
 
-    def told(self, x: Array) -> Array:
-        """Information of the motion as it will be recorded, without the prior, shape (p, p)."""
+    def information_matrix(self, x: Array) -> Array:
+        """Information matrix of the motion with the coefficients x as recorded, without the prior, shape (p, p)."""
         return self._ratio * self.information.matrix(self._motion(x))
 
-    def figure(self, x: Array) -> float:
-        """The objective alone."""
+    def objective_value(self, x: Array) -> float:
+        """Objective of the motion with the coefficients x, shape (size,)."""
         return self.score(x).value
 
     def score(self, x: Array) -> Score:
-        """The objective and its gradient, shape (size,), which is 0 where a parameter is not told at all."""
+        """Objective and its gradient, shape (size,); the gradient is 0 if a parameter is not identifiable."""
         self.evaluations.append(None)
-        score = self.objective(self.told(x) + self.prior)
+        score = self.objective(self.information_matrix(x) + self.prior)
         return Score(score.value, lambda: self._gradient(x, score))
 
     def _gradient(self, x: Array, score: Score) -> Array:
         if not np.isfinite(score.value):
             return np.zeros(len(x))
-        by_motion = self.information.pull_back(self._motion(x), self._ratio * score.slope())
-        return self.parametrization.pull_back(x, self._counted, (*by_motion, np.zeros_like(by_motion[0])))
+        by_motion = self.information.pull_back(self._motion(x), self._ratio * score.gradient())
+        return self.parametrization.pull_back(x, self._evaluated_times, (*by_motion, np.zeros_like(by_motion[0])))
 
     def _motion(self, x: Array) -> Motion:
-        return Motion(*self.parametrization.sample(x, self._counted)[:3])
+        return Motion(*self.parametrization.sample(x, self._evaluated_times)[:3])
 
     @property
     def _ratio(self) -> float:
-        """Samples of the recording for each instant that is looked at."""
+        """Number of recorded samples per evaluated time."""
         windows = self.parametrization.windows
         recorded = sum(end - begin for begin, end in windows) if windows else self.parametrization.duration
-        return self.rate * recorded / len(self._counted)
+        return self.rate * recorded / len(self._evaluated_times)
 
     def excess(self, x: Array) -> Array:
-        """The largest excess of every row of every requirement: at most 0 where all are kept; shape (rows,)."""
+        """Smooth maximum of the excess of every row of every requirement, shape (rows,); at most 0 if satisfied."""
         motion = self.parametrization.sample(x, self._times)
-        return np.concatenate([requirement.largest(motion, self.sharpness) for requirement in self.requirements])
+        return np.concatenate([requirement.smooth_maximum(motion, self.sharpness) for requirement in self.requirements])
 
-    def excess_slopes(self, x: Array) -> Array:
-        """Its Jacobian, shape (rows, size)."""
+    def excess_jacobian(self, x: Array) -> Array:
+        """Jacobian of `excess` with respect to the coefficients, shape (rows, size)."""
         motion = self.parametrization.sample(x, self._times)
         return np.array(
             [
                 self.parametrization.pull_back(x, self._times, slope)
                 for requirement in self.requirements
-                for slope in requirement.largest_slopes(motion, self.sharpness)
+                for slope in requirement.smooth_maximum_gradients(motion, self.sharpness)
             ]
         )
 
-    def brought_in(self, x: Array) -> Array:
-        """The same motion, every joint scaled down as far as its own limits, looked at finely, make it necessary."""
+    def scale_into_limits(self, x: Array) -> Array:
+        """Coefficients of the motion with every joint scaled down into its own limits on a fine grid."""
         trajectory = self.parametrization.trajectory(x)
-        _, motion = self.finely(x)
+        _, motion = self.sample_finely(x)
         center = trajectory.center[:, None]
         peaks = [np.abs(values).max(axis=1) for values in motion[1:]]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -159,13 +169,13 @@ class DesignProblem:
         factor = np.nanmin([up, down, rates, np.ones(len(up))], axis=0)
         return self.parametrization.scaled(x, np.maximum(factor, 0.0) * (1.0 - 1e-9))
 
-    def finely(self, x: Array) -> tuple[Array, Sample]:
-        """Times of a fine grid, both ends included, and the motion there."""
+    def sample_finely(self, x: Array) -> tuple[Array, Sample]:
+        """Times of a fine grid including both ends [s], shape (N,), and the motion at these times."""
         trajectory = self.parametrization.trajectory(x)
         t = np.linspace(0.0, trajectory.duration, 2 + int(trajectory.duration / CHECK_STEP_S))
         return t, trajectory.evaluate(t)
 
     def margins(self, x: Array) -> tuple[Margin, ...]:
-        """What a motion leaves of every limit, looked at finely."""
-        t, motion = self.finely(x)
+        """Margins of all requirements on a fine grid."""
+        t, motion = self.sample_finely(x)
         return tuple(margin for requirement in self.requirements for margin in requirement.margins(t, motion))

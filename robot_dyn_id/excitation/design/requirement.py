@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion must keep to: as numbers for a search, with exact gradients, and as margins for people.
+"""Requirements on a motion: constraint functions with exact gradients, and margins for reports.
 
-The excess of a requirement is dimensionless, at most 0 where it is kept: how far a value is beyond its limit, as a
-share of the limit. A requirement has some rows (one for each joint and side, say), each with a value at many instants;
-a search sees one smooth number for each row, which is at least the largest of them (Kreisselmeier and Steinhauser
-1979), so that what it keeps is kept at every instant that it looks at.
+The excess of a requirement is the amount by which a value exceeds its limit relative to the limit: dimensionless, and
+at most 0 if the requirement is satisfied. A requirement has rows (such as one per joint and side) with values at many
+times. A search uses one smooth upper bound of the maximum of each row (Kreisselmeier and Steinhauser 1979), so that
+the requirement is satisfied at all samples if the bound is at most 0.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from robot_dyn_id.excitation.limits import LIMIT_TOLERANCE
 from robot_dyn_id.excitation.trajectory import Sample
 
 SHARPNESS = 300.0
-"""Of the smooth maximum: ten instants near the largest value are told as 0.8 % of the limit more than it."""
+"""Default sharpness of the smooth maximum, which exceeds the maximum by 0.8 % of the limit for ten equal values [-]."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How much of a limit a motion leaves.
+    """Margin between the extreme value of a motion and a limit.
 
     Attributes:
-        name: what is limited, with the joint or the pair.
-        reached: the extreme value.
-        limit: its limit.
-        margin: what is left, in the same unit; negative beyond the limit.
-        unit: of all three.
-        time: when the value is extreme [s].
+        name: limited quantity with its joint or pair.
+        reached: extreme value.
+        limit: limit of the value.
+        margin: distance from the limit; negative if the limit is exceeded.
+        unit: unit of these three values.
+        time: time of the extreme value [s].
     """
 
     name: str
@@ -44,12 +44,12 @@ class Margin:
     time: float
 
     @property
-    def kept(self) -> bool:
-        """Whether the limit is kept, to rounding."""
+    def satisfied(self) -> bool:
+        """Whether the limit is satisfied, except for rounding errors."""
         return self.margin >= -LIMIT_TOLERANCE * max(1.0, abs(self.limit))
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Description in one line."""
         return (
             f"{self.name}: reaches {self.reached:.4g} {self.unit} at {self.time:.3f} s, limit {self.limit:.4g} "
             f"{self.unit}"
@@ -57,53 +57,56 @@ class Margin:
 
 
 class Requirement(ABC):
-    """The contract. A requirement looks at a sample of a motion of n joints at N instants."""
+    """Interface of requirements, evaluated on a motion of n joints sampled at N times."""
 
     @abstractmethod
     def excess(self, motion: Sample) -> Array:
-        """By how much each value is beyond its limit, as a share of it, shape (rows, values)."""
+        """Excess of each value over its limit, relative to the limit, shape (rows, values)."""
 
     @abstractmethod
-    def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
-        """For every row, the derivatives of sum(weights * excess) over its values by the motion.
+    def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
+        """Derivatives of the weighted sum of each row's excess with respect to the motion.
 
         Args:
-            motion: at N instants.
-            weights: shape (rows, values).
+            motion: motion at N times.
+            weights: weights of the values, shape (rows, values).
+
+        Yields:
+            Derivatives for one row after the other.
         """
 
     @abstractmethod
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
-        """What is left of every limit; `t` are the times [s], shape (N,)."""
+        """Margins of all limits; `t` are the times of the motion [s], shape (N,)."""
 
-    def largest(self, motion: Sample, sharpness: float = SHARPNESS) -> Array:
-        """The smooth maximum of every row, shape (rows,)."""
+    def smooth_maximum(self, motion: Sample, sharpness: float = SHARPNESS) -> Array:
+        """Smooth maximum of the excess of every row, shape (rows,)."""
         excess = self.excess(motion)
         peak = excess.max(axis=1)
         return np.asarray(peak + np.log(np.exp(sharpness * (excess - peak[:, None])).sum(axis=1)) / sharpness)
 
-    def largest_slopes(self, motion: Sample, sharpness: float = SHARPNESS) -> Iterator[Sample]:
-        """Derivatives of `largest` by the motion, row by row."""
+    def smooth_maximum_gradients(self, motion: Sample, sharpness: float = SHARPNESS) -> Iterator[Sample]:
+        """Derivatives of `smooth_maximum` with respect to the motion, row by row."""
         excess = self.excess(motion)
         weights = np.exp(sharpness * (excess - excess.max(axis=1, keepdims=True)))
-        return self.slopes(motion, weights / weights.sum(axis=1, keepdims=True))
+        return self.gradients(motion, weights / weights.sum(axis=1, keepdims=True))
 
 
-def both_sides(weights: Array) -> Array:
-    """Weights of the excess over an upper limit and then of that under a lower one, as weights of the values."""
+def combine_sides(weights: Array) -> Array:
+    """Convert weights of the excess over the upper and then the lower limit to weights of the values."""
     half = len(weights) // 2
     return weights[:half] - weights[half:]
 
 
-def nearer(name: str, unit: str, t: Array, values: Array, lower: float, upper: float) -> Margin:
-    """What is left of the side that is nearer to its limit."""
+def nearest_margin(name: str, unit: str, t: Array, values: Array, lower: float, upper: float) -> Margin:
+    """Margin of the side that is closer to its limit."""
     low, high = int(np.argmin(values)), int(np.argmax(values))
     if upper - values[high] <= values[low] - lower:
         return Margin(name, float(values[high]), float(upper), float(upper - values[high]), unit, float(t[high]))
     return Margin(name, float(values[low]), float(lower), float(values[low] - lower), unit, float(t[low]))
 
 
-def no_slope(motion: Sample) -> Sample:
-    """Derivatives that are 0."""
+def zero_gradient(motion: Sample) -> Sample:
+    """Zero derivatives with respect to a motion."""
     zeros = np.zeros((4, *motion[0].shape))
     return zeros[0], zeros[1], zeros[2], zeros[3]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The design of an excitation: the motion within all requirements that tells most about the parameters."""
+"""Design of an excitation: search for the motion with the best objective within all requirements."""
 
 from __future__ import annotations
 
@@ -17,42 +17,44 @@ from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.progress import Progress, ignore_progress
 
-SMALLER = (0.999, 0.99, 0.95, 0.8, 0.3)
-"""Shares of a motion that breaks a requirement which no joint keeps by itself (efforts, clearance), tried in turn."""
+REDUCTION_FACTORS = (0.999, 0.99, 0.95, 0.8, 0.3)
+"""Amplitude factors tried in turn on motions that violate efforts, distances or other coupled requirements [-]."""
 
-MENDED = 0.3
-"""Excess, as a share of the limit, of which that may be worth the trouble."""
+REPAIRABLE_EXCESS = 0.3
+"""Largest excess relative to the limit for which a smaller amplitude is tried [-]."""
 
-HALVINGS = 3
-"""Of the interval in which the largest share of such a motion that keeps to everything is looked for."""
+BISECTION_STEPS = 3
+"""Number of bisection steps for the largest feasible amplitude factor."""
 
-COMPARED = 200
-"""Random motions that a design is compared with."""
+RANDOM_MOTIONS = 200
+"""Number of random motions with which a design is compared."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """A motion, what it tells and what it leaves of the limits.
+    """Designed motion with its objective, expected uncertainties and margins.
 
     Attributes:
-        excitation: one cycle.
-        coefficients: of the parametrization, shape (size,).
-        figure: of the objective.
-        random_figures: of random motions, each joint scaled to its first limit, ascending.
-        condition_numbers: of the stacked, noise-weighted base regressor by scaling: `none`, `columns`.
-        standard_deviations: of every parameter in its unit, the prior counted, shape (p,).
-        margins: what is left of every limit, on a fine grid.
-        interrupted: whether the search was ended before its end.
-        evaluations: how often the objective was asked for.
-        history: how the search went: evaluations so far, and the best figure then, infinite while nothing keeps to
-            everything, shape (2, improvements).
-        seconds: that it took.
+        excitation: one cycle of the motion.
+        coefficients: coefficients of the parametrization, shape (size,).
+        objective_value: value of the objective.
+        random_objective_values: values of random motions with each joint scaled to its first limit, ascending.
+        condition_numbers: condition numbers of the stacked, noise-weighted base regressor by scaling: `none`,
+            `columns`.
+        standard_deviations: expected standard deviation of every parameter in its unit, including the prior, shape
+            (p,).
+        margins: margins of all requirements on a fine grid.
+        interrupted: whether the user interrupted the search.
+        evaluations: number of evaluations of the objective.
+        history: number of evaluations and best objective after each improvement, shape (2, improvements); infinite
+            while no feasible motion is found.
+        seconds: duration of the search [s].
     """
 
     excitation: Excitation
     coefficients: Array
-    figure: float
-    random_figures: Array
+    objective_value: float
+    random_objective_values: Array
     condition_numbers: dict[str, float]
     standard_deviations: Array
     margins: tuple[Margin, ...]
@@ -63,68 +65,81 @@ class Design:
 
     @property
     def feasible(self) -> bool:
-        """Whether every requirement is kept."""
-        return all(margin.kept for margin in self.margins)
+        """Whether all requirements are satisfied."""
+        return all(margin.satisfied for margin in self.margins)
 
 
 @dataclass
 class _Best:
-    """The best motion so far: one that keeps to everything, or the one that breaks the least."""
+    """Best motion so far: the best feasible one, or the one with the smallest violation."""
 
     problem: DesignProblem
     progress: Progress
     x: Array | None = None
-    figure: float = np.inf
-    beyond: float = np.inf
+    objective_value: float = np.inf
+    violation: float = np.inf
     history: list[tuple[int, float]] = field(default_factory=list)
 
-    def offer(self, x: Array, word: str) -> None:
-        """Look at coefficients, brought within the limits."""
-        kept, beyond = self._within(x)
-        figure = self.problem.figure(kept)
-        better = figure < self.figure if beyond <= 0.0 and self.beyond <= 0.0 else beyond < self.beyond
-        if better:
-            self.x, self.figure, self.beyond = kept, figure, max(beyond, 0.0)
-            self.history.append((len(self.problem.evaluations), figure if beyond <= 0.0 else np.inf))
-        state = f"best {self.figure:.4f}" if self.beyond <= 0.0 else f"none feasible yet, {self.beyond:.3f} beyond"
-        self.progress(f"{word}: {figure:.4f}; {state}")
+    def offer(self, x: Array, stage: str) -> None:
+        """Compare coefficients, scaled into the limits, with the best so far.
 
-    def _within(self, x: Array) -> tuple[Array, float]:
-        """Coefficients within the joints' limits, as small as all requirements need, and how far they are beyond.
-
-        A smaller motion need not need less: what the posture breaks, a motion about it may just keep.
+        Args:
+            x: coefficients, shape (size,).
+            stage: stage of the search, for the progress line.
         """
-        kept = self.problem.brought_in(x)
-        beyond = self._beyond(kept)
-        if not 0.0 < beyond < MENDED:
-            return kept, beyond
-        largest = 1.0
-        for share in SMALLER:
-            best, left = self._scaled(kept, share)
-            if left <= 0.0:
-                return self._as_large_as_may_be(kept, best, share, largest), 0.0
-            largest = share
-        return (best, left) if left < beyond else (kept, beyond)
+        scaled, violation = self._scale_into_requirements(x)
+        value = self.problem.objective_value(scaled)
+        feasible = violation <= 0.0
+        both_feasible = feasible and self.violation <= 0.0
+        better = value < self.objective_value if both_feasible else violation < self.violation
+        if better:
+            self.x = scaled
+            self.objective_value = value
+            self.violation = max(violation, 0.0)
+            self.history.append((len(self.problem.evaluations), value if feasible else np.inf))
+        if self.violation <= 0.0:
+            state = f"best {self.objective_value:.4f}"
+        else:
+            state = f"no feasible motion yet, limits exceeded by {self.violation:.1%}"
+        self.progress(f"{stage}: {value:.4f}; {state}")
 
-    def _as_large_as_may_be(self, x: Array, best: Array, least: float, most: float) -> Array:
-        """Between a share of the motion that keeps to everything and one that does not."""
-        for _ in range(HALVINGS):
-            middle = 0.5 * (least + most)
-            smaller, left = self._scaled(x, middle)
-            if left <= 0.0:
-                best, least = smaller, middle
+    def _scale_into_requirements(self, x: Array) -> tuple[Array, float]:
+        """Coefficients scaled into the motion limits, and if necessary into all requirements, with their violation.
+
+        A smaller amplitude is not always better: the motion may be feasible although its center is not.
+        """
+        scaled = self.problem.scale_into_limits(x)
+        violation = self._violation(scaled)
+        if not 0.0 < violation < REPAIRABLE_EXCESS:
+            return scaled, violation
+        infeasible = 1.0
+        for factor in REDUCTION_FACTORS:
+            reduced, remaining = self._reduce(scaled, factor)
+            if remaining <= 0.0:
+                return self._maximize_amplitude(scaled, reduced, factor, infeasible), 0.0
+            infeasible = factor
+        return (reduced, remaining) if remaining < violation else (scaled, violation)
+
+    def _maximize_amplitude(self, x: Array, best: Array, feasible: float, infeasible: float) -> Array:
+        """Bisect between a feasible and an infeasible amplitude factor."""
+        for _ in range(BISECTION_STEPS):
+            middle = 0.5 * (feasible + infeasible)
+            reduced, remaining = self._reduce(x, middle)
+            if remaining <= 0.0:
+                best, feasible = reduced, middle
             else:
-                most = middle
+                infeasible = middle
         return best
 
-    def _scaled(self, x: Array, share: float) -> tuple[Array, float]:
-        scaled = self.problem.parametrization.scaled(x, np.full(len(self.problem.limits.joint_names), share))
-        return scaled, self._beyond(scaled)
+    def _reduce(self, x: Array, factor: float) -> tuple[Array, float]:
+        """Coefficients with the amplitudes of all joints times a factor, and their violation."""
+        reduced = self.problem.parametrization.scaled(x, np.full(len(self.problem.limits.joint_names), factor))
+        return reduced, self._violation(reduced)
 
-    def _beyond(self, x: Array) -> float:
-        """How far the worst limit is exceeded, as a share of it; 0 where all are kept."""
-        broken = [margin for margin in self.problem.margins(x) if not margin.kept]
-        return max((-margin.margin / max(abs(margin.limit), 0.1) for margin in broken), default=0.0)
+    def _violation(self, x: Array) -> float:
+        """Largest violation of a limit relative to the limit; 0 if all are satisfied."""
+        violated = [margin for margin in self.problem.margins(x) if not margin.satisfied]
+        return max((-margin.margin / max(abs(margin.limit), 0.1) for margin in violated), default=0.0)
 
 
 def design(
@@ -134,52 +149,56 @@ def design(
     effort: SearchEffort | None = None,
     progress: Progress = ignore_progress,
 ) -> Design:
-    """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best so far.
+    """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best motion so far.
 
     Args:
-        problem: what is wanted.
+        problem: optimization problem.
         search: one of `OPTIMIZERS`.
-        seed: with the same seed the same motion is found.
-        effort: how much is spent.
-        progress: callback that receives one status line per stage.
+        seed: seed of the search; the same seed yields the same motion.
+        effort: effort spent on the search.
+        progress: callback that receives status lines.
 
     Raises:
-        MotionError: no motion that keeps to everything was found: names the limits that the best one breaks.
-        UsageError: the search cannot be had.
+        MotionError: no feasible motion was found; names the limits that the best one violates.
+        UsageError: the optimizer is not installed.
     """
-    began, rng, interrupted = time.perf_counter(), np.random.default_rng(seed), False
-    compared = np.sort([problem.figure(problem.parametrization.random(rng, 1.0)) for _ in range(COMPARED)])
-    progress(f"best of {COMPARED} random motions: {compared[0]:.4f}")
+    began = time.perf_counter()
+    rng = np.random.default_rng(seed)
+    interrupted = False
+    random_values = np.sort(
+        [problem.objective_value(problem.parametrization.random(rng, 1.0)) for _ in range(RANDOM_MOTIONS)]
+    )
+    progress(f"best of {RANDOM_MOTIONS} random motions: {random_values[0]:.4f}")
     best = _Best(problem, progress)
     try:
-        for x, word in search(problem, rng, effort or SearchEffort()):
-            best.offer(x, word)
+        for x, stage in search(problem, rng, effort or SearchEffort()):
+            best.offer(x, stage)
     except KeyboardInterrupt:
         interrupted = True
         if best.x is None:
             raise
-    if best.x is None or not np.isfinite(best.figure):
+    if best.x is None or not np.isfinite(best.objective_value):
         raise MotionError(
-            "no motion of this form tells all parameters: choose another form, more harmonics or a longer period, or "
-            "leave terms out"
+            "no motion of this form makes all parameters identifiable: choose another form, more harmonics or a longer "
+            "period, or fewer terms"
         )
     margins = problem.margins(best.x)
-    broken = [str(margin) for margin in margins if not margin.kept]
-    if broken:
-        raise MotionError(f"no motion that keeps to everything was found; the nearest breaks {'; '.join(broken)}")
-    return _result(best, best.x, compared, margins, interrupted, time.perf_counter() - began)
+    violated = [str(margin) for margin in margins if not margin.satisfied]
+    if violated:
+        raise MotionError(f"no feasible motion was found; the closest one violates {'; '.join(violated)}")
+    return _make_design(best, best.x, random_values, margins, interrupted, time.perf_counter() - began)
 
 
-def _result(
-    best: _Best, x: Array, compared: Array, margins: tuple[Margin, ...], interrupted: bool, seconds: float
+def _make_design(
+    best: _Best, x: Array, random_values: Array, margins: tuple[Margin, ...], interrupted: bool, seconds: float
 ) -> Design:
     problem = best.problem
-    information = problem.told(x)
+    information = problem.information_matrix(x)
     return Design(
         problem.parametrization.trajectory(x),
         x,
-        problem.figure(x),
-        compared,
+        problem.objective_value(x),
+        random_values,
         {name: float(np.exp(of(information).value)) for name, of in (("none", condition_raw), ("columns", condition))},
         np.sqrt(np.linalg.inv(information + problem.prior).diagonal()),
         margins,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demands on an excitation, from one file: read and checked key by key."""
+"""Settings of the design of an excitation."""
 
 from __future__ import annotations
 
@@ -8,56 +8,69 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robot_dyn_id.errors import UsageError, suggestion
-from robot_dyn_id.excitation.collision.obstacles import CLEARANCE
+from robot_dyn_id.excitation.collision.obstacles import DEFAULT_CLEARANCE_M
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
 from robot_dyn_id.excitation.limits import DEFAULT_POSITION_MARGIN, DEFAULT_VELOCITY_SCALE
 from robot_dyn_id.excitation.parametrization import Demand
 
 STAND_INS = ("capsules", "none")
-"""What may take the place of links without shapes."""
+"""Approximations of links without shapes in the collision check."""
 
-DEMANDED = (
-    "period", "periods", "harmonics", "degree", "control_points", "frequencies", "blend", "closed", "free_center",
-    "moving", "window", "free_period",
-)  # fmt: skip
-"""Keys of a design file that are a form's own; see `Demand`."""
+DEMAND_KEYS = (
+    "period",
+    "periods",
+    "harmonics",
+    "degree",
+    "control_points",
+    "frequencies",
+    "blend",
+    "closed",
+    "free_center",
+    "moving",
+    "window",
+    "free_period",
+)
+"""Keys of a design file that are fields of `Demand`."""
 
 
 @dataclass(frozen=True)
 class DesignSettings:
-    """Every key of a design file; all may be left out.
+    """Settings of a design; all have defaults.
 
     Attributes:
-        joints: those that move, the others are held; all that the configuration identifies by default.
-        form: of the motion.
-        demand: what it takes of `DEMANDED`; posture and amplitude of a demand are not
-            known before the robot is.
-        posture: its center, by joint name [rad or m].
-        amplitude: fixed ones, by joint name [rad or m].
-        acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; per s^3]; `all` is for those that are not named.
-        velocity_limit, effort_limit: limits by joint name that narrow those of the URDF, or replace its placeholders.
-        velocity_scale: share of the velocity limits that is used.
-        margin: kept to the position limits [rad or m].
-        effort_scale: share of the effort limits that is used; 0 leaves efforts out.
-        payload: `{link: tool0, mass: 2.0, position: [x, y, z]}`: carried during the motion [kg, m].
-        clearance: distance that is kept from the robot itself and from obstacles [m]; 0 leaves collisions out.
-        stand_ins: what takes the place of links without shapes, one of `STAND_INS`.
-        ground: true for ground at z = 0 of the base, false for none, or its height [m]; see `Clearance`.
-        obstacles: see `obstacles_of`.
+        joints: names of the moving joints, the others are locked; by default all joints identified by the
+            configuration.
+        form: form of the motion, a key of `FORMS`.
+        demand: requirements on the motion; its posture and amplitude are set once the robot is known.
+        posture: center configuration by joint name [rad or m].
+        amplitude: fixed amplitudes by joint name [rad or m].
+        acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; rad/s^3 or m/s^3]; `all` applies to the joints that
+            are not named.
+        velocity_limit, effort_limit: limits by joint name that narrow those of the URDF or replace its placeholders.
+        velocity_scale: usable fraction of the velocity limits.
+        margin: distance kept to the position limits [rad or m].
+        effort_scale: usable fraction of the effort limits; 0: efforts are not limited.
+        payload: point mass carried during the motion, `{link: tool0, mass: 2.0, position: [x, y, z]}` [kg, m].
+        clearance: minimum distance between links, and between links and obstacles [m]; 0: collisions are not checked.
+        stand_ins: approximation of links without shapes, one of `STAND_INS`.
+        ground: whether the ground at z = 0 of the base frame is an obstacle, or its height [m]; see `Clearance`.
+        obstacles: obstacles as in a file; see `parse_obstacles`.
         allowed: pairs of links or obstacles that may touch.
-        srdf: file of MoveIt's with pairs that may touch.
-        folders: where meshes are looked for.
-        workspace: `{link: tool0, lower: [x, y, z], upper: [x, y, z]}` in the base frame [m].
-        quiet_band: frequencies in which nothing is accelerated [Hz].
+        srdf: path of a MoveIt SRDF with pairs that may touch.
+        folders: folders in which meshes are searched.
+        workspace: box in the base frame for a link's frame, `{link: tool0, lower: [x, y, z], upper: [x, y, z]}` [m].
+        quiet_band: ends of the excluded frequency band [Hz].
         noise: standard deviation of the efforts by joint name [N m or N]; `all` as above.
-        rate: samples per second of the recording [Hz].
-        identified: base parameters that are to be told, by name or pattern (`fv*`): all others are taken as known. All
-            by default.
-        objective: what is minimised: by default d_optimal; after an earlier recording, a_optimal of the parameters that
-            it tells worst. `parameters` are those that `a_optimal` counts, all by default.
-        optimizer: how; `search` is the effort that is spent.
-        seed: of everything random.
+        rate: sampling rate of the recording [Hz].
+        identified: names or patterns (`fv*`) of the base parameters to be identified; the others are taken as known.
+            All by default.
+        objective: key of `OBJECTIVES` to be minimized; by default d_optimal, or after an earlier recording a_optimal
+            of the parameters with the largest relative errors.
+        parameters: parameters included in a_optimal; all by default.
+        optimizer: key of `OPTIMIZERS`.
+        search: effort spent on the search.
+        seed: seed of all random numbers.
     """
 
     joints: tuple[str, ...] = ()
@@ -73,7 +86,7 @@ class DesignSettings:
     margin: float = DEFAULT_POSITION_MARGIN
     effort_scale: float = 1.0
     payload: Mapping[str, Any] = field(default_factory=dict)
-    clearance: float = CLEARANCE
+    clearance: float = DEFAULT_CLEARANCE_M
     stand_ins: str = "capsules"
     ground: Any = True
     obstacles: tuple[Any, ...] = ()
@@ -92,10 +105,10 @@ class DesignSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what no design can have.
+        """Check the settings.
 
         Raises:
-            UsageError: names the key.
+            UsageError: a setting is invalid; names its key.
         """
         for key, known in (("objective", OBJECTIVES), ("optimizer", OPTIMIZERS), ("stand_ins", STAND_INS)):
             if getattr(self, key) not in ("", *known):
@@ -105,12 +118,12 @@ class DesignSettings:
         if self.seed < 0:
             raise UsageError(f"seed: {self.seed} is negative; give 0 or more")
         if self.parameters and self.objective != "a_optimal":
-            raise UsageError("parameters are for the objective a_optimal: choose it, or leave them out")
+            raise UsageError("parameters is only used by the objective a_optimal: set it, or remove parameters")
         if not 0.0 <= self.effort_scale <= 1.0:
             raise UsageError(f"effort_scale must be within 0 and 1, not {self.effort_scale:g}")
         if self.quiet_band and (len(self.quiet_band) != 2 or self.demand.free_period):
-            raise UsageError("quiet_band needs the two ends of the band [Hz], and a period that is not free")
+            raise UsageError("quiet_band needs the two ends of the band [Hz] and free_period: false")
         for key, wanted in (("payload", ("link", "mass", "position")), ("workspace", ("link", "lower", "upper"))):
             given = getattr(self, key)
             if given and set(given) != set(wanted):
-                raise UsageError(f"{key}: needs {', '.join(wanted)}, and nothing else; it has {', '.join(given)}")
+                raise UsageError(f"{key}: needs exactly the keys {', '.join(wanted)}, not {', '.join(given)}")

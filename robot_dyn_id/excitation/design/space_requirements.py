@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements on where the robot is: apart from itself and from obstacles, and within a room."""
+"""Requirements in space: minimum distances to the robot itself and to obstacles, and a workspace."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.workspace import SIDES, Workspace
-from robot_dyn_id.excitation.design.requirement import Margin, Requirement, no_slope
+from robot_dyn_id.excitation.design.requirement import Margin, Requirement, zero_gradient
 from robot_dyn_id.excitation.trajectory import Sample
 
-POSES = 50
-"""Postures in which a search looks for collisions, spread over the motion; afterwards every one is looked at."""
+SEARCH_CONFIGURATIONS = 50
+"""Number of configurations checked for collisions during a search; the result is checked at all samples."""
 
 
-class Separation(Requirement):
-    """Distance of the robot from itself and from obstacles."""
+class MinimumDistance(Requirement):
+    """Minimum distance between links, and between links and obstacles."""
 
     def __init__(self, clearance: Clearance, margin: float) -> None:
-        """Take the geometry.
+        """Set the minimum distance.
 
         Args:
-            clearance: of the robot and what is around it.
-            margin: distance that is kept in the search [m]; afterwards only contact is not allowed.
+            clearance: distances of the robot and its surroundings.
+            margin: minimum distance during the search [m]; the result only has to be free of contact.
 
         Raises:
-            UsageError: a negative margin, or nothing to be compared.
+            UsageError: the margin is out of range, or there is no pair to be checked.
         """
         if not 0.0 <= margin < clearance.within:
             raise UsageError(f"clearance {margin:g} m must be at least 0 and less than {clearance.within:g} m")
         if not clearance.pairs:
-            raise UsageError("no pair of links or obstacles can be checked for collisions: leave the clearance out")
-        self._clearance, self._margin = clearance, margin
+            raise UsageError("no pair of links or obstacles can be checked for collisions: set clearance to 0")
+        self._clearance = clearance
+        self._margin = margin
 
     def excess(self, motion: Sample) -> Array:
-        """See `Requirement`: as a share of 0.1 m, the range in which distances are known."""
-        near = self._margin - self._clearance.distances(np.ascontiguousarray(motion[0][:, self._seen(motion)]))
+        """See `Requirement`; relative to the range in which distances are exact."""
+        near = self._margin - self._clearance.distances(np.ascontiguousarray(motion[0][:, self._selection(motion)]))
         return np.asarray(near.reshape(1, -1) / self._clearance.within)
 
-    def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
+    def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
-        seen, slope = self._seen(motion), no_slope(motion)
+        selection = self._selection(motion)
+        slope = zero_gradient(motion)
         by_distance = -weights[0].reshape(len(self._clearance.pairs), -1) / self._clearance.within
-        slope[0][:, seen] = self._clearance.pull_back(np.ascontiguousarray(motion[0][:, seen]), by_distance)
+        slope[0][:, selection] = self._clearance.pull_back(np.ascontiguousarray(motion[0][:, selection]), by_distance)
         yield slope
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
-        """See `Requirement`; all instants are looked at."""
+        """See `Requirement`; all samples are checked."""
         distance, pair = self._clearance.smallest(motion[0])
         worst = int(np.argmin(distance))
         name = self._clearance.pairs[pair[worst]] if pair[worst] >= 0 else "all pairs"
@@ -58,43 +60,45 @@ class Separation(Requirement):
         return (Margin(f"distance of {name}", nearest, 0.0, nearest, "m", float(t[worst])),)
 
     @staticmethod
-    def _seen(motion: Sample) -> slice:
-        return slice(None, None, max(1, motion[0].shape[1] // POSES))
+    def _selection(motion: Sample) -> slice:
+        return slice(None, None, max(1, motion[0].shape[1] // SEARCH_CONFIGURATIONS))
 
 
-class InWorkspace(Requirement):
-    """The room that a frame stays in."""
+class WorkspaceLimits(Requirement):
+    """Box in which the origin of a link must stay."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Take the walls that there are."""
+        """Select the finite sides of the box."""
         self._workspace = workspace
-        self._walls = np.isfinite(np.concatenate([workspace.lower, workspace.upper]))
+        self._sides = np.isfinite(np.concatenate([workspace.lower, workspace.upper]))
 
     def excess(self, motion: Sample) -> Array:
-        """See `Requirement`: in m."""
-        return np.asarray(-self._workspace.margins(motion[0])[self._walls])
+        """See `Requirement`; in m."""
+        return np.asarray(-self._workspace.margins(motion[0])[self._sides])
 
-    def slopes(self, motion: Sample, weights: Array) -> Iterator[Sample]:
+    def gradients(self, motion: Sample, weights: Array) -> Iterator[Sample]:
         """See `Requirement`."""
-        for row, side in enumerate(np.flatnonzero(self._walls)):
-            slope, one = no_slope(motion), np.zeros((6, motion[0].shape[1]))
-            one[side] = -weights[row]
-            slope[0][:] = self._workspace.pull_back(motion[0], one)
+        for row, side in enumerate(np.flatnonzero(self._sides)):
+            slope = zero_gradient(motion)
+            by_side = np.zeros((6, motion[0].shape[1]))
+            by_side[side] = -weights[row]
+            slope[0][:] = self._workspace.pull_back(motion[0], by_side)
             yield slope
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """See `Requirement`."""
-        left, found = self._workspace.margins(motion[0]), []
-        for side in np.flatnonzero(self._walls):
-            worst = int(np.argmin(left[side]))
+        distances = self._workspace.margins(motion[0])
+        found = []
+        for side in np.flatnonzero(self._sides):
+            worst = int(np.argmin(distances[side]))
             wall = float(np.concatenate([self._workspace.lower, self._workspace.upper])[side])
-            out = float(left[side, worst])
+            distance = float(distances[side, worst])
             found.append(
                 Margin(
                     f"{SIDES[side]} side of the workspace of {self._workspace.link}",
-                    wall + out if side < 3 else wall - out,
+                    wall + distance if side < 3 else wall - distance,
                     wall,
-                    out,
+                    distance,
                     "m",
                     float(t[worst]),
                 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS parameters of the excitation publisher, and what they make of a robot."""
+"""ROS parameters of the excitation publisher, and the excitation of a robot that they describe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.collision.clearance import DEEPER, NOT_CHECKED, UNCHECKED, Clearance
+from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.execution.feedback import REST_SPEED
@@ -27,6 +27,7 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
 from robot_dyn_id.findings import format_findings
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -49,129 +50,156 @@ FEWEST_POINTS = 10
 
 @dataclass(frozen=True)
 class ExcitationSettings:
-    """ROS parameters; lists have one value for all joints or one for each, in the order of `joints` (or the URDF)."""
+    """ROS parameters; arrays have one value for all joints or one per joint, in the order of `joints` or the URDF."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file; empty: from the topic robot_description")
-    joints: tuple[str, ...] = ros_parameter((), "Joints that the controller commands; empty: all that move")
+    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    joints: tuple[str, ...] = ros_parameter((), "Joints of the trajectory controller; empty: all moving joints")
     trajectory: str = ros_parameter(
         "",
-        "File of a designed motion (trajectory.yaml), instead of a random one by all parameters from form to posture",
+        "File of a designed trajectory (trajectory.yaml); empty: a random one from the parameters form to posture",
     )
     form: str = ros_parameter("fourier", "Form of the excitation", choices=tuple(FORMS))
-    period: float = ros_parameter(10.0, "Period of the motion, or of what each joint does in its turn", unit="s",
-                                  minimum=0.1)  # fmt: skip
+    period: float = ros_parameter(
+        10.0, "Period of the motion; with sequential forms of the motion of each joint", unit="s", minimum=0.1
+    )
     periods: int = ros_parameter(
-        3, "Number of periods; with sequential forms of each joint", minimum=1, maximum=MAX_COUNTS["periods"]
+        3, "Number of periods; with sequential forms for each joint", minimum=1, maximum=MAX_COUNTS["periods"]
     )
     harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=MAX_COUNTS["harmonics"])
     frequencies: tuple[float, ...] = ros_parameter(
-        (), "Of a multisine, or the first and the last of a chirp; empty: the harmonics", unit="Hz", minimum=0.001
+        (),
+        "Frequencies of a multisine, or first and last frequency of a chirp; empty: the harmonics",
+        unit="Hz",
+        minimum=0.001,
     )
-    degree: int = ros_parameter(0, "Of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10", minimum=0,
-                                maximum=MAX_COUNTS["degree"])  # fmt: skip
+    degree: int = ros_parameter(
+        0,
+        "Degree of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10",
+        minimum=0,
+        maximum=MAX_COUNTS["degree"],
+    )
     control_points: int = ros_parameter(
-        20, "Of a bspline, for each joint", minimum=4, maximum=MAX_COUNTS["control_points"]
+        20, "Number of control points of a bspline per joint", minimum=4, maximum=MAX_COUNTS["control_points"]
     )
-    blend: float = ros_parameter(1.0, "Time in which fourier_blend and chirp swell and fade", unit="s", minimum=0.01)
-    seed: int = ros_parameter(1, "Seed of random coefficients", minimum=0)
-    amplitude_share: float = ros_parameter(0.8, "Share of the limits that is used", minimum=0.01, maximum=1.0)
+    blend: float = ros_parameter(1.0, "Fade-in and fade-out time of fourier_blend and chirp", unit="s", minimum=0.01)
+    seed: int = ros_parameter(1, "Seed of the random coefficients", minimum=0)
+    amplitude_share: float = ros_parameter(0.8, "Fraction of the motion limits that is used", minimum=0.01, maximum=1.0)
     posture: tuple[float, ...] = ros_parameter(
-        (), "Center of the motion; empty: the middle of the position limits", unit="rad or m"
+        (), "Center of the motion; empty: middle of the position limits", unit="rad or m"
     )
-    speed_scale: float = ros_parameter(1.0, "The motion takes its time divided by this", minimum=0.001, maximum=1.0)
-    amplitude_scale: float = ros_parameter(1.0, "The motion goes as far from its center times this", minimum=0.001,
-                                           maximum=1.0)  # fmt: skip
+    speed_scale: float = ros_parameter(1.0, "Time scaling; 0.5 takes twice as long", minimum=0.001, maximum=1.0)
+    amplitude_scale: float = ros_parameter(1.0, "Amplitude scaling about the center", minimum=0.001, maximum=1.0)
     ground: bool = ros_parameter(
-        True, "Whether the ground is an obstacle; for motions of form: a designed motion brings its own surroundings"
+        True, "Treat the ground as an obstacle; a designed trajectory has its own surroundings instead"
     )
     ground_height: float = ros_parameter(
         math.nan,
-        "Height of the ground in the base frame; nan: the base's origin, or the lowest point of what is fixed to it",
+        "Height of the ground in the base frame; nan: origin of the base, or lowest point of the bodies fixed to it",
         unit="m",
     )
     design: str = ros_parameter(
         "",
-        "Design file whose folders, SRDF and stand_ins the check for collisions uses, and for motions of form also its "
-        "ground, obstacles and allowed pairs; those of a designed motion must not differ from them",
+        "Design file with folders, SRDF and stand_ins of the collision check, and for random motions also ground, "
+        "obstacles and allowed pairs; those of a designed trajectory must be the same",
     )
     allow_unchecked_collisions: bool = ros_parameter(
-        False, "Run motions that are not checked for collisions; then approach and return are not checked either"
+        False, "Run motions without any collision check, including approach and return"
     )
-    dry_run: bool = ros_parameter(False, "Check all and publish the motion on ~/preview, but never command the robot")
+    dry_run: bool = ros_parameter(
+        False, "Check everything and publish the motion on ~/preview, but never command the robot"
+    )
     joint_limits: str = ros_parameter(
-        "", "joint_limits.yaml of MoveIt: narrows the limits of the URDF, and replaces those that are placeholders"
+        "", "joint_limits.yaml of MoveIt; narrows the limits of the URDF and replaces placeholders"
     )
-    velocity_scale: float = ros_parameter(1.0, "Share of the URDF's velocity limits", minimum=0.001, maximum=1.0)
+    velocity_scale: float = ros_parameter(
+        1.0, "Fraction of the velocity limits of the URDF", minimum=0.001, maximum=1.0
+    )
     acceleration: tuple[float, ...] = ros_parameter(
-        (DEFAULT_ACCELERATION,), "Largest acceleration, also of braking", unit="rad/s^2 or m/s^2", minimum=0.001
+        (DEFAULT_ACCELERATION,), "Maximum acceleration, also for braking", unit="rad/s^2 or m/s^2", minimum=0.001
     )
     jerk: tuple[float, ...] = ros_parameter(
-        (), "Largest jerk, except of braking; empty: not limited", unit="rad/s^3 or m/s^3", minimum=0.001
+        (), "Maximum jerk, except for braking; empty: not limited", unit="rad/s^3 or m/s^3", minimum=0.001
     )
     position_margin: float = ros_parameter(
-        DEFAULT_POSITION_MARGIN, "Distance kept to the URDF's position limits", unit="rad or m", minimum=0.0
+        DEFAULT_POSITION_MARGIN, "Distance to the position limits of the URDF", unit="rad or m", minimum=0.0
     )
     tracking_error: tuple[float, ...] = ros_parameter(
-        (0.2,), "Distance between command and measurement that stops the robot", unit="rad or m", minimum=0.0
+        (0.2,), "Tracking error that stops the robot", unit="rad or m", minimum=0.0
     )
     velocity_tolerance: float = ros_parameter(
-        0.1, "Share by which measured speed above the limit of velocity stops the robot", minimum=0.0, maximum=10.0
+        0.1,
+        "Fraction by which the measured velocity may exceed its limit before the robot is stopped",
+        minimum=0.0,
+        maximum=10.0,
     )
     effort_scale: float = ros_parameter(
-        0.9, "Share of the URDF's effort limits above which measured effort stops the robot; 0: not watched, which is "
-        "the only way to run with an effort limit of 0 or another placeholder in the URDF without effort_limit",
-        minimum=0.0, maximum=1.0)  # fmt: skip
+        0.9,
+        "Fraction of the effort limits of the URDF above which the measured effort stops the robot; 0: not monitored, "
+        "required if the URDF has placeholders and effort_limit is empty",
+        minimum=0.0,
+        maximum=1.0,
+    )
     effort_limit: tuple[float, ...] = ros_parameter(
-        (), "Measured effort that stops the robot, instead of that share, in the unit of the joint states",
-        unit="N m or N", minimum=0.001)  # fmt: skip
+        (),
+        "Measured effort that stops the robot, in the unit of the joint states; empty: effort_scale applies",
+        unit="N m or N",
+        minimum=0.001,
+    )
     guard_time: float = ros_parameter(
-        0.1, "Time with too much speed or effort that stops the robot; less, or less than 3 joint states, is noise",
-        unit="s", minimum=0.0, maximum=1.0)  # fmt: skip
+        0.1,
+        "Time for which velocity or effort must exceed its limit, in 3 joint states or more, to stop the robot",
+        unit="s",
+        minimum=0.0,
+        maximum=1.0,
+    )
     require_effort: bool = ros_parameter(
-        True, "Refuse to move while joint states carry no effort, without which nothing can be identified"
+        True, "Refuse to move while the joint states contain no effort, which an identification needs"
     )
     timeout: float = ros_parameter(
-        0.1, "Silence of the joint states that stops the robot", unit="s", minimum=0.01, maximum=10.0
+        0.1, "Age of the joint states at which the robot is stopped", unit="s", minimum=0.01, maximum=10.0
     )
     mode: str = ros_parameter(
         TRAJECTORY,
-        "To the topic command_topic; action: as goals of command_action, whose results are watched",
+        "trajectory: command by command_topic; action: by goals of command_action, whose results are monitored",
         choices=(TRAJECTORY, ACTION),
     )
     horizon: float = ros_parameter(
         0.3,
-        "Length of the stamped pieces in which the motion is sent, with braking to rest behind each, renewed after a "
-        "third of it: if this node dies, the robot rests after this and v / a; 0: whole, and nothing stops it then",
+        "Length of the stamped segments in which the motion is sent, each followed by braking to rest and replaced "
+        "after a third of it: if this node dies, the robot is at rest after this time plus v / a; 0: send the whole "
+        "motion, which nothing stops then",
         unit="s",
         minimum=0.0,
         maximum=10.0,
     )
-    rate: float = ros_parameter(100.0, "Points per second", unit="Hz", minimum=20.0, maximum=1000.0)
+    rate: float = ros_parameter(100.0, "Trajectory points per second", unit="Hz", minimum=20.0, maximum=1000.0)
     recording: str = ros_parameter(
         AUTO,
-        "Brake, and do not start, unless the joint states are recorded by every recorder and identifier in the graph; "
-        "auto: there may be none; required: there must be one; ignore: not watched",
+        "Move only while every recorder and identifier in the graph records the joint states; auto: none is needed; "
+        "required: at least one is needed; ignore: recording is not monitored",
         choices=(AUTO, REQUIRED, IGNORE),
     )
-    return_to_start: bool = ros_parameter(True, "Go back to where the robot stood, once the excitation is over")
-    start: bool = ros_parameter(False, "Start by itself when all is ready; otherwise ~/start is waited for")
+    return_to_start: bool = ros_parameter(True, "Return to the initial position after the excitation")
+    start: bool = ros_parameter(False, "Start automatically as soon as everything is ready; false: wait for ~/start")
     runs: int = ros_parameter(
-        1, "How often it starts by itself; after the first time whenever new parameters were identified", minimum=1
+        1,
+        "Number of automatic runs; each run after the first starts when new parameters have been identified",
+        minimum=1,
     )
     command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
-    command_action: str = ros_parameter(GOALS, "Action of the trajectory controller, for mode action")
+    command_action: str = ros_parameter(GOALS, "Action of the trajectory controller for mode action")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What the parameters make of a robot.
+class ExcitationPlan:
+    """Excitation of a robot with its limits.
 
     Attributes:
-        limits: of the motion.
-        excitation: the motion.
-        thresholds: what stops the robot.
-        label: what it is, for people.
-        remark: what a person should know; empty if nothing.
+        limits: motion limits.
+        excitation: commanded motion.
+        thresholds: thresholds of the guard that stops the robot.
+        label: name of the excitation in messages.
+        remark: remark for the log; empty if there is none.
         obstruction: reason why a motion to or from the excitation would collide; empty if it would not.
     """
 
@@ -183,8 +211,8 @@ class Plan:
     obstruction: Callable[[Trajectory], str] = unobstructed
 
 
-def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
-    """Limits of a robot, and the excitation that is asked for.
+def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan:
+    """Make the excitation that the parameters describe for a robot.
 
     Raises:
         UsageError: lists of wrong lengths, or a demand that leaves no motion.
@@ -213,12 +241,12 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
     thresholds = _thresholds(model, limits, settings)
     if settings.allow_unchecked_collisions:
         remark = "; ".join(part for part in (remark, "nothing is checked for collisions, as allowed") if part)
-        return Plan(limits, excitation, thresholds, label, remark)
+        return ExcitationPlan(limits, excitation, thresholds, label, remark)
     path = Scaled(cycle, 1.0, settings.amplitude_scale)
     clearance = _clearance(model, settings, stored)
     # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
     designed = stored is not None and not remark and settings.amplitude_scale == 1.0
-    hit = clearance.collision(path, DEEPER if designed else 0.0)
+    hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
     if hit:
         advice = "choose another posture, amplitude or seed, or give the surroundings as they are (ground, design)"
         if stored is not None:
@@ -230,7 +258,7 @@ def plan_of(model: RobotModel, settings: ExcitationSettings) -> Plan:
         words = f"collisions are checked with stand-ins for {', '.join(clearance.stand_ins)}"
         remark = "; ".join(part for part in (remark, words) if part)
     ends = path.evaluate(np.array([0.0, path.duration]))[0]
-    return Plan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=ends))
+    return ExcitationPlan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=ends))
 
 
 def _with_true_limits(model: RobotModel, settings: ExcitationSettings) -> RobotModel:
@@ -251,7 +279,7 @@ def _with_true_limits(model: RobotModel, settings: ExcitationSettings) -> RobotM
 
 
 def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredExcitation | None) -> Clearance:
-    """What motions are compared with.
+    """Surroundings for the collision check of a motion.
 
     Raises:
         MotionError: nothing, though the user has not allowed it.
@@ -266,16 +294,13 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
         around = stored.surroundings
     clearance = Clearance(
         model,
-        around.obstacles,
-        (*design.folders, *folders_above(settings.urdf)),
-        around.allowed,
-        design.srdf or None,
+        around.scene(),
+        folders=(*design.folders, *folders_above(settings.urdf)),
+        srdf=design.srdf or None,
         stand_ins=design.stand_ins != "none",
-        ground=around.ground,
-        margin=around.clearance,
     )
     if clearance.basis == NOT_CHECKED:
-        raise MotionError(f"{clearance.words}; {WAY_OUT}")
+        raise MotionError(f"{clearance.note}; {WAY_OUT}")
     return clearance
 
 
@@ -312,7 +337,7 @@ def _parts(around: Surroundings) -> tuple[object, object, object]:
 
 
 def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> GuardThresholds:
-    """What stops the robot.
+    """Thresholds that stop the robot.
 
     Raises:
         UsageError: lists of wrong lengths.
@@ -348,11 +373,10 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     """Content of the file, and what is different though the motion fits."""
     stored = read_trajectory(settings.trajectory)
     try:
-        findings = stored.matched(model, limits, settings.speed_scale, settings.amplitude_scale)
-        remark = "; ".join(format_findings(findings))
+        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, remark
+    return stored, "; ".join(format_findings(findings))
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
@@ -379,12 +403,7 @@ def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_nam
 
 
 def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
-    """One value for each of the model's joints; none where none is given."""
+    """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
-    if not values:
-        return ()
-    if len(values) == 1:
-        values = [*values] * len(names)
-    if len(values) != len(names):
-        raise UsageError(f"parameter {name} has {len(values)} values, expected 1 or one for each of {', '.join(names)}")
-    return tuple(values[names.index(joint)] for joint in model.joint_names)
+    given = joint_array(values, names, f"parameter {name}").tolist() if values else []
+    return tuple(given[names.index(joint)] for joint in model.joint_names) if given else ()

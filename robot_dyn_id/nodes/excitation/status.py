@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the excitation publisher tells of itself: its status topic, its log, its diagnosis."""
+"""Status of the excitation publisher: topic, log and diagnosis."""
 
 from __future__ import annotations
 
@@ -23,30 +23,42 @@ LEVELS = {Phase.WAITING: WARN, Phase.FAULT: ERROR}
 
 
 class StatusTopic:
-    """Publishes and logs every change, and publishes at a steady rate between them."""
+    """Status topic: every change is published and logged, and the state is repeated periodically."""
 
     def __init__(self, node: Node, topic: Any, dry_run: bool) -> None:
-        """Begin with nothing published; a `dry_run` never has a supervisor."""
+        """Begin with nothing published.
+
+        Args:
+            node: node that publishes.
+            topic: publisher of `ExcitationStatus`.
+            dry_run: whether the robot is never commanded.
+        """
         self._node, self._topic = node, topic
         self._message = ExcitationStatus(node=node.get_fully_qualified_name(), dry_run=dry_run)
-        self._told: tuple[Phase, str] = Phase.WAITING, "starting"
-        self._told_at = -math.inf
+        self._published: tuple[Phase, str] = Phase.WAITING, "starting"
+        self._published_at = -math.inf
         self._changes, self._log_changes = Changes(PERIOD), Changes()
 
     def describe(self, joint_names: Sequence[str], duration: float) -> None:
         """Set what stays the same: the joints, and the length of the excitation [s]."""
         self._message.joint_names, self._message.duration = list(joint_names), duration
 
-    def tell(self, now: TimePoint, supervisor: Supervisor | None, problem: str) -> None:
-        """Look at the supervisor; while there is none, `problem` is what is waited for."""
+    def publish(self, now: TimePoint, supervisor: Supervisor | None, problem: str) -> None:
+        """Publish the state if it changed, or periodically.
+
+        Args:
+            now: present time.
+            supervisor: supervisor of the motion; None before the robot is known.
+            problem: reason why there is no supervisor.
+        """
         state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
         text = _text(*state)
         changed = self._changes.due(now.steady, text)
-        if not changed and now.steady - self._told_at < PERIOD:
+        if not changed and now.steady - self._published_at < PERIOD:
             return
-        if state != self._told and self._log_changes.due(now.steady, text):
+        if state != self._published and self._log_changes.due(now.steady, text):
             self._log(*state)
-        self._told, self._told_at = state, now.steady
+        self._published, self._published_at = state, now.steady
         message = self._message
         message.state, message.reason = int(state[0]), state[1]
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -63,8 +75,8 @@ class StatusTopic:
             log.info(_text(phase, reason))
 
     def diagnosis(self) -> Diagnosis:
-        """The phase, and how far it is."""
-        message, (phase, reason) = self._message, self._told
+        """Phase and progress of the excitation."""
+        message, (phase, reason) = self._message, self._published
         values = {"elapsed [s]": f"{message.elapsed:.1f}", "duration [s]": f"{message.duration:.1f}"}
         for name, error in zip(message.joint_names, message.tracking_error, strict=False):
             values[f"tracking error of {name}"] = f"{error:.4f}"

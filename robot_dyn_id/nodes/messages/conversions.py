@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,23 @@ from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
-from robot_dyn_id.files.parameters import MATRICES
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, stored_fields
+from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, stored_fields
 from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
 """Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 1 s."""
+
+
+FLATTENED = ("states", "fit_for")
+"""Fields of a parameter set that are several flat arrays in the message."""
+
+MATRICES = ("covariance", "mapping")
+"""Fields of a parameter set that are flat, row by row, in the message."""
 
 
 def most_points(joint_names: Sequence[str]) -> int:
@@ -54,7 +61,11 @@ def read_bounded(data: bytes, message_type: Any) -> Any:
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     """The message of a parameter set; its header is left for the node to fill."""
     message = ParameterSetMsg()
+    _fill_states(message, parameters.states)
+    _fill_fit_for(message, parameters.fit_for)
     for item in stored_fields():
+        if item.name in FLATTENED:
+            continue
         value = getattr(parameters, item.name)
         if isinstance(value, np.ndarray) and item.name != "gravity":  # gravity is a fixed-size array: numpy in rclpy
             code = "I" if value.dtype == np.uint32 else "d"
@@ -69,10 +80,13 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
     """The parameter set of a message.
 
     Raises:
-        InputError: fields that do not fit together.
+        InputError: another format version, or fields that do not fit together.
     """
-    values = {}
+    check_format_version(message.format_version)
+    values: dict[str, Any] = {"states": _states(message), "fit_for": _fit_for(message)}
     for item in stored_fields():
+        if item.name in FLATTENED:
+            continue
         value = getattr(message, item.name)
         if isinstance(value, array.array):
             value = np.frombuffer(value, dtype=np.uint32 if value.typecode == "I" else np.float64)
@@ -85,6 +99,71 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
             raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {shape[0] * columns}")
         values[name] = values[name].reshape(shape[0], columns)
     return ParameterSet(**values)
+
+
+def _fill_states(message: ParameterSetMsg, states: Sequence[TermState]) -> None:
+    message.state_names = [state.name for state in states]
+    message.state_joints = [state.joint for state in states]
+    message.state_counts = [len(state.initial_values) for state in states]
+    message.state_initial_values = [value for state in states for value in state.initial_values]
+    message.state_parameter_counts = [len(state.parameter_names) for state in states]
+    message.state_parameter_names = [name for state in states for name in state.parameter_names]
+    message.state_parameter_values = [value for state in states for value in state.parameter_values]
+
+
+def _states(message: ParameterSetMsg) -> tuple[TermState, ...]:
+    initial = _split(message, "state_initial_values", "state_counts")
+    names = _split(message, "state_parameter_names", "state_parameter_counts")
+    values = _split(message, "state_parameter_values", "state_parameter_counts")
+    counts = ("state_counts", "state_parameter_counts")
+    state_names, joints, *_ = _of_one_length(message, "state_names", "state_joints", *counts)
+    return tuple(map(TermState, state_names, joints, initial, names, values))
+
+
+def _fill_fit_for(message: ParameterSetMsg, entries: Sequence[FitFor]) -> None:
+    message.fit_for_uses = [entry.use for entry in entries]
+    message.fit_for_answers = [entry.answer for entry in entries]
+    message.fit_for_figures = [entry.figure for entry in entries]
+    message.fit_for_units = [entry.unit for entry in entries]
+    message.fit_for_thresholds = [entry.threshold for entry in entries]
+    message.fit_for_because_counts = [len(entry.because) for entry in entries]
+    message.fit_for_because = [code for entry in entries for code in entry.because]
+    message.fit_for_joint_counts = [len(entry.joints) for entry in entries]
+    message.fit_for_joints = [joint for entry in entries for joint in entry.joints]
+
+
+def _fit_for(message: ParameterSetMsg) -> tuple[FitFor, ...]:
+    names = ("fit_for_uses", "fit_for_answers", "fit_for_figures", "fit_for_units", "fit_for_thresholds")
+    counts = ("fit_for_because_counts", "fit_for_joint_counts")
+    columns = _of_one_length(message, *names, *counts)[: len(names)]
+    because = _split(message, "fit_for_because", "fit_for_because_counts")
+    joints = _split(message, "fit_for_joints", "fit_for_joint_counts")
+    return tuple(map(FitFor, *columns, because, joints))
+
+
+def _of_one_length(message: ParameterSetMsg, *names: str) -> list[list[Any]]:
+    """Arrays of a message that have one entry each for the same things.
+
+    Raises:
+        InputError: another number of entries than the first of them has.
+    """
+    arrays = [list(getattr(message, name)) for name in names]
+    for name, entries in zip(names, arrays, strict=True):
+        if len(entries) != len(arrays[0]):
+            raise InputError(f"parameter set: {name} has {len(entries)} entries, expected {len(arrays[0])}")
+    return arrays
+
+
+def _split(message: ParameterSetMsg, name: str, counts: str) -> list[tuple[Any, ...]]:
+    """Parts of a flat array, whose lengths another array gives.
+
+    Raises:
+        InputError: lengths that do not sum to that of the array.
+    """
+    entries, ends = list(getattr(message, name)), list(accumulate(getattr(message, counts)))
+    if len(entries) != (ends[-1] if ends else 0):
+        raise InputError(f"parameter set: {name} has {len(entries)} entries, {counts} needs {ends[-1] if ends else 0}")
+    return [tuple(entries[first:last]) for first, last in pairwise([0, *ends])]
 
 
 def finding_message(finding: Finding) -> FindingMsg:

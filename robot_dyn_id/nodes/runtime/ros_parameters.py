@@ -13,6 +13,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.files.spelling import refuse_old_spelling
 
 Settings = TypeVar("Settings")
 
@@ -20,25 +21,25 @@ BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters, or beginnings of their names, that every node of ROS 2 has."""
 
 TYPES: dict[Any, tuple[int, str]] = {
-    bool: (ParameterType.PARAMETER_BOOL, "true or false"),
-    int: (ParameterType.PARAMETER_INTEGER, "a whole number"),
-    float: (ParameterType.PARAMETER_DOUBLE, "a number"),
-    str: (ParameterType.PARAMETER_STRING, "a text"),
-    tuple[str, ...]: (ParameterType.PARAMETER_STRING_ARRAY, "a list of texts"),
-    tuple[float, ...]: (ParameterType.PARAMETER_DOUBLE_ARRAY, "a list of numbers"),
+    bool: (ParameterType.PARAMETER_BOOL, "bool"),
+    int: (ParameterType.PARAMETER_INTEGER, "integer"),
+    float: (ParameterType.PARAMETER_DOUBLE, "double"),
+    str: (ParameterType.PARAMETER_STRING, "string"),
+    tuple[str, ...]: (ParameterType.PARAMETER_STRING_ARRAY, "string_array"),
+    tuple[float, ...]: (ParameterType.PARAMETER_DOUBLE_ARRAY, "double_array"),
 }
-"""Types that fields may have."""
+"""Types that fields may have: constant and name of the type in ROS."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter means and which values it may have.
+    """Meaning of a parameter and the values that it may have.
 
     Attributes:
         description: one sentence without a full stop.
         unit: empty if it has none.
-        minimum, maximum: of a number, or of each in a list.
-        choices: the texts that are allowed; any if empty.
+        minimum, maximum: range of a number, or of each number of an array.
+        choices: strings that are allowed; empty allows all.
     """
 
     description: str
@@ -48,7 +49,7 @@ class Rule:
     choices: tuple[str, ...]
 
     def constraint(self) -> str:
-        """What is allowed, in words; empty if everything is."""
+        """Allowed values as text; empty if all values are allowed."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.minimum > -math.inf and self.maximum < math.inf:
@@ -58,7 +59,7 @@ class Rule:
         return f"at most {self.maximum:g}" if self.maximum < math.inf else ""
 
     def allows(self, value: Any) -> bool:
-        """Whether a value of the right type may be used."""
+        """Whether a value of the right type is allowed."""
         values = value if isinstance(value, tuple) else (value,)
         if self.choices:
             return all(item in self.choices for item in values)
@@ -74,7 +75,16 @@ def ros_parameter(
     maximum: float = math.inf,
     choices: Sequence[str] = (),
 ) -> Any:
-    """A field of a settings dataclass that is a ROS parameter."""
+    """Field of a settings dataclass that is a ROS parameter.
+
+    Args:
+        default: default value.
+        description: one sentence without a full stop.
+        unit: SI unit; empty if there is none.
+        minimum: smallest value that is allowed.
+        maximum: largest value that is allowed.
+        choices: strings that are allowed; empty allows all.
+    """
     rule = Rule(description, unit, minimum, maximum, tuple(choices))
     return field(default=default, metadata={"rule": rule})
 
@@ -98,10 +108,10 @@ def table(settings: type) -> tuple[Row, ...]:
 
 
 def declare(node: Node, settings: type[Settings]) -> Settings:
-    """Declare the parameters of a node and read what it was started with.
+    """Declare the parameters of a node and read the values that it was started with.
 
-    They are read-only: a node is what it was started as. `node` must have been made with
-    `automatically_declare_parameters_from_overrides`, so that misspelt names are seen.
+    The parameters are read-only. The node must have been created with
+    `automatically_declare_parameters_from_overrides`, so that misspelled names are detected.
 
     Raises:
         UsageError: an unknown parameter, a value of the wrong type or out of range.
@@ -110,11 +120,12 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
     known = {item.name: item for item in fields(settings)}  # type: ignore[arg-type]
     for name in node.get_parameters_by_prefix(""):
         if name not in known and not name.startswith(BUILT_IN):
+            refuse_old_spelling(name, f"parameter {name}")
             near = difflib.get_close_matches(name, known, 1)
             raise UsageError(f"unknown parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     simulated_time = node.get_parameter("use_sim_time").value
     if not isinstance(simulated_time, bool):  # rclpy logs it and goes on with the clock of the computer
-        raise UsageError(f"parameter use_sim_time must be {TYPES[bool][1]}, not {simulated_time!r}")
+        raise UsageError(f"parameter use_sim_time must be of type {TYPES[bool][1]}, not {simulated_time!r}")
     values = {}
     for name, item in known.items():
         value = item.default
@@ -134,7 +145,7 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
 
 
 def _read(name: str, given: Any, wanted: Any, rule: Rule) -> Any:
-    """A value as its field has it: whole numbers become numbers, lists tuples."""
+    """Convert a value to the type of its field: an integer to a double, a list to a tuple."""
     value = given
     if wanted is float and type(given) is int:
         value = float(given)
@@ -147,7 +158,7 @@ def _read(name: str, given: Any, wanted: Any, rule: Rule) -> Any:
         right = all(isinstance(x, str) if item is str else type(x) in (int, float) for x in items)
         value = tuple(item(x) for x in items) if right else None
     if not (type(value) is wanted or (isinstance(value, tuple) and wanted not in (bool, int, float, str))):
-        raise UsageError(f"parameter {name} must be {TYPES[wanted][1]}, not {given!r}")
+        raise UsageError(f"parameter {name} must be of type {TYPES[wanted][1]}, not {given!r}")
     if not rule.allows(value):
         unit = f" [{rule.unit}]" if rule.unit else ""
         raise UsageError(f"parameter {name} must be {rule.constraint() or 'finite'}{unit}, not {given!r}")

@@ -339,7 +339,7 @@ def _searches(histories: dict[str, Design]) -> Drawing:
     """Draw the optimization curves."""
     curves = []
     for name, found in histories.items():
-        steps, figures = np.append(found.history, [[found.evaluations], [found.figure]], axis=1)
+        steps, figures = np.append(found.history, [[found.evaluations], [found.objective_value]], axis=1)
         curves.append(Curve(name, steps, np.exp(figures)))
     panel = Panel("evaluations of the objective", "condition number, raw", tuple(curves), "xy")
     return Drawing("flexible2r_search", "Friction: best motion of degree 8 during the search", (panel,))

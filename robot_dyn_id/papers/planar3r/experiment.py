@@ -120,7 +120,7 @@ class Experiment:
     @cached_property
     def regressor(self) -> Regressor:
         """Robot and terms that are identified."""
-        return Regressor(self.model, terms_on_joints(self.model, self.configuration.terms))
+        return Regressor(self.model, terms_on_joints(self.model, self.configuration.settings.terms))
 
     @cached_property
     def base(self) -> BaseParameters:

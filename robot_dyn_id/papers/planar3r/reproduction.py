@@ -261,7 +261,7 @@ def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000)
 
 def simulation(experiment: Experiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:
     """Simulate the paper's three runs and one designed motion under the same noise, and evaluate the models."""
-    motions, joint_by_joint = three_runs(TURNS), experiment.configuration.estimator
+    motions, joint_by_joint = three_runs(TURNS), experiment.configuration.settings.estimator
     progress("simulating the three runs, the one motion and the motion to predict")
     runs, one, held = [experiment.run(m) for m in motions], [experiment.run(one_motion())], experiment.run(validation())
     ideal = experiment.estimate(experiment.exact(runs), joint_by_joint)

@@ -26,6 +26,7 @@ from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import Instrumental, OutputError, WeightedLeastSquares
 from robot_dyn_id.estimators.simulated.fixed_point import MADE_CONSISTENT
 from robot_dyn_id.estimators.simulated.replayed import velocity_dependent_columns
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -181,7 +182,7 @@ def test_bias_is_less_than_that_of_least_squares(cutoff, share):
 
 def test_gains_are_per_joint():
     assert UNKNOWN_CONTROLLER.law == ""
-    np.testing.assert_array_equal(IDEAL.values_of_joints("proportional", robot().joints), PROPORTIONAL)
-    np.testing.assert_array_equal(IDEAL.values_of_joints("derivative", robot().joints), DERIVATIVE)
+    np.testing.assert_array_equal(joint_array(IDEAL.proportional, robot().joints, "proportional"), PROPORTIONAL)
+    np.testing.assert_array_equal(joint_array(IDEAL.derivative, robot().joints, "derivative"), DERIVATIVE)
     mixed = replace(IDEAL, proportional=(("all", 7.0), ("elbow", 3.0)))
-    np.testing.assert_array_equal(mixed.values_of_joints("proportional", robot().joints), [7.0, 3.0])
+    np.testing.assert_array_equal(joint_array(mixed.proportional, robot().joints, "proportional"), [7.0, 3.0])

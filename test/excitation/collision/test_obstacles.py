@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.collision.obstacles import obstacles_of
+from robot_dyn_id.excitation.collision.obstacles import parse_obstacles
 
 
 def test_boxes_and_half_spaces():
-    box, wall = obstacles_of(
+    box, wall = parse_obstacles(
         [
             {"name": "table", "box": [1, 2, 3], "position": [0.1, 0.2, 0.3], "rpy": [0, 0, np.pi / 2]},
             {"name": "wall", "height": -0.8, "normal": [0, -2, 0]},
@@ -32,17 +32,17 @@ def test_boxes_and_half_spaces():
             "obstacle t: unknown key positon; did you mean position",
         ),
         ({"name": "g", "height": "low"}, "obstacle g: height must be a number"),
-        ({"name": "g", "height": 0.0, "normal": [0, 0, 0]}, "obstacle g: normal .* has no direction"),
-        ({"name": "g", "sphere": 1}, "obstacle g: neither `box`"),
+        ({"name": "g", "height": 0.0, "normal": [0, 0, 0]}, "obstacle g: normal .* must not be zero"),
+        ({"name": "g", "sphere": 1}, "obstacle g: needs `box`"),
         ({"height": 0.0}, "obstacle 1: `name` is missing"),
         ("ground", "obstacles must be a list of entries"),
     ],
 )
 def test_what_is_wrong_is_named(entry, said):
     with pytest.raises(UsageError, match=said):
-        obstacles_of([entry])
+        parse_obstacles([entry])
 
 
 def test_two_of_a_name():
-    with pytest.raises(UsageError, match="obstacle g: there are two of that name"):
-        obstacles_of([{"name": "g", "height": 0.0}] * 2)
+    with pytest.raises(UsageError, match="obstacle g: the name is used twice"):
+        parse_obstacles([{"name": "g", "height": 0.0}] * 2)

@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, RotorInertia, Viscous
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.excitation.design.information import CHUNK, Information
+from robot_dyn_id.excitation.design.information import CHUNK_SAMPLES, Information
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.model.robot import RobotModel
 
@@ -55,7 +55,7 @@ def test_information_is_the_square_of_the_weighted_base_regressor(name):
 
 def test_information_adds_up():
     teller = information(panda_arm())
-    motion = random_motion(teller.regressor.model, 2 * CHUNK + 7, seed=3)
+    motion = random_motion(teller.regressor.model, 2 * CHUNK_SAMPLES + 7, seed=3)
     parts = [motion.take(slice(0, 5)), motion.take(slice(5, None))]
     assert ratio(teller.matrix(motion), sum(teller.matrix(part) for part in parts)) <= 1e-13
     gradient = np.random.default_rng(3).normal(size=(len(teller.names),) * 2)
@@ -109,7 +109,7 @@ def test_the_gradient_of_an_objective_along_a_trajectory(objective):
     def value(moved):
         return OBJECTIVES[objective](teller.matrix(moved)).value
 
-    ours = teller.pull_back(motion, OBJECTIVES[objective](teller.matrix(motion)).slope())
+    ours = teller.pull_back(motion, OBJECTIVES[objective](teller.matrix(motion)).gradient())
     for joint, harmonic in [(0, 1), (3, 2), (5, 5), (6, 3)]:
         w, t = 0.2 * np.pi * harmonic, np.linspace(0.0, 10.0, 200, endpoint=False)
         direction = np.zeros((3, 7, 200))
@@ -129,7 +129,7 @@ def test_differences_of_the_determinant_do_not_depend_on_the_choice_of_the_base(
     assert np.subtract(*raw[0]) != pytest.approx(np.subtract(*raw[1]), rel=1e-3)
     for motion in motions:  # and so the way to a better motion is the same
         first, second = (
-            teller.pull_back(motion, OBJECTIVES["d_optimal"](teller.matrix(motion)).slope()) for teller in tellers
+            teller.pull_back(motion, OBJECTIVES["d_optimal"](teller.matrix(motion)).gradient()) for teller in tellers
         )
         assert ratio(np.array(first), np.array(second)) <= 1e-8
 
@@ -140,7 +140,7 @@ def test_a_robot_that_stands_still_leaves_its_parameters_open():
     matrix = teller.matrix(still)
     for objective in OBJECTIVES.values():
         assert objective(matrix).value == np.inf
-        assert not objective(matrix).slope().any()
+        assert not objective(matrix).gradient().any()
 
 
 @pytest.mark.parametrize("noise", [np.ones(6), np.zeros(7), np.full(7, np.nan), np.full(7, np.inf), -np.ones(7), 1.0])

@@ -54,7 +54,7 @@ def test_the_value_is_that_of_the_definition(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_derivatives_are_those_of_finite_differences(case):
-    gradient = CASES[case](M).slope()
+    gradient = CASES[case](M).gradient()
     assert np.array_equal(gradient, gradient.T)
     for seed in range(5):
         half = np.random.default_rng(seed).normal(size=(P, P)) * np.sqrt(np.outer(M.diagonal(), M.diagonal()))
@@ -69,7 +69,7 @@ def test_more_information_is_better(case):
     """The others say how unequal the information is, not how much."""
     more = RNG.normal(size=(30, P))
     assert CASES[case](M + more.T @ more).value < CASES[case](M).value
-    assert np.all(np.linalg.eigvalsh(CASES[case](M).slope()) <= 1e-12)
+    assert np.all(np.linalg.eigvalsh(CASES[case](M).gradient()) <= 1e-12)
 
 
 def test_scaled_figures_do_not_depend_on_units():
@@ -95,7 +95,7 @@ def test_less_noise_moves_a_figure_and_leaves_its_differences(case):
     """So that a search with an absolute tolerance ends at the same motion, whatever the size of the noise."""
     louder = CASES[case](1e-6 * M)
     assert louder.value - CASES[case](M).value == pytest.approx(np.log(1e6), abs=1e-9)
-    np.testing.assert_allclose(1e-6 * louder.slope(), CASES[case](M).slope(), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(1e-6 * louder.gradient(), CASES[case](M).gradient(), rtol=1e-6, atol=1e-12)
 
 
 def broken():
@@ -120,7 +120,7 @@ def broken():
 @pytest.mark.parametrize("name", dict(broken()))
 def test_what_leaves_parameters_open_is_infinitely_bad(case, name):
     score = CASES[case](dict(broken())[name])
-    value, gradient = score.value, score.slope()
+    value, gradient = score.value, score.gradient()
     assert value == np.inf
     assert gradient.shape == (P, P)
     assert not gradient.any()
@@ -133,7 +133,7 @@ def test_what_is_known_before_closes_what_a_motion_leaves_open(case):
         matrix = dict(broken())[name] + prior
         score = CASES[case](matrix)
         assert np.isfinite(score.value)
-        assert np.all(np.isfinite(score.slope()))
+        assert np.all(np.isfinite(score.gradient()))
 
 
 @pytest.mark.parametrize("scale", [0.0, -np.ones(P), np.ones(P - 1), np.nan])

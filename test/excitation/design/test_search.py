@@ -11,11 +11,11 @@ from support.robots import URDFS as PUBLISHED
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, MotionError, UsageError
-from robot_dyn_id.excitation.design.objectives import OBJECTIVES, condition, condition_raw, softened
+from robot_dyn_id.excitation.design.objectives import OBJECTIVES, condition, condition_raw, smooth_objective
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.design.planning import design_task, payload_parameters
+from robot_dyn_id.excitation.design.planning import make_design_task, payload_parameters
 from robot_dyn_id.excitation.design.search import design
-from robot_dyn_id.excitation.design.space_requirements import Separation
+from robot_dyn_id.excitation.design.space_requirements import MinimumDistance
 from robot_dyn_id.excitation.forms.registry import FORMS
 from robot_dyn_id.files.design import design_settings
 from robot_dyn_id.model.robot import RobotModel
@@ -40,42 +40,42 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("free_center", [False, True])
 def test_what_a_search_sees_has_exact_gradients(free_center):
-    problem = plan(**EVERYTHING, free_center=free_center).problem.sampled(60)
+    problem = plan(**EVERYTHING, free_center=free_center).problem.with_samples(60)
     kinds = [type(requirement).__name__ for requirement in problem.requirements]
-    assert kinds == ["JointLimits", "EffortLimits", "InWorkspace", "ExcludedBand"]
+    assert kinds == ["JointLimits", "EffortLimits", "WorkspaceLimits", "ExcludedBand"]
     for seed in range(3):
         x = problem.parametrization.random(np.random.default_rng(seed), 1.2)
-        assert slope_error(problem.figure, lambda x: problem.score(x).slope(), x) < 1e-6
+        assert slope_error(problem.objective_value, lambda x: problem.score(x).gradient(), x) < 1e-6
         for requirement in problem.requirements:
             one = replace(problem, requirements=(requirement,))
-            assert slope_error(one.excess, one.excess_slopes, x) < 1e-6, type(requirement).__name__
+            assert slope_error(one.excess, one.excess_jacobian, x) < 1e-6, type(requirement).__name__
 
 
 def test_the_clearance_of_a_search_has_exact_gradients():
     """On convex hulls: between round shapes the nearest points themselves are known to 1e-3 only."""
     panda = RobotModel.from_file(PUBLISHED["panda"], joints=[f"panda_joint{i}" for i in range(1, 8)])
-    problem = plan(panda, clearance=0.09, obstacles=(TABLE,)).problem.sampled(60)
-    (separation,) = (one for one in problem.requirements if isinstance(one, Separation))
+    problem = plan(panda, clearance=0.09, obstacles=(TABLE,)).problem.with_samples(60)
+    (separation,) = (one for one in problem.requirements if isinstance(one, MinimumDistance))
     one = replace(problem, requirements=(separation,))
     for seed in range(3):
         x = problem.parametrization.random(np.random.default_rng(seed), 1.0)
-        assert slope_error(one.excess, one.excess_slopes, x) < 1e-5
+        assert slope_error(one.excess, one.excess_jacobian, x) < 1e-5
 
 
 @pytest.mark.parametrize("objective", [condition, condition_raw])
 def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact_gradients(objective):
-    problem = plan().problem.sampled(60)
+    problem = plan().problem.with_samples(60)
     x = problem.parametrization.random(np.random.default_rng(3))
-    exact = replace(problem, objective=objective).figure(x)
+    exact = replace(problem, objective=objective).objective_value(x)
     gaps = []
     for sharpness in (10.0, 30.0, 100.0, 1000.0):
-        soft = replace(problem, objective=softened(objective, sharpness))
-        gaps.append(soft.figure(x) - exact)
-        assert slope_error(soft.figure, lambda x, soft=soft: soft.score(x).slope(), x) < 1e-6
+        soft = replace(problem, objective=smooth_objective(objective, sharpness))
+        gaps.append(soft.objective_value(x) - exact)
+        assert slope_error(soft.objective_value, lambda x, soft=soft: soft.score(x).gradient(), x) < 1e-6
     assert (
         all(gap >= -1e-12 for gap in gaps) and gaps[0] > 1e-4 and sorted(gaps, reverse=True) == gaps and gaps[-1] < 0.01
     )
-    assert softened(OBJECTIVES["d_optimal"], 30.0) is OBJECTIVES["d_optimal"]
+    assert smooth_objective(OBJECTIVES["d_optimal"], 30.0) is OBJECTIVES["d_optimal"]
 
 
 # --- designs -----------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
     demands = {"form": form, "period": 4.0 if form == "sequential_sine" else 8.0, "jerk": {"all": 200.0}}
     one = plan(PLANAR, **demands)
     result = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE))
-    assert result.feasible and result.figure <= result.random_figures[0] + 1e-9
+    assert result.feasible and result.objective_value <= result.random_objective_values[0] + 1e-9
     t = np.linspace(0.0, result.excitation.duration, 20011)
     q, dq, ddq, dddq = result.excitation.evaluate(t)
     limits = one.limits
@@ -102,7 +102,9 @@ def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
 
 def test_a_design_tells_more_than_random_motions_and_is_the_same_again():
     one, again, other = found(), found(), found(seed=2)
-    assert one.figure < one.random_figures[0] - 0.3  # standard deviations 14 % smaller, in the geometric mean
+    assert (
+        one.objective_value < one.random_objective_values[0] - 0.3
+    )  # standard deviations 14 % smaller, in the geometric mean
     assert np.array_equal(one.coefficients, again.coefficients)
     assert not np.array_equal(one.coefficients, other.coefficients)
 
@@ -147,8 +149,8 @@ def test_a_plan_shows_the_very_efforts_that_it_limits():
     heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
     one = plan(effort_scale=0.6, payload=heavy)
     x = one.problem.parametrization.random(np.random.default_rng(1))
-    shown = one.torques.of(one.problem.finely(x)[1])
-    bare = Regressor(ARM7).torque(Motion(*one.problem.finely(x)[1][:3]), ARM7.inertial_parameters)
+    shown = one.torques.torque(one.problem.sample_finely(x)[1])
+    bare = Regressor(ARM7).torque(Motion(*one.problem.sample_finely(x)[1][:3]), ARM7.inertial_parameters)
     margins = {margin.name: margin for margin in one.problem.margins(x)}
     for j, name in enumerate(ARM7.joint_names):
         margin = margins[f"effort of {name}"]
@@ -197,12 +199,12 @@ def test_what_a_motion_tells_already_counts():
 
     one = plan()
     first = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LEAST))
-    known = one.problem.told(one.problem.parametrization.random(np.random.default_rng(5), 1.0))
+    known = one.problem.information_matrix(one.problem.parametrization.random(np.random.default_rng(5), 1.0))
     deviation = np.sqrt(np.linalg.inv(known).diagonal())
     weak = np.argsort(deviation)[-5:]
     after = replace(one.problem, prior=known, objective=lambda information: a_optimal(information, weak))
     second = design(after, OPTIMIZERS["gradient"], 1, SearchEffort(**LEAST))
-    by_first = np.sqrt(np.linalg.inv(known + one.problem.told(first.coefficients)).diagonal())[weak]
+    by_first = np.sqrt(np.linalg.inv(known + one.problem.information_matrix(first.coefficients)).diagonal())[weak]
     repeated = deviation[weak] / np.sqrt(2.0)
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
 
@@ -221,18 +223,22 @@ def test_little_noise_does_not_end_a_search_early():
     [
         ({"acceleration": {"all": 0.0}}, UsageError, "acceleration limits"),
         ({"acceleration": {"elbow": 1.0}}, UsageError, "acceleration: elbow is not a joint"),
-        ({"posture": {"joint1": 0.0}}, UsageError, "posture: give a position for joint2"),
+        ({"posture": {"joint1": 0.0}}, UsageError, "posture: the position of joint2"),
         ({"posture": dict.fromkeys(ARM7.joint_names, 9.0)}, MotionError, "joint joint1: .* is at 9"),
         ({"form": "zigzag"}, UsageError, "form of excitation 'zigzag'"),
         ({"objective": "e_optimal"}, UsageError, "objective: unknown value"),
         ({"optimizer": "annealing"}, UsageError, "optimizer: unknown value"),
-        ({"parameters": ("m1",), "objective": "condition"}, UsageError, "parameters are for the objective a_optimal"),
+        (
+            {"parameters": ("m1",), "objective": "condition"},
+            UsageError,
+            "parameters is only used by the objective a_optimal",
+        ),
         ({"parameters": ("m1",), "objective": "a_optimal"}, UsageError, "m1 is not a base parameter"),
         ({"period": 0.0}, UsageError, "the period must be a positive number"),
         ({"harmonics": 1}, UsageError, "at least 3 harmonics"),
-        ({"quiet_band": (0.01, 0.05)}, UsageError, "holds no multiple of 1 / 10 s"),
+        ({"quiet_band": (0.01, 0.05)}, UsageError, "contains no multiple of 1 / 10 s"),
         ({"quiet_band": (0.1,)}, UsageError, "two ends"),
-        ({"payload": {"link": "link7"}}, UsageError, "payload: needs link, mass, position"),
+        ({"payload": {"link": "link7"}}, UsageError, "payload: needs exactly the keys link, mass, position"),
         ({"payload": {"link": "link7", "mass": -1.0, "position": [0, 0, 0]}}, UsageError, "positive mass"),
         ({"clearance": 0.5}, UsageError, "clearance 0.5 m must be at least 0 and less than"),
         ({"noise": {"all": -1.0}}, UsageError, "torque noise"),
@@ -246,13 +252,11 @@ def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
     with pytest.raises(error, match=words):
         settings = design_settings(**{"acceleration": {"all": 6.0}, "clearance": 0.0, **demands})
         assert settings.search
-        design_task(settings, ARM7, regressor_of_arm(ARM7))
+        make_design_task(settings, ARM7, regressor_of_arm(ARM7))
 
 
 def test_what_cannot_be_kept_is_named_and_not_relaxed():
-    with pytest.raises(
-        MotionError, match=r"no motion that keeps to everything was found; .* effort of joint2: reaches"
-    ):
+    with pytest.raises(MotionError, match=r"no feasible motion was found; .* effort of joint2: reaches"):
         stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all to stand still
         found(ARM7, effort=LEAST, harmonics=3, effort_scale=0.01, posture=stretched)
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}
@@ -265,14 +269,16 @@ def test_a_term_that_depends_on_more_than_the_motion_is_refused():
 
     regressor = Regressor(ARM7, terms_on_joints(ARM7, (TERMS["temperature_coulomb"](),)))
     with pytest.raises(UsageError, match="cannot be designed for the term temperature_coulomb"):
-        design_task(design_settings(), ARM7, regressor)
+        make_design_task(design_settings(), ARM7, regressor)
 
 
 def test_limits_that_nobody_gave_are_told():
-    one = design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
-    assert len(one.notes) == 3 and "no acceleration limit is given, and a URDF has none" in one.notes[0]
+    one = make_design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
+    assert len(one.notes) == 3 and "no acceleration limit given" in one.notes[0]
 
 
 def test_an_earlier_identification_of_something_else_is_refused():
     with pytest.raises(InputError, match="other base parameters"):
-        design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified_lift(), after=True)
+        make_design_task(
+            design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR), identified_lift(), include_prior=True
+        )

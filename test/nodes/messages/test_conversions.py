@@ -14,15 +14,18 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
-from robot_dyn_id.parameters import stored_fields
+from robot_dyn_id.nodes.messages.conversions import FLATTENED, parameter_set, parameter_set_message
+from robot_dyn_id.parameters import FORMAT_VERSION, stored_fields
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def test_every_field_of_the_message_is_a_field_of_the_value():
     in_message = set(ParameterSetMsg.get_fields_and_field_types()) - {"header"}
-    assert in_message == {item.name for item in stored_fields()}
+    flat = {name for name in in_message if name.startswith(("state_", "fit_for_"))}
+    assert in_message - flat | set(FLATTENED) == {item.name for item in stored_fields()}
+    assert len(flat) == 16
+    assert ParameterSetMsg.FORMAT_VERSION == FORMAT_VERSION
 
 
 def test_a_late_subscriber_gets_the_set_to_the_last_bit():
@@ -55,9 +58,24 @@ def test_yaml_and_message_carry_the_same(tmp_path):
     assert_same(parameter_set(parameter_set_message(read_parameters(tmp_path / "p.yaml"))), awkward_set())
 
 
-@pytest.mark.parametrize("field", ["covariance", "mapping", "values", "standard_parameters"])
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1])
+def test_a_message_of_another_format_version_is_refused_before_anything_else(version):
+    message = parameter_set_message(awkward_set())
+    message.format_version, message.mapping = version, []
+    with pytest.raises(InputError, match=r"format_version is .* identify the robot again"):
+        parameter_set(message)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["covariance", "mapping", "values", "standard_parameters"]
+    + [f"state_{name}" for name in ("names", "joints", "counts", "initial_values", "parameter_counts")]
+    + [f"state_parameter_{name}" for name in ("names", "values")]
+    + [f"fit_for_{name}" for name in ("uses", "answers", "figures", "units", "thresholds", "because_counts", "because")]
+    + [f"fit_for_{name}" for name in ("joint_counts", "joints")],
+)
 def test_a_message_whose_fields_do_not_fit_together_is_refused(field):
     message = parameter_set_message(awkward_set())
     setattr(message, field, getattr(message, field)[:-1])
-    with pytest.raises(InputError, match=field):
+    with pytest.raises(InputError, match=f"{field}|state_joints|fit_for_answers"):
         parameter_set(message)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 
-import pytest
 from rclpy.node import Node
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import Trigger
@@ -22,8 +21,6 @@ from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.robot_node import OK, Diagnosis, RobotNode
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitorSettings
-
-pytestmark = pytest.mark.real_time
 
 MAIN = "import sys; from robot_dyn_id.nodes.{0} import main; sys.exit(main())"
 

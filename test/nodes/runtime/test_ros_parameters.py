@@ -10,6 +10,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.files.spelling import RENAMED
 from robot_dyn_id.nodes.runtime.ros_parameters import declare, ros_parameter, table
 
 
@@ -72,17 +73,18 @@ def test_values_from_a_file(node, tmp_path):
     [
         ("rate:=0.5", r"rate must be within 1 and 1000 \[Hz\], not 0.5"),
         ("rate:=.nan", "rate must be within 1 and 1000"),
-        ("rate:=fast", "rate must be a number, not 'fast'"),
-        ("rate:=true", "rate must be a number, not True"),
-        ("count:=1.5", "count must be a whole number, not 1.5"),
+        ("rate:=fast", "rate must be of type double, not 'fast'"),
+        ("rate:=true", "rate must be of type double, not True"),
+        ("count:=1.5", "count must be of type integer, not 1.5"),
         ("count:=0", "count must be at least 1, not 0"),
-        ("on:=1", "on must be true or false, not 1"),
+        ("on:=1", "on must be of type bool, not 1"),
         ("kind:=chirp", "kind must be one of sine, fourier, not 'chirp'"),
-        ("joints:=a", "joints must be a list of texts, not 'a'"),
-        ("joints:=[1, 2]", "joints must be a list of texts"),
+        ("joints:=a", "joints must be of type string_array, not 'a'"),
+        ("joints:=[1, 2]", "joints must be of type string_array"),
         ("gains:=[1.0, -2.0]", "gains must be at least 0"),
-        ("gains:=[a]", "gains must be a list of numbers"),
+        ("gains:=[a]", "gains must be of type double_array"),
         ("ratte:=5", "unknown parameter 'ratte'; did you mean 'rate'?"),
+        *((f"{old}:=5", f"parameter {old}: is now spelled {new}") for old, new in RENAMED.items()),
         ("deep.rate:=5", "unknown parameter 'deep.rate'"),
     ],
 )
@@ -116,5 +118,5 @@ def test_the_table_has_every_field():
 
 @pytest.mark.parametrize("given", ["yes_please", "1", "[true]"])
 def test_simulated_time_is_true_or_false(node, given):
-    with pytest.raises(UsageError, match="parameter use_sim_time must be true or false, not"):
+    with pytest.raises(UsageError, match="parameter use_sim_time must be of type bool, not"):
         declare(node(f"use_sim_time:={given}"), Settings)

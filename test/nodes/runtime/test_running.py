@@ -18,8 +18,6 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
 
-pytestmark = pytest.mark.real_time
-
 NODE = """
 import sys
 import time
@@ -199,7 +197,7 @@ def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_p
     )  # fmt: skip
     assert found.returncode == 2
     line = found.stderr.splitlines()[-1]
-    assert line.startswith(f"identifier: {settings}: the configuration: unknown key 'listen'")
+    assert line.startswith(f"identifier: {settings}: unknown key 'listen'")
     assert str(parameters) not in line
 
 
