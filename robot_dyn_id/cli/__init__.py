@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line `robot-dyn-id`: one file per verb, imported only when it is called."""
+"""The command line `robot-dyn-id`: one file per command, imported only when it is called."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ if TYPE_CHECKING:
     from robot_dyn_id.errors import RobotDynIdError
 
 VERBS = {
-    "demo": "the whole line on a simulated arm",
-    "design": "an excitation trajectory within limits",
+    "demo": "run the complete pipeline on a simulated arm",
+    "design": "design an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
-    "predict": "torque of an identified model along a recording",
-    "simulate": "motion of an identified model along a trajectory, or under recorded efforts",
+    "predict": "predict the torque along a recording",
+    "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
     "export": "write an identified model as URDF or MJCF",
-    "validate": "judge an identified model on another recording",
-    "payload": "mass, center and inertia of what an arm carries",
-    "gains": "gains of the drives from currents with and without a known payload",
+    "validate": "evaluate an identified model on other recordings",
+    "payload": "identify mass, center of mass and inertia of a payload",
+    "gains": "identify drive gains from currents with and without a known payload",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
-    "recover": "a complete bag from one whose recorder was killed or whose disk was full",
-    "base": "the minimal (base) parameter set of a robot",
-    "reproduce": "a published identification, its figures beside ours",
-    "bench": "measure speed against peers in the same run",
+    "recover": "recover a bag after a crash of the recorder or a full disk",
+    "base": "list the base (minimal) parameters of a robot",
+    "reproduce": "reproduce a published identification and compare the results",
+    "bench": "measure speed relative to peers in the same run",
 }
-"""Verbs and what they do; `cli/<verb>.py` has `add_arguments(parser)` and `run(arguments) -> (exit code, answer)`."""
+"""Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
+returns the exit code and the answer."""
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        """Refuse the words of a command line.
+        """Refuse a command line.
 
         Raises:
-            _WrongWords: always; `main` prints it in one line, as every mistake of the user.
+            _WrongWords: always; `main` prints it in one line, like every mistake of the user.
         """
         raise _WrongWords(f"{self.prog}: {message} (try {self.prog} --help)")
 
 
 class _WrongWords(Exception):
-    """Words of a command line that the parser refuses."""
+    """Command line that the parser refuses."""
 
 
-BROKEN_PIPE = 141
-"""Exit code if the reader of standard output has gone, by custom of the shells."""
+BROKEN_PIPE_EXIT_CODE = 141
+"""Exit code after the reader of standard output has closed it, as in shells (128 + SIGPIPE)."""
 
 _interruptions: list[int] = []
-"""Signals that asked this process to end: what is raised amid a library's callback is only printed by Python."""
+"""Received termination signals. An exception raised inside a callback of a library is only printed by Python."""
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -63,10 +64,10 @@ def _interrupt(number: int, frame: Any) -> None:
 
 
 def progress(line: str) -> None:
-    """Tell on standard error what is being done.
+    """Print a status line on standard error.
 
     Raises:
-        KeyboardInterrupt: the process was asked to end, and what was raised then has been lost on its way.
+        KeyboardInterrupt: a termination signal was received, and its exception did not get here.
     """
     if _interruptions:
         raise KeyboardInterrupt
@@ -85,18 +86,18 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb.
+    """Run a command.
 
     With `--json` standard output holds one object whatever happens: the answer, or the error.
 
     Returns:
         0 done; 1 done, and the verdict is bad; 2 wrong usage; 3 bad input; 4 a fault of this package; 130 interrupted;
-        141 if the reader of standard output has gone.
+        141 if the reader of standard output has closed it.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    # BLAS threads would only wait for one another: blocks of rows are small, and filtered in parallel.
+    # BLAS threads would only wait for each other: blocks of rows are small, and filtered in parallel.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what its encoding does not have
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may contain characters outside its encoding
         sys.stdout.reconfigure(errors="backslashreplace")
     _interruptions.clear()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -106,14 +107,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _guarded(given)
     except BrokenPipeError:
         _discard_output()
-        return BROKEN_PIPE
+        return BROKEN_PIPE_EXIT_CODE
 
 
 def _guarded(given: Sequence[str]) -> int:
-    """Run a verb, and print whatever it raises.
+    """Run a command, and print the error that it raises.
 
     Raises:
-        BrokenPipeError: the reader of standard output has gone.
+        BrokenPipeError: the reader of standard output has closed it.
     """
     from robot_dyn_id.errors import InputError, InterruptedRun, RobotDynIdError, UsageError
     from robot_dyn_id.faults import missing_library, reported
@@ -140,10 +141,10 @@ def _guarded(given: Sequence[str]) -> int:
 
 
 def _run(given: Sequence[str]) -> int:
-    """Parse the words, run the verb, and print its answer.
+    """Parse the command line, run the command, and print its answer.
 
     Raises:
-        _WrongWords: a word is refused by the parser, or empty: an output would go to the current folder then.
+        _WrongWords: the parser refuses an argument, or one is empty: an output would go to the current folder.
         UsageError: an option of an earlier version, by its present name.
     """
     from robot_dyn_id.files.spelling import refuse_old_spelling
@@ -163,7 +164,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def _verb(given: Sequence[str]) -> str | None:
-    """The verb of a command line; None if its first word is not one."""
+    """The command of a command line; None if its first word is not one."""
     word = next((word for word in given if not word.startswith("-")), None)
     return word if word in VERBS else None
 
@@ -175,7 +176,7 @@ def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn
         Its exit code.
     """
     print(f"{prefix}{error}", file=sys.stderr)
-    # The words may be those that could not be parsed; argparse takes abbreviations.
+    # The command line may not be parsable; argparse accepts abbreviations.
     as_json = any(len(word) > 2 and "--json".startswith(word) for word in given)
     try:
         if as_json:
@@ -183,18 +184,18 @@ def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn
         sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except OSError:  # a full disk behind standard output: said above, and Python would try again when it ends
+    except OSError:  # standard output on a full disk: reported above; Python would write again at exit
         _discard_output()
     return error.exit_code
 
 
 def _discard_output() -> None:
-    """Let standard output lead nowhere from now on."""
+    """Redirect standard output to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _finite(value: Any) -> Any:
-    """A value for JSON, which has neither infinity nor NaN: None in their place."""
+    """Replace infinity and NaN, which JSON does not have, by None."""
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

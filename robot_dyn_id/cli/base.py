@@ -14,9 +14,11 @@ from robot_dyn_id.model.urdf import RobotDescription
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
-    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
+    parser.add_argument(
+        "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity vector in the base frame [m/s^2]"
+    )
     parser.add_argument("--pivots", choices=PIVOTS, help="leftmost independent columns, or largest first")
     parser.add_argument("--config", metavar="FILE", help="joints, gravity and terms (YAML)")
 

@@ -38,17 +38,22 @@ from robot_dyn_id.simulation.sensors import Sensors, measured
 REPEATS = 5
 
 RATE, CUTOFF = 100.0, 10.0
-"""Of the recording that estimators are timed on [Hz]."""
+"""Sample rate and low-pass cutoff of the recording that estimators are timed on [Hz]."""
 
 BANDWIDTH, STIFFNESS = 20.0, 50.0
-"""Of the PD law that it was made under: critical damping of the joints one by one [rad/s], and what is added against
-their dry friction of 1 N m [N m/rad]."""
+"""Bandwidth of the critically damped PD controller of the recording [rad/s], and stiffness added to it to overcome the
+dry friction of 1 N m [N m/rad]."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument("what", nargs="?", choices=("speed", "estimators"), default="speed",
-                        help="ratios to peers (default), or the time of every estimator")  # fmt: skip
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "what",
+        nargs="?",
+        choices=("speed", "estimators"),
+        default="speed",
+        help="ratios to peers (default), or the time of every estimator",
+    )
     parser.add_argument("--samples", type=int, help="samples of a 7-axis arm (default: 20000; of estimators 10000)")
 
 
@@ -74,10 +79,10 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         problem = trials.problem(regressor, base.independent, nominal_prior(model, base.mapping))
         for name, kind in ESTIMATORS.items():
             progress(f"{name}, {samples} samples")
-            told = {"controller": controller} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
+            options = {"controller": controller} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
             start = time.process_time()
             try:
-                kind(**told).fit(problem)
+                kind(**options).fit(problem)
             except RobotDynIdError as error:
                 progress(str(error))
                 seconds.pop(name, None)
@@ -99,11 +104,11 @@ def _controller(dynamics: Dynamics, motion: Trajectory) -> ControllerModel:
 
 
 def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajectory, samples: int) -> ArrayRecording:
-    """The robot under its controller, with sensors, and what the controller was told."""
+    """The robot under its controller, with sensors, and the reference of the controller."""
     t, number = np.arange(samples) / RATE, np.arange(samples)
     wanted = Motion(*motion.evaluate(t)[:3])
-    told = FilteredWindow(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
-    (true,) = Replay(controller, dynamics, [told])
+    reference = FilteredWindow(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
+    (true,) = Replay(controller, dynamics, [reference])
     assert true.tau is not None
     joints = dynamics.regressor.model.joint_names
     sensors = Sensors(np.full(len(joints), 0.1), 1e-6, 1e-3)

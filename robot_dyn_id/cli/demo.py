@@ -41,7 +41,7 @@ TRIALS: dict[str, tuple[int, dict[str, Any]]] = {
 """Folder of each bag; what is added to the seed of its excitation, and what else differs from the configuration."""
 
 SIMULATED_TIME = {"use_sim_time": True}
-"""Of all nodes beside the simulator: where the process halts, as nodes that start make it do, time halts for all."""
+"""Parameters of all nodes but the simulator: if the process stalls while nodes start, time stalls for all of them."""
 
 GRID, CUTOFF, LAG = 200.0, 5.0, 0.1
 """Rate of the comparison with the twin [Hz], low-pass on both [Hz], and the most that one may be behind [s]."""
@@ -57,12 +57,12 @@ DESCRIPTION, PLANT = "arm.urdf", "plant.urdf"
 OUTPUTS = (*TRIALS, DESCRIPTION, PLANT, *RESULTS)
 """Names of all files and bags that the demo writes into the run folder."""
 
-PATIENCE = 120.0
+STAGE_TIMEOUT_S = 120.0
 """Longest time that an excitation or the identification may take [s]; both need a fraction of it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("--out", metavar="DIR", help="run folder (default: runs/demo-<date and time>)")
     parser.add_argument("--seed", type=int, default=1, help="of motion and noise")
 
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def composition() -> Any:
-    """The demo's `Composition`: a namespace of its own for all topics, `/clock` included, that ends beside a robot."""
+    """The demo's `Composition`: all topics, `/clock` included, in a namespace; it ends if a robot joins the domain."""
     from robot_dyn_id.nodes.runtime.composition import Composition
     from robot_dyn_id.nodes.runtime.isolation import robots_outside
 
@@ -192,12 +192,12 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
         "config": str(shared_file("config/identification/consistent.yaml")),
     }
     ros.add(Identifier, {**settings, **bags, **SIMULATED_TIME}, config)
-    ros.until(lambda: len(reports) > 0, PATIENCE, "the identification")
+    ros.until(lambda: len(reports) > 0, STAGE_TIMEOUT_S, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
     failure = ""
     if reports[0].verdict != "bad":
-        ros.until(lambda: len(published) > 0, PATIENCE, "the identified parameters")
+        ros.until(lambda: len(published) > 0, STAGE_TIMEOUT_S, "the identified parameters")
         failure = _follow_with_twin(ros, record)
     motion = make_plan(RobotModel.from_file(urdf), held_out).excitation
     return simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
@@ -212,12 +212,12 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
 
     try:
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
-        ros.until(lambda: len(states) > 0, PATIENCE, "joint states")
+        ros.until(lambda: len(states) > 0, STAGE_TIMEOUT_S, "joint states")
         twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
         names = [f"{name}:={ros.namespace}/{name}" for name in ("identified_parameters", TOPIC)]
         remappings = tuple(word for name in names for word in ("-r", name))
         ros.add(Simulator, twin, arguments=remappings, namespace=f"{ros.namespace}/twin")
-        ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, PATIENCE, "the twin")
+        ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, STAGE_TIMEOUT_S, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
     except RobotDynIdError as error:
         return f"the twin did not follow the robot: {error}"
@@ -225,7 +225,7 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
 
 
 def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: tuple[Path, ...]) -> Any:
-    """One excitation into one bag; the settings of the excitation."""
+    """Record one excitation into one bag, and return the settings of the excitation."""
     from std_srvs.srv import Trigger
 
     from robot_dyn_id.msg import ExcitationStatus
@@ -235,21 +235,23 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
 
     recorder = ros.add(Recorder, bag, config)
     publisher = ros.add(ExcitationPublisher, excitation, config)
-    told = ros.heard(ExcitationStatus, "excitation_status", LATCHED)
+    statuses = ros.heard(ExcitationStatus, "excitation_status", LATCHED)
     ends = (ExcitationStatus.DONE, ExcitationStatus.FAULT)
 
     def ended() -> bool:
-        return bool(told) and told[-1].state in ends
+        return bool(statuses) and statuses[-1].state in ends
 
     shown = -1
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + STAGE_TIMEOUT_S
     while not ended() and time.monotonic() < deadline:
         ros.wait(0.5)
-        if told and told[-1].state == ExcitationStatus.RUNNING and int(told[-1].elapsed) // 5 > shown:
-            shown = int(told[-1].elapsed) // 5
-            progress(f"recording {bag['folder']}: {told[-1].elapsed:.0f} of {told[-1].duration:.0f} s")
-    if not ended() or told[-1].state == ExcitationStatus.FAULT:
-        raise DeadlineError(f"the excitation came to no end: {told[-1].reason if told else 'no status was heard'}")
+        if statuses and statuses[-1].state == ExcitationStatus.RUNNING and int(statuses[-1].elapsed) // 5 > shown:
+            shown = int(statuses[-1].elapsed) // 5
+            progress(f"recording {bag['folder']}: {statuses[-1].elapsed:.0f} of {statuses[-1].duration:.0f} s")
+    if not ended() or statuses[-1].state == ExcitationStatus.FAULT:
+        raise DeadlineError(
+            f"the excitation did not end: {statuses[-1].reason if statuses else 'no status was received'}"
+        )
     answer = ros.call(Trigger, "recorder/stop")
     if not answer.success:
         raise DeadlineError(f"the recorder: {answer.message}")
@@ -262,7 +264,7 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
 def _with_truth(
     folder: Path, namespace: str, truth: Dynamics, motion: Any, failure: str, seconds: float
 ) -> dict[str, Any]:
-    """The report with what only a simulation can tell: the error against the true torque, and the twin's motion."""
+    """Add to the report what only a simulation provides: the error of the true torque, and the motion of the twin."""
     model = Dynamics.from_parameters(read_parameters(folder / PARAMETERS))
     q, dq, ddq = (x.T for x in motion.evaluate(np.arange(0.0, motion.duration, 0.01))[:3])
     tau = truth.inverse_dynamics(q, dq, ddq)
@@ -316,15 +318,21 @@ def twin_agreement(bag: Path, namespace: str) -> dict[str, Any]:
 def _print(folder: Path, summary: dict[str, Any]) -> None:
     """The table, and where everything is."""
     held_out, check, twin = summary["held_out"], summary["cross_check"], summary["twin"]
-    print("\n                       held out        twin against robot, correlation of\n"
-          f"{'joint':<16} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}")  # fmt: skip
+    print(
+        "\n                       held out        twin against robot, correlation of\n"
+        f"{'joint':<16} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}"
+    )
     for number, joint in enumerate(held_out["joints"]):
         agreement = "" if twin is None else f"{twin['acceleration'][number]:>15.5f} {twin['effort'][number]:>8.4f}"
         print(f"{joint['name']:<16} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
-    print(f"all joints       {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
-          f"against noisy sensors; against the true torque {summary['noise_free_nrmse']:.2%}")  # fmt: skip
-    print(f"cross-check: largest difference {check['max_difference']:.1e}, rank {check['rank_ours']} ours, "
-          f"{check['rank_pinocchio']} Pinocchio's")  # fmt: skip
+    print(
+        f"all joints       {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
+        f"against noisy sensors; against the true torque {summary['noise_free_nrmse']:.2%}"
+    )
+    print(
+        f"cross-check: largest difference {check['max_difference']:.1e}, rank {check['rank_ours']} ours, "
+        f"{check['rank_pinocchio']} Pinocchio's"
+    )
     for warning in summary["warnings"]:
         print(f"  ! {warning}")
     print(f"verdict: {summary['verdict']}")

@@ -37,34 +37,49 @@ from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.report.text import design_text
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "seed", "clearance", "stand_ins")
-"""Options that take the place of keys of the design file."""
+"""Options that override keys of the design file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for trajectory.yaml and preview.html")
     parser.add_argument("--design", metavar="FILE", help="demands: form, limits, obstacles, objective, ... (YAML)")
     parser.add_argument("--config", metavar="FILE", help="joints, gravity and terms of the identification (YAML)")
-    parser.add_argument("--limits", metavar="FILE", help="joint_limits.yaml as MoveIt has it")
-    parser.add_argument("--after", metavar="RUN", help="earlier identification: tell what it tells badly")
-    parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml whose torques are kept within limits")
-    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
-    parser.add_argument("--acceleration", type=float, metavar="A", help="limit of all joints [rad/s^2 or m/s^2]")
-    parser.add_argument("--form", choices=FORMS, help="of the motion (default: fourier)")
-    parser.add_argument("--period", type=float, metavar="S", help="of one cycle [s] (default: 10)")
-    parser.add_argument("--periods", type=int, metavar="N", help="how many cycles (default: 1)")
-    parser.add_argument("--harmonics", type=int, metavar="N", help="of a Fourier series (default: 5)")
-    parser.add_argument("--objective", choices=OBJECTIVES, help="what is minimised (default: d_optimal)")
-    parser.add_argument("--optimizer", choices=OPTIMIZERS, help="how (default: gradient)")
-    parser.add_argument("--clearance", type=float, metavar="M", help="kept in the search [m] (default: 0.02; 0: none)")
-    parser.add_argument("--stand-ins", choices=STAND_INS, help="for links without shapes (default: capsules)")
-    parser.add_argument("--seed", type=int, help="of everything random (default: 1)")
+    parser.add_argument("--limits", metavar="FILE", help="joint limits in the format of MoveIt's joint_limits.yaml")
+    parser.add_argument(
+        "--after", metavar="RUN", help="earlier identification: target its poorly identified parameters"
+    )
+    parser.add_argument(
+        "--parameters", metavar="FILE", help="parameters.yaml: its torque is kept within the effort limits"
+    )
+    parser.add_argument(
+        "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity vector in the base frame [m/s^2]"
+    )
+    parser.add_argument(
+        "--acceleration", type=float, metavar="A", help="acceleration limit of all joints [rad/s^2 or m/s^2]"
+    )
+    parser.add_argument("--form", choices=FORMS, help="form of the motion (default: fourier)")
+    parser.add_argument("--period", type=float, metavar="S", help="duration of one period [s] (default: 10)")
+    parser.add_argument("--periods", type=int, metavar="N", help="number of periods (default: 1)")
+    parser.add_argument(
+        "--harmonics", type=int, metavar="N", help="number of harmonics of a Fourier series (default: 5)"
+    )
+    parser.add_argument("--objective", choices=OBJECTIVES, help="objective that is minimized (default: d_optimal)")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, help="search method (default: gradient)")
+    parser.add_argument(
+        "--clearance",
+        type=float,
+        metavar="M",
+        help="minimum distance kept in the search [m] (default: 0.02; 0: no check)",
+    )
+    parser.add_argument("--stand-ins", choices=STAND_INS, help="shapes of links that have none (default: capsules)")
+    parser.add_argument("--seed", type=int, help="seed of the random numbers (default: 1)")
     add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Design a motion, write it, and tell what it leaves of every limit."""
+    """Design a motion, write it, and print its margins to every limit."""
     if arguments.after and arguments.parameters:
         raise UsageError("--after brings its own parameters: leave --parameters out")
     claim(arguments, *(Path(arguments.out) / name for name in ("trajectory.yaml", "preview.html")))
@@ -99,9 +114,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     write_trajectory(path, stored)
     checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)
-    told = _told(plan, found, prior) if prior is not None and arguments.after else []
+    targeted = _targeted(plan, found, prior) if prior is not None and arguments.after else []
     if not arguments.json:
-        _print(found, told, path, folder)
+        _print(found, targeted, path, folder)
         if plan.collision_note:
             print(plan.collision_note)
     return 0 if checked else 1, {
@@ -119,11 +134,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "seconds": found.seconds,
         "evaluations": found.evaluations,
         "interrupted": found.interrupted,
-        "parameters": told,
+        "parameters": targeted,
         "warnings": [*([plan.collision_note] if plan.collision_note else []), *plan.notes],
         "trajectory_file": str(path),
         "preview_file": str(folder / "preview.html"),
-    }  # fmt: skip
+    }
 
 
 def _design(plan: DesignTask, settings: DesignSettings) -> Design:
@@ -139,7 +154,7 @@ def _design(plan: DesignTask, settings: DesignSettings) -> Design:
 
 
 def _finite(value: float) -> float | None:
-    """A number as JSON has it; None for an infinite one."""
+    """A number for JSON, in which infinity becomes null."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -156,8 +171,10 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
         regressor = Regressor.from_parameters(prior)
         names = regressor.model.joint_names
         if joints and set(joints) != set(names):
-            raise UsageError(f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "
-                             "only these can be designed for after it")  # fmt: skip
+            raise UsageError(
+                f"{arguments.design}: joints: the earlier identification has {', '.join(names)}: "
+                "only these can be designed for after it"
+            )
         return regressor.model, regressor
     model = robot_from(
         RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
@@ -174,15 +191,21 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     return replace(settings, folders=(*settings.folders, *folders_above(arguments.robot)))
 
 
-def _told(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
-    """The parameters that were known worst, before and after the motion."""
+def _targeted(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
+    """Least-known parameters of the earlier identification, with their standard deviations before and after."""
     names = list(prior.names)
     rows = []
     for name in least_known_parameters(prior):
         number = names.index(name)
         before, after = float(prior.standard_deviations[number]), float(found.standard_deviations[number])
-        rows.append({"name": name, "value": float(prior.values[number]),
-                     "standard_deviation": before if np.isfinite(before) else None, "predicted": after})  # fmt: skip
+        rows.append(
+            {
+                "name": name,
+                "value": float(prior.values[number]),
+                "standard_deviation": before if np.isfinite(before) else None,
+                "predicted": after,
+            }
+        )
     return rows
 
 
@@ -208,9 +231,9 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
     )
 
 
-def _print(found: Design, told: list[dict[str, Any]], path: Path, folder: Path) -> None:
+def _print(found: Design, targeted: list[dict[str, Any]], path: Path, folder: Path) -> None:
     print(design_text(found))
-    for row in told:
+    for row in targeted:
         before = "unknown" if row["standard_deviation"] is None else f"{row['standard_deviation']:.3g}"
         print(f"  {row['name']}: value {row['value']:.4g}, standard deviation {before} -> {row['predicted']:.3g}")
     if found.interrupted:

@@ -19,11 +19,11 @@ from robot_dyn_id.text.files import write_atomically
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help="format of the model")
-    parser.add_argument("--out", required=True, metavar="FILE", help="where the model goes")
+    parser.add_argument("--out", required=True, metavar="FILE", help="model file to write")
     add_force(parser)
 
 

@@ -48,16 +48,20 @@ UNUSED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("data", nargs="*", metavar="DATA", help="one file per experiment: rosbag2, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE}")
-    parser.add_argument("--plan", action="store_true", help="tell which experiments are needed, before any is recorded")
+    parser.add_argument("--plan", action="store_true", help="list the experiments to record")
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="other experiments to validate on")
     add_force(parser)
     parser.add_argument("--cutoff", type=float, metavar="HZ", help=f"zero-phase low-pass (default: {CUTOFF:g})")
-    parser.add_argument("--limit", type=float, metavar="N",
-                        help="condition number above which groups are found in steps; inf: all at once")  # fmt: skip
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="N",
+        help="condition number above which groups are found in steps; inf: all at once",
+    )
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     add_configuration(parser)
 
@@ -89,8 +93,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _settings(arguments: argparse.Namespace, configuration: Configuration) -> FlexibleSettings:
     if configuration.flexible is None:
-        raise UsageError(f"{arguments.config or 'no --config'}: the section flexible names the flexible joints and "
-                         f"their ratios; see docs/flexible.md")  # fmt: skip
+        raise UsageError(
+            f"{arguments.config or 'no --config'}: the section flexible names the flexible joints and "
+            f"their ratios; see docs/flexible.md"
+        )
     settings = configuration.flexible
     return settings if arguments.limit is None else replace(settings, limit=arguments.limit)
 
@@ -102,8 +108,10 @@ def _planned(model: FlexibleModel, settings: FlexibleSettings, quiet: bool) -> d
     if not quiet:
         print(plan)
         print(f"\nexperiments of this plan: {'; '.join(used)}")
-        print(f"no more is told by them than by: {'; '.join(least)}; the others make it more precise")
-        print("each with the angles of joints and motors, the torque sensors, and the motors' torques")
+        print(
+            f"the minimal set with the same identifiable parameters: {'; '.join(least)}; the others improve precision"
+        )
+        print("record joint and motor angles, torque sensors and motor torques in each")
     return {"plan": plan_summary(plan), "experiments": used, "least_experiments": list(least)}
 
 
@@ -119,8 +127,10 @@ def _identified(
     robot = robot_for(RobotDescription.from_file(arguments.robot), configuration, links)
     lacking = [joint.name for joint in settings.joints if joint.name not in robot.joint_names]
     if lacking:
-        raise UsageError(f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "
-                         f"leave it out of flexible.joints")  # fmt: skip
+        raise UsageError(
+            f"joint {lacking[0]} is flexible, and not in every file or not in identify: record it, or "
+            f"leave it out of flexible.joints"
+        )
     model = settings.model(robot)
     drives = configuration.settings.drives
     data, more = (read_experiments(group, model, drives, settings) for group in (recorded, others))
@@ -140,9 +150,15 @@ def _identified(
         *judge_flexible(model, found, held_out, configuration.settings.thresholds),
     )
     return StoredFlexible.from_identification(
-        model, found, held_out, low_pass, findings=findings, data_sources=data.sources,
-        data_sha256=data.sha256, software_version=__version__,
-    )  # fmt: skip
+        model,
+        found,
+        held_out,
+        low_pass,
+        findings=findings,
+        data_sources=data.sources,
+        data_sha256=data.sha256,
+        software_version=__version__,
+    )
 
 
 def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, values: Any) -> tuple[Agreement, ...]:
@@ -171,12 +187,15 @@ def _print(stored: StoredFlexible) -> None:
     ):
         known = f"{value:>12.6g} +- {sigma:<10.2g} {unit}"
         print(f"{name:<12} {'not identified' if math.isnan(value) else known}")
-    shown, what = (stored.held_out, "held out") if stored.held_out else (stored.fit, "of the data identified from")
+    shown, what = (stored.held_out, "held out") if stored.held_out else (stored.fit, "training data")
     width = max(len(one.equation) for one in shown)
     print(f"\n{'equation':<{width}} {'RMS':>9} {'error':>9}  NRMSE  ({what})")
     for one in shown:
-        error = "not told: a parameter in it is not identified" if math.isnan(one.error) else (
-            f"{one.error:>9.3g} {one.nrmse:>6.1%}")  # fmt: skip
+        error = (
+            "not evaluated: it contains a parameter that is not identified"
+            if math.isnan(one.error)
+            else (f"{one.error:>9.3g} {one.nrmse:>6.1%}")
+        )
         print(f"{one.equation:<{width}} {one.rms:>9.3g} {error}")
     print(f"verdict: {stored.verdict.word}")
 
@@ -188,9 +207,13 @@ def _count(stored: StoredFlexible) -> str:
 
 def _answer(stored: StoredFlexible, file: Path) -> dict[str, Any]:
     rows = zip(
-        stored.names, stored.expressions, stored.units, stored.values.tolist(), stored.standard_deviations.tolist(),
+        stored.names,
+        stored.expressions,
+        stored.units,
+        stored.values.tolist(),
+        stored.standard_deviations.tolist(),
         strict=True,
-    )  # fmt: skip
+    )
     keys = ("name", "expression", "unit", "value", "standard_deviation")
     errors = {
         name: [{"equation": one.equation, "rms": one.rms, "error": one.error, "nrmse": one.nrmse} for one in found]

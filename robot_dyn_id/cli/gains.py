@@ -23,13 +23,14 @@ from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("--bare", nargs="+", required=True, metavar="DATA", help="recordings without the payload")
     parser.add_argument("--loaded", nargs="+", required=True, metavar="DATA", help="recordings with it")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
-    parser.add_argument("--payload", required=True, metavar="FILE",
-                        help="link, mass, center_of_mass and inertia of the payload (YAML)")  # fmt: skip
-    parser.add_argument("--out", required=True, metavar="FILE", help="where a configuration with the gains goes")
+    parser.add_argument(
+        "--payload", required=True, metavar="FILE", help="link, mass, center_of_mass and inertia of the payload (YAML)"
+    )
+    parser.add_argument("--out", required=True, metavar="FILE", help="configuration file with the gains to write")
     add_force(parser)
     add_configuration(parser)
 
@@ -42,8 +43,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
     model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
     gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
-    joints = {g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))}
-              for g in gains if math.isfinite(g.value)}  # fmt: skip
+    joints = {
+        g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))} for g in gains if math.isfinite(g.value)
+    }
     output_folder(file.parent)
     write_atomically(file, yaml_text({"joints": joints}))
     unknown = [gain.joint for gain in gains if gain.joint not in joints]
@@ -54,11 +56,13 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     print_findings(findings)
     if not arguments.json:
         for gain in gains:
-            told = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
-            print(f"{gain.joint:<24} {told if gain.joint in joints else 'not told by this payload and these motions'}")
+            text = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
+            missing = "not identifiable from this payload and these motions"
+            print(f"{gain.joint:<24} {text if gain.joint in joints else missing}")
         print(f"configuration with the gains in {file}")
     answer = [
         {"joint": g.joint, "gain": g.value, "standard_deviation": g.standard_deviation}
-        for g in gains if g.joint in joints
-    ]  # fmt: skip
-    return 0, {"gains": answer, "not_told": unknown, "file": str(file), **summarize_findings(findings)}
+        for g in gains
+        if g.joint in joints
+    ]
+    return 0, {"gains": answer, "not_identified": unknown, "file": str(file), **summarize_findings(findings)}

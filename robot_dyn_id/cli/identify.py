@@ -19,7 +19,7 @@ from robot_dyn_id.workflow.identification import DataSelection, identify_recordi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv; one trial each"
     )
@@ -27,8 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml and the reports")
     add_force(parser)
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="trials to validate on")
-    parser.add_argument("--train-range", nargs=2, type=float, metavar=("A", "B"),
-                        help="train on these seconds of the recording, validate on the rest")  # fmt: skip
+    parser.add_argument(
+        "--train-range",
+        nargs=2,
+        type=float,
+        metavar=("A", "B"),
+        help="train on these seconds of the recording, validate on the rest",
+    )
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--cutoff", type=float, metavar="HZ", help="zero-phase low-pass (default: from the data)")
     parser.add_argument("--estimator", choices=list(ESTIMATORS), help="default: weighted")
@@ -36,9 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prior", metavar="FILE", help=f"earlier parameters.yaml for {PRIOR_USERS} (default: the URDF)"
     )
     parser.add_argument("--friction", choices=list(FRICTION), help="default: coulomb (with viscous)")
-    parser.add_argument("--essential", nargs="?", type=float, const=MAX_RELATIVE_DEVIATION, metavar="SHARE",
-                        help="leave out parameters that are less certain than this "
-                             f"(default: {MAX_RELATIVE_DEVIATION})")  # fmt: skip
+    parser.add_argument(
+        "--essential",
+        nargs="?",
+        type=float,
+        const=MAX_RELATIVE_DEVIATION,
+        metavar="SHARE",
+        help=f"leave out parameters that are less certain than this (default: {MAX_RELATIVE_DEVIATION})",
+    )
     parser.add_argument("--bootstrap", type=int, metavar="N", help="standard deviations from N draws of residuals")
     add_configuration(parser)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a verb writes: none is replaced unless the user asks for it, and an input never is."""
+"""Output files of commands: replaced only with `--force`, and never if they are an input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def claim(arguments: argparse.Namespace, *files: Path) -> None:
     """Check that the files of a verb may and can be written; to be called before anything is computed.
 
     Args:
-        arguments: of the verb; `INPUTS` among them are compared with the files, `force` allows to replace them.
+        arguments: arguments of the command; files named by `INPUTS` are never replaced, others only with `force`.
         *files: to be written.
 
     Raises:

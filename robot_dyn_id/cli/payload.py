@@ -31,15 +31,23 @@ PAYLOAD = "payload.yaml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("data", nargs="+", metavar="DATA", help="recordings with the payload (rosbag2, .npz, .csv)")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--link", required=True, help="link that carries the payload; with --wrench the sensor's frame")
     parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml of the bare arm: from joint torques")
-    parser.add_argument("--wrench", nargs="?", const="", metavar="TOPIC",
-                        help="from a 6-axis sensor: WrenchStamped topic of a bag, key wrench of a .npz")  # fmt: skip
-    parser.add_argument("--reaction", action="store_true",
-                        help="the sensor shows what it exerts on the tool, not what the tool exerts on it")  # fmt: skip
+    parser.add_argument(
+        "--wrench",
+        nargs="?",
+        const="",
+        metavar="TOPIC",
+        help="from a 6-axis sensor: WrenchStamped topic of a bag, key wrench of a .npz",
+    )
+    parser.add_argument(
+        "--reaction",
+        action="store_true",
+        help="the sensor reports the wrench that it exerts on the tool, not the opposite one",
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {PAYLOAD} and {PARAMETERS}")
     add_force(parser)
     add_configuration(parser)
@@ -50,7 +58,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if (arguments.parameters is None) == (arguments.wrench is None):
         raise UsageError("give either --parameters (the bare arm, for joint torques) or --wrench (a 6-axis sensor)")
     if arguments.reaction and arguments.wrench is None:
-        raise UsageError("--reaction is about a 6-axis sensor: give --wrench as well, or leave it out")
+        raise UsageError("--reaction is for a 6-axis sensor: give --wrench too, or leave it out")
     folder = Path(arguments.out)
     claim(arguments, folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
     payload, findings, more = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
@@ -88,14 +96,17 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding,
     payload, offsets, sigmas = identify_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction
     )
-    told = {name: [float(value), float(sigma)] for name, value, sigma in zip(CHANNELS, offsets, sigmas, strict=True)
-            if np.isfinite(sigma)}  # fmt: skip
+    known = {
+        name: [float(value), float(sigma)]
+        for name, value, sigma in zip(CHANNELS, offsets, sigmas, strict=True)
+        if np.isfinite(sigma)
+    }
     findings = report_recordings([recording], model.joint_names)
-    unknown = [name for name in CHANNELS if name not in told]
+    unknown = [name for name in CHANNELS if name not in known]
     if unknown:
         message = f"the offset of {', '.join(unknown)} cannot be separated from the tool"
         findings = (*findings, make_finding("sensor_offset_not_identified", message))
-    return payload, findings, {"sensor_offsets": told}
+    return payload, findings, {"sensor_offsets": known}
 
 
 def _print(payload: Payload) -> None:
@@ -106,4 +117,6 @@ def _print(payload: Payload) -> None:
     units = ("kg", *("m",) * 3, *("kg m^2",) * 6)
     print(f"in the frame of {payload.link}; moments of inertia about the center of mass")
     for name, unit, value, sigma in zip(names, units, values, payload.central_standard_deviations, strict=True):
-        print(f"{name:<10} {value:>11.5g} +- {sigma:<9.2g} {unit}" if np.isfinite(sigma) else f"{name:<10} not told")
+        print(
+            f"{name:<10} {value:>11.5g} +- {sigma:<9.2g} {unit}" if np.isfinite(sigma) else f"{name:<10} not identified"
+        )

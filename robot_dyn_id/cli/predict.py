@@ -21,7 +21,7 @@ from robot_dyn_id.workflow.prediction import predict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("data", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")

@@ -16,15 +16,16 @@ from robot_dyn_id.report.folder import check_output_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.description = (
         "Write a complete bag (indexes, footer, metadata.yaml) of every message that can be read, from a bag whose "
-        "recorder was killed or whose disk was full. The original is kept; a bag that is whole is left alone."
+        "recorder was killed or whose disk was full. The original is kept; a complete bag is left as it is."
     )
     parser.add_argument("bag", metavar="BAG", help="bag folder, .mcap or .db3")
-    parser.add_argument("--out", metavar="DIR", help="new bag folder (default: BAG_recovered, beside the original)")
-    parser.add_argument("--replace", action="store_true",
-                        help="give the new bag the name of the original, which becomes BAG_damaged")  # fmt: skip
+    parser.add_argument("--out", metavar="DIR", help="new bag folder (default: BAG_recovered, next to the original)")
+    parser.add_argument(
+        "--replace", action="store_true", help="give the new bag the name of the original, which becomes BAG_damaged"
+    )
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:

@@ -19,8 +19,8 @@ from robot_dyn_id.report.folder import output_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.description = "A published identification from its inputs: its figures, and ours beside them."
+    """Add the arguments of the command."""
+    parser.description = "Reproduce a published identification from its inputs, and compare its figures with ours."
     parser.epilog = "papers: " + "; ".join(f"{name}: {idea}" for name, idea in PAPERS.items())
     parser.add_argument("paper", metavar="NAME", choices=sorted(PAPERS), help=", ".join(PAPERS))
     parser.add_argument("--seeds", type=int, metavar="N", help="repetitions with other noise; default 1, 5 with --full")
@@ -67,8 +67,10 @@ def _print(result: Reproduction, files: list[str]) -> None:
     width = max(len(figure.name) for figure in result.figures)
     print(f"{'':<{width}} {'published':>11} {'ours':>11} {'target':>11}  verdict")
     for figure in result.figures:
-        print(f"{figure.name:<{width}} {_number(figure.published):>11} {_number(figure.ours):>11} {_mark(figure):>11}"
-              f"  {figure.verdict}")  # fmt: skip
+        print(
+            f"{figure.name:<{width}} {_number(figure.published):>11} {_number(figure.ours):>11} {_mark(figure):>11}"
+            f"  {figure.verdict}"
+        )
         if figure.why:
             print(f"    {figure.why}")
     for note in result.notes:

@@ -33,7 +33,7 @@ TOPIC = "/joint_states"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.description = (
         "Forward dynamics of an identified model: it follows a trajectory under position control, or moves under the "
         "efforts of a recording from the recorded state on. Samples have no sensor noise."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs that take a configuration share."""
+"""Options of all commands that take a configuration."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
 
 
 def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:
-    """The robot with the joints that are identified, for verbs that look at no recording.
+    """The robot with the joints that are identified, for commands without a recording.
 
     Raises:
         ModelError: the robot description cannot be used, or has not the joints of the configuration.

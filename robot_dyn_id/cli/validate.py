@@ -18,7 +18,7 @@ from robot_dyn_id.workflow.identification import open_all, validate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+    """Add the arguments of the command."""
     parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Validate, write if asked to, and print."""
+    """Validate, write the report with `--out`, and print."""
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in (REPORT, PAGE)))
     configuration = configuration_from(arguments)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base (minimal) parameters: which combinations of the standard parameters and terms a robot's torque depends on.
+"""Base (minimal) parameters: the combinations of standard parameters and terms that a robot's torque depends on.
 
-Numerically, from the regressor at random states (Gautier 1991; Khalil and Dombre, Modeling, Identification and Control
-of Robots, 2002, chapter 9): the rank by singular values, the independent columns by a pivot rule, and every other
-column as a combination of them.
+They are computed numerically from the regressor at random states (Gautier 1991; Khalil and Dombre, Modeling,
+Identification and Control of Robots, 2002, chapter 9): the rank by singular values, the independent columns by a pivot
+rule, and every other column as a combination of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COEFFICIENT_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 """Coefficients of a dependent column on unit-norm columns below this times their condition number are rounding."""
 
 MAX_COMBINATION_RESIDUAL = 1e-13
-"""Norm of what a combination may leave of a unit-norm column: rounding."""
+"""Residual norm of a unit-norm column below which it is a combination of others, within rounding."""
 
 PIVOTS = ("rref", "qr")
 """Pivot rules: leftmost independent columns (reduced row echelon form), or largest remaining norm first."""
@@ -59,33 +59,37 @@ class BaseParameters:
 
     @property
     def combined(self) -> tuple[str, ...]:
-        """Columns that can be told only in combination with others."""
+        """Names of the columns that are identifiable only in combination with others."""
         crowded = np.count_nonzero(self.mapping, axis=1) > 1
-        seen = np.any(self.mapping[crowded] != 0.0, axis=0)
-        return tuple(name for name, flag in zip(self.column_names, seen, strict=True) if flag)
+        combined = np.any(self.mapping[crowded] != 0.0, axis=0)
+        return tuple(name for name, flag in zip(self.column_names, combined, strict=True) if flag)
 
     def only(self, chosen: Integers) -> BaseParameters:
-        """Some of the parameters, by their numbers: the others are taken as known."""
+        """Select some of the parameters by their indices; the others are assumed to be known."""
         names, expressions, units = (
             tuple(values[i] for i in chosen) for values in (self.names, self.expressions, self.units)
         )
         mapping = self.mapping[chosen]
         return replace(
-            self, names=names, expressions=expressions, units=units, independent=self.independent[chosen],
+            self,
+            names=names,
+            expressions=expressions,
+            units=units,
+            independent=self.independent[chosen],
             mapping=mapping,
-        )  # fmt: skip
+        )
 
 
 def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
-    """States that excite everything: positions over a full turn (1 m if prismatic), speeds, accelerations, heat.
+    """Random states that excite all parameters: positions over a full turn (1 m if prismatic), speeds, accelerations.
 
-    Limits are left aside: which parameters a torque depends on is a property of the equations.
+    Joint limits are ignored: the parameters that a torque depends on are a property of the equations.
 
     Args:
         model: the robot.
-        count: of the states.
-        seed: of them.
-        moving: numbers of the joints that move, all by default; the others stand, in one random posture.
+        count: number of states.
+        seed: seed of the random numbers.
+        moving: indices of the joints that move, all by default; the others are at rest in one random configuration.
     """
     rng = np.random.default_rng(seed)
     n = len(model.joint_names)
@@ -104,13 +108,13 @@ def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence
 
 
 def stack_regressor(regressor: Regressor, motion: Motion) -> Array:
-    """The regressor of all samples, one joint's rows after the other's, shape (n N, c)."""
+    """Stack the regressor of all samples joint by joint, shape (n N, c)."""
     dense = regressor.dense(motion)
     return dense.reshape(len(dense), -1).T
 
 
 def count_sufficient_samples(regressor: Regressor) -> int:
-    """Number of random states that show the rank of a regressor with a wide margin."""
+    """Number of random states that determine the rank of a regressor with a wide margin."""
     columns, joints = regressor.structure.shape
     return int(max(30, -(-3 * columns // joints)))
 
@@ -122,7 +126,7 @@ class Echelon:
     Attributes:
         norms: column norms, 0 where below `MIN_COLUMN_NORM`, shape (c,).
         factor: R of the columns scaled to unit norm (zero columns left zero), shape (<= c, c).
-        singular_values: of that R, descending.
+        singular_values: singular values of R, descending.
         rank: number of singular values above `RANK_TOLERANCE` times the largest.
     """
 
@@ -160,16 +164,16 @@ def base_parameters(
         ```
 
     Args:
-        regressor: the robot with the terms that are to be identified with it.
+        regressor: robot and terms.
         pivots: `rref`: the leftmost independent columns; `qr`: the largest remaining column first, ties (within
             1e-6) to the leftmost, so that every machine takes the same one.
-        order: the order in which columns are looked at, a permutation of range(c); by default as they stand.
+        order: order in which columns are considered, a permutation of range(c); by default that of the regressor.
         tolerance: see `RANK_TOLERANCE`.
-        moving: numbers of the joints that move, all by default: what the torques of motions tell in which the others
-            stand, in any one posture but special ones.
+        moving: indices of the joints that move, all by default: the parameters that are then identifiable while the
+            other joints are at rest in a generic configuration.
 
     Raises:
-        UsageError: unknown pivot rule, or `order` is no permutation.
+        UsageError: unknown pivot rule, or `order` is not a permutation.
     """
     if pivots not in PIVOTS:
         raise UsageError(f"pivot rule {pivots!r} is not known; use one of {', '.join(PIVOTS)}")
@@ -181,7 +185,7 @@ def base_parameters(
     form = compute_echelon(stack_regressor(regressor, motion), tolerance=tolerance)
     independent = _select(form, sequence, pivots)
     mapping = _mapping(form, independent)
-    rows = [row for row in mapping]
+    rows = list(mapping)
     return BaseParameters(
         names=tuple(regressor.names[i] for i in independent),
         expressions=tuple(_expression(row, i, regressor.names) for row, i in zip(rows, independent, strict=True)),
@@ -194,7 +198,7 @@ def base_parameters(
 
 
 def _expression(row: Array, own: int, names: Sequence[str]) -> str:
-    """The parameter that names the combination comes first, the others in column order."""
+    """Expression of a combination: the parameter that names it first, the others in column order."""
     others = [i for i in np.flatnonzero(row).tolist() if i != own]
     return expression([1.0, *row[others]], [names[own], *(names[i] for i in others)])
 
@@ -205,10 +209,10 @@ def independent_columns(stack: Array) -> Integers:
 
 
 def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
-    """`form.rank` independent columns by the pivot rule, ascending.
+    """Select `form.rank` independent columns by the pivot rule, ascending.
 
-    The smallest pivot that counts is lowered until the rule picks as many columns as the rank says: where the singular
-    values leave a wide gap, the first value does.
+    The minimum pivot is lowered until the rule selects as many columns as the rank: with a wide gap in the singular
+    values, the first value suffices.
     """
     live = sequence[form.norms[sequence] > 0]
     pick = _leftmost if pivots == "rref" else _largest

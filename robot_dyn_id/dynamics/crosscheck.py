@@ -27,16 +27,16 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
 
 MAX_DIFFERENCE_RATIO = 1e-10
-"""Largest difference that is rounding, as a share of the largest entry."""
+"""Maximum difference that counts as rounding, relative to the largest entry."""
 
 PINOCCHIO_SAMPLES = 200
-"""Samples that are compared with Pinocchio."""
+"""Number of samples compared with Pinocchio."""
 
 KRONECKER_SAMPLES = 5
-"""Samples that are compared with the Kronecker form, which takes milliseconds for each."""
+"""Number of samples compared with the Kronecker form, which takes milliseconds per sample."""
 
 SAMPLES_PER_BLOCK = 16
-"""Samples held at a time: regressors of humanoids are large."""
+"""Number of samples per block: regressors of humanoids are large."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,10 @@ class CrossCheck:
 def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None = None) -> CrossCheck:
     """Compare the rigid-body columns of a regressor with Pinocchio and with the Kronecker form.
 
-    The ranks are those at random states: where a recorded motion excites little, its rank is a matter of
-    rounding.
+    The ranks are those at random states: the rank of a recorded motion that excites little depends on rounding.
 
     Args:
-        regressor: the regressor; columns of terms are left aside.
+        regressor: the regressor; columns of terms are ignored.
         motion: samples; `PINOCCHIO_SAMPLES` of them, evenly spread, are compared.
         parameters: standard parameters for torque and mass matrix, shape (10 b,); by default the model's own.
 
@@ -181,7 +180,7 @@ class _Pinocchio:
         model = reduced_pinocchio(full, robot.body_names, robot.held)
         if parameters is None:
             return _Pinocchio(robot, model, ((1.0, model),))
-        # Pinocchio divides first moments by masses, which may be zero in a representative of base parameters.
+        # Pinocchio divides first moments by masses, which may be zero in a realization of base parameters.
         lift = np.zeros((len(robot.body_names), 10))
         lift[:, 0] = 1.0 + 2.0 * np.abs(parameters.reshape(lift.shape)[:, 0])
         lifted = _with_inertias(model, parameters.reshape(lift.shape) + lift)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse and forward dynamics of an identified robot, from its base parameters alone: tau = M(q) ddq + h(q, dq).
 
-A representative with the base values in their independent columns and zero in all others has the torque of the robot in
-every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), and the recursions of rigid
-bodies do for it what they do for any standard parameters. Rotor inertias are in M, friction is in h, that of a term
-with temperature at its reference temperature.
+Standard parameters with the base values in the independent columns and zero in all others give the robot's torque in
+every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), by the usual recursions of
+rigid bodies. Rotor inertias are part of M, friction is part of h; terms with temperature are evaluated at their
+reference temperature.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
 
 MAX_SINGLE_STATES = 8
-"""Up to so many states are worked on one by one: a tile costs as much however few there are in it."""
+"""Maximum number of states that are evaluated one by one: the cost of a tile does not depend on their number."""
 
 
 def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
-    """Refuse a parameter set that was identified for another robot description.
+    """Check that a parameter set was identified for a robot description.
 
     Raises:
-        InputError: the URDF's hash is another one.
+        InputError: the hash of the URDF differs.
     """
     if urdf_hash(model.urdf) != parameters.urdf_sha256:
         raise InputError(
@@ -62,7 +62,7 @@ class _ValuedTerms:
         return np.asarray(self.group.weights.T @ self._sum(columns))
 
     def inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
-        """What it adds to the mass matrix: entries of the packed lower triangle, shape (r,), and values, (r, N)."""
+        """Contribution to the mass matrix: entries of the packed lower triangle, shape (r,), and values, (r, N)."""
         y, dy = self.group.along(q) + self.group.offsets, self.group.along(dq)
         with_one, without = (self._sum(self.group.columns_along(y, dy, np.full_like(y, ddy))) for ddy in (1.0, 0.0))
         row, column = np.tril_indices(len(q))
@@ -79,7 +79,7 @@ def _depends_on_acceleration(term: Term) -> bool:
     """Whether a term's columns depend on acceleration.
 
     Raises:
-        UsageError: they do so in another way than proportionally: no mass matrix could take them up.
+        UsageError: the dependence is not linear: there is no mass matrix with it.
     """
     y, dy = np.random.default_rng(0).uniform(-2, 2, (2, 16))
     still, one, other = (term.columns(y, dy, np.full_like(y, ddy)) for ddy in (0.0, 1.0, -2.5))
@@ -113,10 +113,10 @@ class Dynamics:
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet) -> Self:
-        """The dynamics of an identified parameter set.
+        """Make the dynamics of an identified parameter set.
 
         Raises:
-            InputError: a set that this version cannot read.
+            InputError: a set with contradictions or unknown terms.
         """
         return cls(
             Regressor.from_parameters(parameters), parameters.independent_columns.astype(np.int64), parameters.values
@@ -124,7 +124,7 @@ class Dynamics:
 
     @classmethod
     def from_model(cls, model: RobotModel) -> Self:
-        """The dynamics of the bodies as the URDF describes them, without friction."""
+        """Make the dynamics of the rigid bodies of the URDF, without friction."""
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
 
@@ -145,13 +145,13 @@ class Dynamics:
         return self.inverse_dynamics(q, dq, np.zeros(np.shape(q)))
 
     def gravity(self, q: ArrayLike) -> Array:
-        """Torque of an arm at rest, sensor offsets included [N m or N]."""
+        """Torque at rest, sensor offsets included [N m or N]."""
         return self.bias(q, np.zeros(np.shape(q)))
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
-        """Torque at zero acceleration of all that is beside the rigid bodies: friction, offsets [N m or N].
+        """Torque of all terms at zero acceleration: friction, springs, offsets [N m or N].
 
-        Where a base parameter combines a term with inertias, what it stands for is in its independent column.
+        A base parameter that combines a term with inertias counts for its independent column.
         """
         shape, motion = self._joint_major(q, dq, np.zeros(np.shape(q)))
         return self._time_major(self._terms_torque(*motion), shape)
@@ -169,10 +169,10 @@ class Dynamics:
         return matrix.reshape(*shape, joints)
 
     def is_positive_definite(self, q: ArrayLike) -> Mask:
-        """Whether the mass matrix is, shape (...): only there has the model forward dynamics."""
+        """Mask of the states with a positive-definite mass matrix, shape (...): only there forward dynamics exist."""
         mass = self.mass_matrix(q)
         finite = np.isfinite(mass).all(axis=(-2, -1))
-        mass[~finite] = 0.0  # eigenvalues of what is not finite are an error of LAPACK
+        mass[~finite] = 0.0  # LAPACK fails on values that are not finite
         return np.asarray(np.linalg.eigvalsh(mass)[..., 0] > 0.0)
 
     def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
@@ -180,7 +180,7 @@ class Dynamics:
 
         Raises:
             InputError: the mass matrix is not positive definite at a state, the first of which is named with the
-                joint: a massless link, or parameters that no real robot has.
+                joint: a massless link, or parameters that are not physically consistent.
         """
         shape, (position, velocity, effort) = self._joint_major(q, dq, tau)
         rest = np.zeros_like(position)
@@ -193,7 +193,7 @@ class Dynamics:
         return self._time_major(acceleration, shape)
 
     def _singular(self, state: int, q: Array) -> InputError:
-        """What is wrong at a state: which joint has the least inertia, other joints free to move with it."""
+        """Error for a singular state: it names the joint with the smallest inertia while other joints move freely."""
         joint = self.regressor.model.joint_names[int(np.argmax(np.abs(np.linalg.eigh(self.mass_matrix(q))[1][:, 0])))]
         where = np.array2string(q, precision=3, threshold=8, max_line_width=10_000)
         return InputError(
@@ -203,14 +203,14 @@ class Dynamics:
 
     @cached_property
     def parameters(self) -> Array:
-        """The representative: values of all columns, shape (c,)."""
+        """Standard-parameter realization: values of all columns, shape (c,); zero in the dependent ones."""
         parameters = np.zeros(len(self.regressor.names))
         parameters[self.columns] = self.values
         return parameters
 
     @cached_property
     def _terms(self) -> tuple[_ValuedTerms, ...]:
-        """The terms with their values; groups whose parameters are all zero are left out."""
+        """Terms with their values; groups whose parameters are all zero are left out."""
         values = self.parameters[10 * len(self.regressor.model.body_names) :]
         return tuple(
             _ValuedTerms(group, values[group.numbers], _depends_on_acceleration(group.term))
@@ -220,7 +220,7 @@ class Dynamics:
 
     @cached_property
     def kernel_arguments(self) -> tuple[Array | Integers, ...]:
-        """The first arguments of the kernels, for who calls them in a compiled loop; terms are not in them."""
+        """First arguments of the kernels, for callers inside compiled loops; terms are not included."""
         tree, model = self.regressor.tree, self.regressor.model
         bodies = len(model.body_names)
         return (
@@ -262,7 +262,7 @@ class Dynamics:
         results = [none if array is None else array for array in (effort, torque, mass, acceleration)]
         excess = np.empty(states) if excess is None else excess
         kernel = dynamics_single if states <= MAX_SINGLE_STATES else dynamics_tiles
-        with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` tells
+        with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` reports it
             kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
 
     def _joint_major(self, *states: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:

@@ -113,7 +113,7 @@ def torque_regressor(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> A
 
 
 def mass_regressor(mechanism: Mechanism, q: Array) -> Array:
-    """Z of shape (n, n, 10 b) at one posture: M = Z pi, columns as in `torque_regressor`.
+    """Z of shape (n, n, 10 b) at one configuration: M = Z pi, columns as in `torque_regressor`.
 
     Args:
         mechanism: tree of b bodies with n independent joints.
@@ -124,8 +124,8 @@ def mass_regressor(mechanism: Mechanism, q: Array) -> Array:
     joints, bodies = acal.shape[:2]
     z = np.zeros((joints, joints, bodies, 10))
     for body in range(bodies):
-        moved_by = np.flatnonzero(np.any(acal[:, body] != 0.0, axis=1))
-        for i in moved_by:
-            for other in moved_by:
+        joints_before = np.flatnonzero(np.any(acal[:, body] != 0.0, axis=1))
+        for i in joints_before:
+            for other in joints_before:
                 z[i, other, body, PAPER_ORDER] = np.kron(acal[i, body], acal[other, body]) @ k
     return z.reshape(joints, joints, 10 * bodies)

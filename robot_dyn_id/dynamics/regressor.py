@@ -21,10 +21,10 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
 
 COMPARED_STATES = 8
-"""Random states at which base parameters and representative of a parameter set are compared."""
+"""Number of random states at which base parameters and standard parameters of a parameter set are compared."""
 
 MAX_TORQUE_DIFFERENCE_RATIO = 1e-6
-"""Share of the torques of single columns by which the torques of base parameters and representative may differ."""
+"""Maximum difference of the torques of base and standard parameters, as a share of the torques of single columns."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def terms_on_joints(
     """Every term on every moving joint, ordered by term, then by joint; then the terms of the couplings.
 
     Raises:
-        UsageError: a coupling of joints that the robot has not, or an own term with the name of a term of this package.
+        UsageError: a coupling of unknown joints, or an own term with the name of a term of this package.
     """
     find_own_classes([*terms, *(term for coupling in couplings for term in coupling.terms)])
     coordinates, units = joint_coordinates(model), dict(zip(model.joint_names, model.effort_units, strict=True))
@@ -106,7 +106,7 @@ class Regressor:
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet) -> Self:
-        """Regressor of a parameter set: its own URDF, held joints, gravity and terms.
+        """Regressor of a parameter set: its own URDF, locked joints, gravity and terms.
 
         Raises:
             InputError: a term that this version does not know, or that has an internal state; joints, bodies, columns,
@@ -173,7 +173,7 @@ class Regressor:
 
     @cached_property
     def structure(self) -> Mask:
-        """Which joints' torques a column can appear in at all, shape (c, n)."""
+        """Mask of the structurally nonzero entries: joints whose torque can depend on a column, shape (c, n)."""
         tree = self.tree
         mask = np.zeros((len(self.names), len(self.model.joint_names)), dtype=bool)
         bodies = np.repeat(np.arange(len(tree.parent)), np.diff(tree.pair_start))
@@ -204,7 +204,7 @@ class Regressor:
                 self._fill_terms(motion, group, signals, wanted, out)
 
     def signals(self, motion: Motion) -> dict[str, Array]:
-        """What terms look at beside the motion, by the names of `Term.signal`, shape (n, N) each."""
+        """Signals of terms in addition to the motion, by the names of `Term.signal`, shape (n, N) each."""
         signals = {} if motion.temperature is None else {"temperature": motion.temperature}
         if any(group.term.signal == "load" for group in self.term_groups):
             steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
@@ -213,7 +213,7 @@ class Regressor:
 
     @cached_property
     def _bodies(self) -> Regressor:
-        """Of the bodies alone."""
+        """Regressor of the rigid bodies alone."""
         return Regressor(self.model)
 
     def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
@@ -234,7 +234,7 @@ class Regressor:
 
     @cached_property
     def _layout(self) -> Layout:
-        """Of all columns."""
+        """Layout of all columns."""
         return Layout.from_columns(self, np.arange(len(self.names)))
 
     @staticmethod
@@ -264,8 +264,8 @@ class Regressor:
 
         Args:
             motion: the samples.
-            parameters: of the columns, shape (p,).
-            columns: the columns that count; all c by default.
+            parameters: parameters of the columns, shape (p,).
+            columns: indices of the columns; all c by default.
         """
         layout = self._layout if columns is None else Layout.from_columns(self, columns)
         packed = np.empty((layout.starts[-1], len(motion)))
@@ -275,10 +275,10 @@ class Regressor:
 
 
 def _check_representative(regressor: Regressor, parameters: ParameterSet) -> None:
-    """Refuse a set whose base parameters and representative give different torques.
+    """Check that base parameters and standard parameters of a set give the same torques.
 
     Raises:
-        InputError: the joint with the greatest difference.
+        InputError: they differ; the joint with the largest difference is named.
     """
     joints = len(parameters.joint_names)
     q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, COMPARED_STATES))
@@ -299,7 +299,7 @@ def _check_representative(regressor: Regressor, parameters: ParameterSet) -> Non
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a selection of columns stands in a packed tile: one block of rows per joint, its torque last.
+    """Layout of selected columns in a packed tile: one block of rows per joint, with its torque as the last row.
 
     Attributes:
         columns: the selected columns, shape (p,).
@@ -315,7 +315,7 @@ class Layout:
 
     @classmethod
     def from_columns(cls, regressor: Regressor, columns: Integers) -> Self:
-        """The layout of a selection of columns."""
+        """Make the layout of selected columns."""
         structure = regressor.structure
         slots = np.full(structure.shape, -1, dtype=np.int64)
         supports, starts = [], [0]

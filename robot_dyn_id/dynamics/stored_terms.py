@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms as a parameter set carries them: names, joints, and constants by name."""
+"""Storage of terms in parameter sets: names, joints, and constants by name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Terms = Sequence[tuple[Coordinate, Term]]
 
 
 def list_stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[str]) -> list[tuple[str, str, float]]:
-    """Name, joint and value of every constant: those of the terms, then the weights of couplings.
+    """List name, joint and value of every constant: those of the terms, then the weights of couplings.
 
     Args:
-        terms: coordinates and what acts on them.
+        terms: coordinates and the terms that act on them.
         joints: names of the n joints.
         simple: names of the coordinates that are joints.
     """
@@ -45,15 +45,15 @@ def find_own_classes(terms: Iterable[Term]) -> tuple[type[Term], ...]:
 def restore_terms(
     parameters: ParameterSet, coordinates: Sequence[Coordinate], model: RobotModel
 ) -> tuple[tuple[Coordinate, Term], ...]:
-    """The terms of a parameter set, in the order of its columns.
+    """Restore the terms of a parameter set, in the order of its columns.
 
     Args:
-        parameters: the set.
-        coordinates: of the joints.
-        model: its robot.
+        parameters: the parameter set.
+        coordinates: coordinates of the moving joints.
+        model: the robot of the set.
 
     Raises:
-        InputError: a term, a constant or a joint that this version does not know, or a constant that cannot be.
+        InputError: an unknown term, constant or joint, or a constant outside its range.
     """
     constants: dict[tuple[str, str], dict[str, float]] = {}
     for name, joint, value in zip(

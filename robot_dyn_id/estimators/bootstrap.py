@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Standard deviations and intervals of any estimator by a moving-block bootstrap of its residuals (Kuensch 1989).
 
-Residuals follow one another, so pieces of them are drawn, the same of all joints, and laid end to end on the predicted
-torques (in a circle: Politis and Romano 1992). The estimator then estimates again.
+Residuals are autocorrelated, so that blocks of them are drawn, the same for all joints, and added to the predicted
+torques (circular: Politis and Romano 1992). The estimator is applied to each draw.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
 
 BLOCK_LENGTH_S = 2.0
-"""Length of a piece [s]: several times what residuals of filtered torques remember."""
+"""Length of a block [s]: several times the correlation time of residuals of filtered torques."""
 
 MIN_DRAWS = 20
-"""Draws that tell a standard deviation to a sixth."""
+"""Minimum number of draws: standard deviations are then known to about 17 %."""
 
 INTERVAL_PERCENTILES = (2.5, 97.5)
-"""Percentiles at the ends of the intervals."""
+"""Percentiles of the ends of the intervals."""
 
 MAX_FAILED_SHARE = 0.1
-"""Share of the draws that may fail to converge."""
+"""Maximum share of the draws that may fail to converge."""
 
 
 def check_bootstrap_draws(draws: int) -> None:
-    """Refuse a number of draws that tells nothing; 0 is none.
+    """Check the number of draws; 0 disables the bootstrap.
 
     Raises:
-        UsageError: between 1 and 19, or negative.
+        UsageError: a number between 1 and 19, or a negative one.
     """
     if draws != 0 and draws < MIN_DRAWS:
         raise UsageError(f"bootstrap: draws must be 0 (none) or {MIN_DRAWS} or more, not {draws}")
@@ -50,19 +50,19 @@ def bootstrap_estimate(
     block: float = BLOCK_LENGTH_S,
     seed: int = 0,
 ) -> Estimate:
-    """The estimate with standard deviations and intervals of the bootstrap; correlations stay as they are.
+    """Replace the standard deviations of an estimate by those of a bootstrap, and add intervals.
 
     Args:
-        estimator: that made it.
-        problem: that it was made from.
-        estimate: the estimate.
-        draws: of residuals; an estimation each.
-        block: length of a piece [s].
-        seed: of the random numbers.
+        estimator: the estimator that made the estimate.
+        problem: the problem that it was made from.
+        estimate: the estimate; the correlations of its covariance are kept.
+        draws: number of draws; the estimator is applied to each.
+        block: length of a block [s].
+        seed: seed of the random numbers.
 
     Raises:
         UsageError: too few draws.
-        ConvergenceError: more than a tenth of the draws do not converge.
+        ConvergenceError: more than `MAX_FAILED_SHARE` of the draws do not converge.
     """
     check_bootstrap_draws(draws)
     rest = Residuals.from_estimate(problem, estimate)
@@ -89,11 +89,11 @@ def bootstrap_estimate(
 
 @dataclass(frozen=True)
 class Residuals:
-    """Predicted torques and residuals of each stretch of time: two numbers per row.
+    """Predicted torques and residuals of each segment.
 
     Attributes:
-        predicted: shape (n, rows) for each segment.
-        rest: residuals, made larger by what the fit has taken from them, likewise.
+        predicted: predicted torques of each segment, shape (n, rows).
+        rest: residuals of each segment, scaled up for degrees of freedom, shape (n, rows).
     """
 
     predicted: dict[int, Array]
@@ -101,7 +101,7 @@ class Residuals:
 
     @classmethod
     def from_estimate(cls, problem: LinearProblem, estimate: Estimate) -> Self:
-        """Walk the problem once, with the constants that the estimate has found."""
+        """Evaluate an estimate, with its own nonlinear constants, in one pass over the problem."""
         at = problem
         if estimate.regressor is not None and isinstance(problem, RegressorProblem):
             at = problem.with_columns(estimate.regressor, problem.columns)
@@ -118,7 +118,7 @@ class Residuals:
         return cls({s: both[:, 0] for s, both in joined.items()}, {s: larger * b[:, 1] for s, b in joined.items()})
 
     def draw(self, rng: np.random.Generator, block: int) -> dict[int, Array]:
-        """Torques with residuals drawn in pieces of `block` rows."""
+        """Draw torques: predictions plus residuals in random blocks of `block` rows."""
         torques = {}
         for segment, rest in self.rest.items():
             count = rest.shape[1]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All parameters from estimated combinations of them: the physically consistent ones that are nearest to a prior.
+"""Constrained completion: all standard parameters from base parameters, physically consistent and nearest to a prior.
 
 With P(k) the pseudo-inertia of body k, P0(k) the prior's, x all parameters and b the estimate with information R' R,
 
-    minimise |R (B x - b)|^2 / 2 + sum over k of D(P(k), P0(k)) / spread^2
+    minimize |R (B x - b)|^2 / 2 + sum over k of D(P(k), P0(k)) / spread^2
     subject to P(k) > floor P0(k), friction and rotor inertia >= 0
 
 D is tr((P0^-1 (P - P0))^2) / 2 (`euclidean`; Lee, Wensing and Park 2020, with a constant metric) or the divergence of
 the log-determinant (`entropic`; the same to second order, infinite at the floor). Both are solved by damped Newton
-steps on a barrier: feasible from the start, a few dozen small Cholesky factorisations.
+steps with a log barrier from a feasible start, by a few dozen small Cholesky factorizations.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO
 METRICS = ("entropic", "euclidean")
 
 FINAL_BARRIER_WEIGHT = 1e-10
-"""Last weight of the barrier, as a share of the misfit: the objective is off by it times the number of bounds."""
+"""Final weight of the barrier, as a share of the misfit: the error of the objective per bound."""
 
 HESSIAN_REGULARIZATION = 1e-12
-"""Added to the unit diagonal of a Hessian, so that rounding leaves it positive definite."""
+"""Added to the unit diagonal of a Hessian, so that it stays positive definite in spite of rounding."""
 
 MAX_INFORMATION_RATIO = 1e6
-"""Information is cut where a combination would be known better than to this share of the prior: rounding is near."""
+"""Maximum information of a combination relative to the prior: more would be lost in rounding."""
 
 MAX_NEWTON_STEPS = 300
-"""Newton steps for one barrier; five to ten are used, more where precise data contradict every real robot."""
+"""Newton steps per barrier weight; five to ten are typical, more if precise data contradict physical consistency."""
 
 
 def _symmetric_basis() -> Array:
@@ -55,17 +55,17 @@ BASIS = _symmetric_basis()
 
 @dataclass(frozen=True)
 class Completion:
-    """The problem, in coordinates in which every prior body is the unit matrix.
+    """Completion problem, solved in coordinates in which the pseudo-inertia of every prior body is the unit matrix.
 
     Attributes:
         root: R, shape (p, p).
         base: b, shape (p,).
         mapping: B, shape (p, c).
-        bodies: the prior's parameters, of bodies that could exist, shape (b, 10).
-        bounded: which of the terms are not negative, shape (c - 10 b,).
+        bodies: parameters of the prior's bodies, physically consistent, shape (b, 10).
+        bounded: mask of the terms that are not negative, shape (c - 10 b,).
         spread: relative standard deviation of the prior's pseudo-inertias.
-        floor: least share of the prior's pseudo-inertia.
-        metric: of `METRICS`.
+        floor: minimum share of the prior's pseudo-inertia.
+        metric: one of `METRICS`.
     """
 
     root: Array
@@ -79,13 +79,13 @@ class Completion:
 
     @cached_property
     def shown(self) -> Array:
-        """How much the data tell of each term: norms of its columns, zero where that is rounding."""
+        """Square root of each term's information: norms of its columns, zero where they are rounding."""
         norms = np.linalg.norm(self.root @ self.mapping[:, self.bodies.size :], axis=0)
         return np.where(norms > MIN_SINGULAR_VALUE_RATIO * norms.max(initial=0.0), norms, 0.0)
 
     @cached_property
     def scale(self) -> Array:
-        """Parameters as multiples of the coordinates, shape (c, c), block diagonal."""
+        """Transformation from the coordinates to the parameters, shape (c, c), block diagonal."""
         inertial = self.bodies.size
         factor = np.linalg.cholesky(pseudo_inertia(self.bodies))
         scale = np.zeros((inertial + len(self.bounded),) * 2)
@@ -99,10 +99,10 @@ class Completion:
         return scale
 
     def solve(self) -> Array:
-        """All parameters, shape (c,).
+        """Solve for all parameters, shape (c,).
 
         Raises:
-            ConvergenceError: the steps end away from the minimum.
+            ConvergenceError: the Newton steps did not converge.
         """
         inertial, bounded = self.bodies.size, self.bounded
         rows = self.root @ self.mapping @ self.scale
@@ -111,12 +111,12 @@ class Completion:
         if sharpness > 1.0:
             rows, target = rows / sharpness, target / sharpness
         point = np.concatenate([np.tile(_coordinates(np.eye(4)), len(self.bodies)), bounded * 1.0])
-        # Terms that the data do not show go to zero.
+        # Terms that are not excited go to zero.
         weak = np.where(self.shown > 0.0, 1e-6 * np.maximum(1.0, 1e-6 * np.sum(rows[:, inertial:] ** 2, axis=0)), 1.0)
         rows = np.vstack([rows, np.eye(len(weak), len(point), inertial) * np.sqrt(weak)[:, None]])
         target = np.append(target, np.zeros(len(weak)))
         normal = rows.T @ rows
-        # As strong as the misfit of the start at first: the way then leads through the middle, not along the bounds.
+        # The initial weight equals the misfit of the start, so that the path leads through the interior.
         first = max(1.0, float(np.sum((rows @ point - target) ** 2)) / len(point))
         barrier, fit = first, 0.0
         while barrier > FINAL_BARRIER_WEIGHT * max(1.0, fit):
@@ -151,7 +151,7 @@ class _Objective:
         return np.asarray(np.einsum("ks,sij->kij", coordinates[:inertial].reshape(-1, 10), BASIS))
 
     def room(self, point: Array) -> tuple[Array, Array]:
-        """What must stay positive: Y = (Z - floor E) / (1 - floor) of the bodies, and the bounded terms."""
+        """Quantities that must stay positive: Y = (Z - floor E) / (1 - floor) of the bodies, and the bounded terms."""
         inertial = len(point) - len(self.bounded)
         matrices = (self.bodies(point) - self.floor * np.eye(4)) / (1.0 - self.floor)
         return matrices, point[inertial:][self.bounded]
@@ -162,7 +162,7 @@ class _Objective:
         return self.barrier + (self.weight * (1.0 - self.floor) ** 2 if self.metric == "entropic" else 0.0)
 
     def value(self, point: Array) -> float:
-        """Infinite where a bound is broken."""
+        """Value of the objective; infinite where a bound is violated."""
         matrices, terms = self.room(point)
         if np.any(terms <= 0.0):
             return np.inf
@@ -202,7 +202,11 @@ class _Objective:
 
 
 def _minimum(objective: _Objective, point: Array) -> Array:
-    """Damped Newton steps from a feasible point."""
+    """Minimize an objective by damped Newton steps from a feasible point.
+
+    Raises:
+        ConvergenceError: the line search failed, or the steps did not converge.
+    """
     value = objective.value(point)
     for _ in range(MAX_NEWTON_STEPS):
         gradient, hessian = objective.slopes(point)
@@ -216,8 +220,8 @@ def _minimum(objective: _Objective, point: Array) -> Array:
         while not (trial := objective.value(point + length * step)) <= value - 0.1 * length * decrease:
             length *= 0.5
             if length < 1e-9:
-                if decrease < 1e-6 * max(1.0, abs(value)):  # rounding of the value hides what is left to win
+                if decrease < 1e-6 * max(1.0, abs(value)):  # the remaining decrease is below rounding
                     return point
-                raise ConvergenceError("consistent: no way down from where the steps came to")
+                raise ConvergenceError("consistent: line search failed before convergence")
         point, value = point + length * step, trial
-    raise ConvergenceError(f"consistent: {MAX_NEWTON_STEPS} steps did not reach the minimum; try another spread")
+    raise ConvergenceError(f"consistent: not converged after {MAX_NEWTON_STEPS} Newton steps: try another spread")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physically consistent estimate: weighted least squares, and the real robot nearest to it."""
+"""Physically consistent estimate: weighted least squares, and the nearest physically consistent parameters."""
 
 from __future__ import annotations
 
@@ -22,52 +22,19 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 
-def nearest_robot(
-    prior: Prior,
-    regressor: Regressor,
-    root: Array,
-    values: Array,
-    spread: float = 1.0,
-    floor: float = 0.01,
-    metric: str = METRICS[0],
-) -> tuple[Array, tuple[Finding, ...]]:
-    """The physically consistent robot nearest to some base parameters, and what was changed in the prior for it.
-
-    Args:
-        prior: of the robot.
-        regressor: robot and terms.
-        root: R of the information R' R of the base parameters, shape (p, p).
-        values: base parameters, shape (p,).
-        spread: see `Consistent`.
-        floor: likewise.
-        metric: likewise.
-
-    Returns:
-        All parameters, shape (c,), and sentences.
-
-    Raises:
-        InputError: a prior without masses.
-        ConvergenceError: see `Completion.solve`.
-    """
-    inertial = 10 * len(regressor.model.body_names)
-    bodies, findings = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
-    bounded = not_negative(regressor)
-    return Completion(root, values, prior.mapping, bodies, bounded, spread, floor, metric).solve(), findings
-
-
 @dataclass(frozen=True)
 class Consistent(CheckedOptions):
     """All standard parameters, every body with positive mass and a positive-definite pseudo-inertia.
 
-    What the data tell stays as they tell it, as closely as consistency allows; what they do not tell stays near the
-    URDF. Covariance and standard deviations are those of weighted least squares: the bounds and the prior only take
-    errors away from it, and add a bias towards the URDF where the data are weak.
+    Well-determined combinations are kept as closely as consistency allows; undetermined ones stay close to the URDF.
+    Covariance and standard deviations are those of weighted least squares: the bounds and the prior only reduce errors,
+    and add a bias towards the URDF where the data are weak.
 
     Attributes:
-        metric: distance to the URDF, `entropic` or `euclidean`; see `completion`.
-        spread: how far bodies are thought to be from the URDF's, as a share of them: 1 is a few kilograms for a few.
-        floor: least pseudo-inertia of a body, as a share of the prior's, in the order of matrices.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        metric: distance from the URDF, `entropic` or `euclidean`; see `completion`.
+        spread: expected difference of the bodies from those of the URDF, relative to their size.
+        floor: minimum pseudo-inertia of a body, as a share of the prior's (in the Loewner order).
+        autoregressive_order: AR order of the noise model; 0: white residuals.
         method: `qr` or `gram`.
     """
 
@@ -78,7 +45,7 @@ class Consistent(CheckedOptions):
     method: str = "qr"
 
     name: ClassVar[str] = "consistent"
-    uses_prior: ClassVar[bool] = False  # bodies of an earlier set need not be real ones
+    uses_prior: ClassVar[bool] = False  # bodies of an earlier set need not be physically consistent
     option_ranges: ClassVar[OptionRanges] = {
         "metric": Choice(METRICS),
         "spread": Range(1e-3, 1e3),
@@ -86,6 +53,31 @@ class Consistent(CheckedOptions):
         "autoregressive_order": Range(0),
         "method": Choice(METHODS),
     }
+
+    def find_nearest(
+        self, prior: Prior, regressor: Regressor, root: Array, values: Array
+    ) -> tuple[Array, tuple[Finding, ...]]:
+        """Find the physically consistent parameters nearest to given base parameters.
+
+        Args:
+            prior: prior of the robot.
+            regressor: robot and terms.
+            root: R of the information R' R of the base parameters, shape (p, p).
+            values: base parameters, shape (p,).
+
+        Returns:
+            All parameters, shape (c,), and a finding about each body of the prior that had to be changed.
+
+        Raises:
+            InputError: a prior without masses.
+            ConvergenceError: see `Completion.solve`.
+        """
+        inertial = 10 * len(regressor.model.body_names)
+        bodies, findings = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
+        bounded = not_negative(regressor)
+        return Completion(
+            root, values, prior.mapping, bodies, bounded, self.spread, self.floor, self.metric
+        ).solve(), findings
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -96,20 +88,16 @@ class Consistent(CheckedOptions):
         """
         if problem.prior is None or not isinstance(problem, RegressorProblem):
             raise UsageError(
-                "consistent: no robot to stay near: write estimates of masses and inertias into the URDF, or choose "
-                "the estimator weighted"
+                "consistent: the URDF has no masses: write estimates of masses and inertias into it, or use weighted"
             )
         plain = WeightedLeastSquares(self.autoregressive_order, self.method).fit(problem)
         factors = Factors.from_problem(problem, method=self.method)
         largest = float(plain.residual_rms.max(initial=0.0))
         rms = np.maximum(plain.residual_rms, 1e-9 * largest if largest > 0.0 else 1.0)
         root = factors.root(1.0 / rms)
-        # Residuals that follow one another tell less than as many independent ones: so much less, on average.
+        # Autocorrelated residuals hold less information than independent ones: by this factor on average.
         inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
-        full, findings = nearest_robot(
-            problem.prior, problem.regressor, root / np.sqrt(inflation), plain.values,
-            self.spread, self.floor, self.metric,
-        )  # fmt: skip
+        full, findings = self.find_nearest(problem.prior, problem.regressor, root / np.sqrt(inflation), plain.values)
         found = problem.prior.mapping @ full
         return replace(
             plain,

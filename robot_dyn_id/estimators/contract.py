@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an estimator is, and what it returns."""
+"""Contract of estimators, and the estimate that they return."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from robot_dyn_id.findings import Finding
 
 @dataclass(frozen=True)
 class EstimatedConstant:
-    """A constant of a term that was chosen from the data.
+    """A nonlinear constant of a term that was estimated from the data.
 
     Attributes:
         name: `term.constant`, e.g. stribeck.stribeck_velocity.
         joint: joint or coupling that the term acts on.
-        value: [rad/s or m/s].
-        standard_deviation: one sigma, that of its logarithm times the value; infinite where the data cannot tell.
+        value: estimate [rad/s or m/s].
+        standard_deviation: one sigma: that of the logarithm times the value; infinite if it is not identifiable.
     """
 
     name: str
@@ -34,17 +34,17 @@ class EstimatedConstant:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The p parameters of a linear problem, with what is known about their errors.
+    """Estimate of the p parameters of a linear problem with its uncertainty.
 
     Attributes:
-        values: SI, shape (p,). Directions that the data do not show at all are left at zero (minimum norm).
-        covariance: of the directions that the data show, shape (p, p).
-        standard_deviations: one sigma; infinite for parameters with a share in a direction that the data do not show.
-        condition_number: of the stacked rows with unit-norm columns, before any weighting.
-        residual_rms: of each joint's rows [N m or N], shape (n,).
-        noise_rms: of what is left of each joint's residual when its own past is taken off, shape (n,).
-        rows: samples used, over all joints.
-        unexcited: parameters with a share in a direction that the data do not show.
+        values: parameters in SI units, shape (p,). Directions that are not excited are zero (minimum norm).
+        covariance: covariance in the excited directions, shape (p, p).
+        standard_deviations: one sigma; infinite for parameters with a component in a direction that is not excited.
+        condition_number: condition number of the stacked, unweighted rows with unit-norm columns.
+        residual_rms: RMS of each joint's residual [N m or N], shape (n,).
+        noise_rms: RMS of each joint's residual after prewhitening [N m or N], shape (n,).
+        rows: number of rows used, summed over the joints.
+        unexcited: names of the parameters with a component in a direction that is not excited.
         regularized_towards: prior or target that biases the estimate; the covariance holds for parameters that are
             distributed as the prior assumes. Empty if there is no such target.
         constants: constants of terms that were chosen from the data.
@@ -84,7 +84,7 @@ class Estimate:
         covariance: Array,
         noise: Array,
     ) -> Self:
-        """The estimate that a least-squares solution gives.
+        """Make the estimate of a least-squares solution.
 
         Args:
             problem: the problem that was solved, for the names of its parameters.
@@ -108,11 +108,11 @@ class Estimate:
 
 
 class Estimator(Protocol):
-    """Constructor: options only. `fit` walks the problem's tiles as often as it needs and returns a new value.
+    """An estimator: its constructor takes options only; `fit` passes over the data as often as needed.
 
     Attributes:
-        name: what configurations call it.
-        uses_prior: whether an earlier parameter set can take the place of the URDF's as the problem's prior.
+        name: name in configurations and parameter sets.
+        uses_prior: whether the estimator uses an earlier parameter set as prior.
     """
 
     name: ClassVar[str]
@@ -122,7 +122,7 @@ class Estimator(Protocol):
         """Estimate the parameters.
 
         Raises:
-            ConvergenceError: no answer that the estimator can stand for.
-            InputError: no rows.
+            ConvergenceError: the estimator did not converge.
+            InputError: there are no rows.
         """
         ...

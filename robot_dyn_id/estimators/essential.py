@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Essential parameters: those that the data tell, by backward elimination (Pressé and Gautier 1992; Janot et al. 2014).
+"""Essential parameters by backward elimination (Pressé and Gautier 1992; Janot et al. 2014).
 
-The parameter with the greatest relative standard deviation is taken for zero, the others are estimated again, and so
-on, as long as one is that uncertain and an F-test does not object to what has been left out altogether. All of
-it from the estimate and its covariance, which is what least squares of the reduced problem would give.
+The parameter with the largest relative standard deviation is set to zero and the others are estimated again, until all
+are certain enough or an F-test rejects the joint elimination. Only the estimate and its covariance are needed: the
+result is that of least squares of the reduced problem.
 
-What is left out is not zero: the others take over its share. With x, C the estimate of all and its covariance, x_r that
-of the essential ones without the others and s = x_r - x their shift, their errors have the second moment C + s s' given
-the data, where nothing else is known: E (x_r - t)(x_r - t)' = E (x - t)(x - t)' + s s', since x - t has mean 0 then.
+Eliminated parameters are not zero in reality, and the others absorb their effect. With the full estimate x and its
+covariance C, the reduced estimate x_r and the shift s = x_r - x, the errors of x_r have the second moment C + s s':
+E (x_r - t)(x_r - t)' = E (x - t)(x - t)' + s s' for the true values t, since x - t has zero mean.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.findings import make_finding
 
 MAX_RELATIVE_DEVIATION = 0.3
-"""Relative standard deviation of a parameter that is not essential."""
+"""Relative standard deviation above which a parameter is not essential."""
 
 F_TEST_LEVEL = 0.05
-"""Of the F-test."""
+"""Significance level of the F-test."""
 
 MIN_VARIANCE_RATIO = 1e-18
-"""Variances below this share of the median are those of parameters that the data do not show at all, up to rounding."""
+"""Variances below this share of the median are rounding: the parameters are not excited."""
 
 MIN_EIGENVALUE_RATIO = 1e-12
-"""Eigenvalues of the correlations below this share of the largest: a direction that the data do not show."""
+"""Eigenvalues of the correlation matrix below this share of the largest belong to directions that are not excited."""
 
 
 @dataclass(frozen=True)
 class Elimination:
-    """One step.
+    """One step of the elimination.
 
     Attributes:
-        name: of the parameter that is left out.
-        value, standard_deviation: of it, where nothing is left out; the latter infinite where the data do not show it.
-        relative_deviation: its standard deviation as a share of its value, those before it taken for zero.
-        residual_growth: norm of the residuals without all parameters left out so far, over that with them, less 1.
-        statistic: of the F-test of all parameters left out so far.
-        probability: that F is this large although they are zero.
+        name: the eliminated parameter.
+        value: its value in the full estimate.
+        standard_deviation: its standard deviation in the full estimate; infinite if it is not excited.
+        relative_deviation: its relative standard deviation after the steps before.
+        residual_growth: relative increase of the norm of the residuals by all eliminations so far.
+        statistic: F statistic of all eliminations so far.
+        probability: p-value: probability of such an F if the eliminated parameters are zero.
     """
 
     name: str
@@ -61,15 +62,15 @@ class Elimination:
 
 @dataclass(frozen=True)
 class Essential:
-    """What a backward elimination has come to.
+    """Result of a backward elimination.
 
     Attributes:
-        kept: numbers of the essential parameters, ascending.
-        left_out: the others, in order.
-        objected: the step that the F-test did not allow, if one ended the elimination.
-        values: of the essential parameters.
-        covariance: second moments of their errors, the others not taken for zero.
-        standard_deviations: one sigma; infinite for those with a share in a direction that the data do not show.
+        kept: indices of the essential parameters, ascending.
+        left_out: eliminated parameters, in order.
+        objected: the step that the F-test rejected, if one ended the elimination.
+        values: values of the essential parameters.
+        covariance: second moments of their errors, which include the effect of the eliminated parameters.
+        standard_deviations: one sigma; infinite for parameters with a component in a direction that is not excited.
     """
 
     kept: Integers
@@ -81,10 +82,10 @@ class Essential:
 
 
 def check_limit(limit: float) -> None:
-    """Refuse limits that are none; 0 is no elimination.
+    """Check the threshold of the elimination; 0 disables it.
 
     Raises:
-        UsageError: negative or not finite.
+        UsageError: a threshold that is negative or not finite.
     """
     if not 0.0 <= limit < np.inf:
         raise UsageError(f"essential: must be 0 (keep all) or a relative standard deviation above it, not {limit}")
@@ -93,16 +94,16 @@ def check_limit(limit: float) -> None:
 def essential(
     estimate: Estimate, names: Sequence[str], limit: float = MAX_RELATIVE_DEVIATION, level: float = F_TEST_LEVEL
 ) -> Essential:
-    """Leave out parameters that the data do not tell.
+    """Eliminate parameters that are not identifiable from the data.
 
     Args:
-        estimate: of p parameters, with a covariance.
-        names: of them.
-        limit: greatest relative standard deviation of an essential parameter.
-        level: of the F-test.
+        estimate: estimate of p parameters with its covariance.
+        names: names of the parameters.
+        limit: maximum relative standard deviation of an essential parameter.
+        level: significance level of the F-test.
 
     Raises:
-        UsageError: an estimate with bounds, which has more than these parameters; a limit of 0 or less.
+        UsageError: an estimate of all standard parameters, or a limit that is negative or not finite.
     """
     if estimate.full is not None:
         raise UsageError("essential: an estimate of all standard parameters cannot be reduced: use weighted")
@@ -120,7 +121,7 @@ def essential(
         if relative[worst] <= limit:
             break
         fewer = np.delete(kept, worst)
-        inverse, unseen = _inverse(information[np.ix_(fewer, fewer)])
+        inverse, unexcited = _inverse(information[np.ix_(fewer, fewer)])
         trial = inverse @ moment[fewer]
         lost = max(0.0, explained - float(moment[fewer] @ trial))
         count = len(names) - len(fewer)
@@ -135,7 +136,7 @@ def essential(
             break
         steps.append(step)
         kept, values = fewer, trial
-        sigma = np.where(unseen, np.inf, np.sqrt(np.maximum(np.diag(inverse), 0.0)))
+        sigma = np.where(unexcited, np.inf, np.sqrt(np.maximum(np.diag(inverse), 0.0)))
     shift = values - estimate.values[kept]
     covariance = estimate.covariance[np.ix_(kept, kept)] + np.outer(shift, shift)
     deviations = np.where(np.isinf(sigma), np.inf, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
@@ -143,7 +144,7 @@ def essential(
 
 
 def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple[BaseParameters, Estimate]:
-    """Base parameters and estimate without those that are not essential, which are zero."""
+    """Base parameters and estimate that hold the essential parameters alone."""
     kept = found.kept
     fewer = replace(
         base,
@@ -170,7 +171,7 @@ def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple
 
 
 def _inverse(matrix: Array) -> tuple[Array, np.ndarray]:
-    """Pseudo-inverse of a covariance or information, and which parameters have a share in what it does not hold."""
+    """Pseudo-inverse of a covariance or information, and the mask of parameters that are not excited."""
     size = np.diag(matrix)
     scale = np.sqrt(np.where(size > MIN_VARIANCE_RATIO * np.median(size), size, 0.0))
     matrix = np.where(np.outer(scale, scale) > 0.0, matrix, 0.0)

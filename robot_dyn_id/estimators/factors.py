@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that least squares needs to know of a problem: one triangular factor per joint.
+"""Compressed least-squares problem: one triangular factor per joint (TSQR; Demmel et al. 2012).
 
 The rows of a joint contain only the parameters that can appear in its torque, so each joint has its own small factor R
-of [W tau], fed tile by tile and forgotten (TSQR; Demmel et al. 2012). Weights per joint can be chosen afterwards: they
-only scale the factors. `gram` accumulates R' R instead: about twice as fast, good to a condition number of 1e4 with
-unit-norm columns.
+of [W tau], updated tile by tile. Weights per joint can be chosen afterwards: they only scale the factors. The method
+`gram` accumulates R' R instead: about twice as fast, accurate up to a condition number of 1e4 with unit-norm columns.
 """
 
 from __future__ import annotations
@@ -23,30 +22,34 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
 
 MIN_SINGULAR_VALUE_RATIO = 1e-7
-"""Singular values of unit-norm columns below this share of the largest: a direction that the data do not show."""
+"""Singular values of unit-norm columns below this share of the largest belong to directions that are not excited."""
 
 MIN_COLUMN_RATIO = 1e-12
-"""Columns of a joint below this share of its largest are rounding: a joint that stands still makes such ones of the
-inertias that it carries, and scaled to unit norm they would look like data."""
+"""Columns of a joint below this share of its largest are rounding: those of the inertias that a joint at rest carries
+are such columns, and scaled to unit norm they would look like data."""
 
-QR_BLOCK_COLUMNS = 16  # block size of the triangular-pentagonal QR, best of 4 to 24 for arms
+QR_BLOCK_COLUMNS = 16
+"""Block size of the triangular-pentagonal QR: the fastest of 4 to 24 for arms."""
 
 METHODS = ("qr", "gram")
 
 MIN_CHOLESKY_PIVOT = 1e-5
-"""Pivots of the scaled Gram matrix below this may be rounding: eigenvalues tell the rank better."""
+"""Pivots of the scaled Gram matrix below this may be rounding: its rank is then determined by eigenvalues."""
 
 
 def accumulate(
     problem: LinearProblem, tiles: Iterable[Tile] | None, add: Callable[[Array, Array], Array]
 ) -> tuple[list[Array], Integers]:
-    """What a walk over the problem's tiles (or tiles made from them) leaves of each joint's rows, and their number.
+    """Accumulate each joint's rows over one pass of the tiles.
 
     Args:
         problem: the problem.
-        tiles: by default its own.
-        add: takes what there is of a joint, shape (support + 1, support + 1), at first zeros, and further rows [W tau]
-            in Fortran order; both may be overwritten.
+        tiles: tiles made from those of the problem; by default its own.
+        add: function of the accumulated matrix of a joint, shape (support + 1, support + 1), at first zeros, and of
+            further rows [W tau] in Fortran order; it returns the new matrix and may overwrite both.
+
+    Returns:
+        The accumulated matrix of each joint, and the number of its rows.
 
     Raises:
         InputError: no rows at all.
@@ -62,10 +65,10 @@ def accumulate(
 
 
 def check_row_count(rows: int) -> None:
-    """Refuse a walk without rows.
+    """Check that there are rows.
 
     Raises:
-        InputError: there are none.
+        InputError: there is no row.
     """
     if not rows:
         raise InputError("no rows are left to estimate from: the recording is too short or all of it was dropped")
@@ -73,13 +76,13 @@ def check_row_count(rows: int) -> None:
 
 @dataclass(frozen=True)
 class Grams:
-    """The sums of products of the rows [W tau] of each joint: what `Factors` squares to, in half of the time.
+    """Gram matrices of the rows [W tau] of each joint: the squares of `Factors`, in half of the time.
 
     Attributes:
         parameters: number of parameters p.
         supports: for each joint the parameters in its rows.
         matrices: for each joint [W tau]' [W tau], shape (support + 1, support + 1).
-        counts: rows of each joint, those of zeros left aside.
+        counts: number of rows of each joint without rows of zeros.
     """
 
     parameters: int
@@ -89,7 +92,7 @@ class Grams:
 
     @classmethod
     def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None) -> Self:
-        """Walk the problem's tiles (or tiles made from them).
+        """Accumulate Gram matrices over the problem's tiles, or over tiles made from them.
 
         Raises:
             InputError: no rows at all.
@@ -99,7 +102,7 @@ class Grams:
         return cls(len(problem.names), problem.supports, matrices, counts)
 
     def total(self, weights: Sequence[float] | Array) -> Array:
-        """Those of all joints, with one weight per joint, shape (p + 1, p + 1)."""
+        """Gram matrix of the rows of all joints, with one weight per joint, shape (p + 1, p + 1)."""
         total = np.zeros((self.parameters + 1, self.parameters + 1))
         for support, matrix, weight in zip(self.supports, self.matrices, weights, strict=True):
             places = np.append(support, self.parameters)
@@ -107,7 +110,7 @@ class Grams:
         return total
 
     def squared_residuals(self, values: Array) -> Array:
-        """Sum of squared residuals of each joint, to half of the digits, shape (n,)."""
+        """Sum of squared residuals of each joint, accurate to half of the digits, shape (n,)."""
         signed = [np.append(-values[support], 1.0) for support in self.supports]
         return np.array([max(0.0, v @ matrix @ v) for v, matrix in zip(signed, self.matrices, strict=True)])
 
@@ -120,7 +123,7 @@ class Factors:
         parameters: number of parameters p.
         supports: for each joint the parameters in its rows.
         triangles: for each joint the upper triangular R of [W tau], shape (>= support + 1, support + 1).
-        counts: rows of each joint, those of zeros left aside.
+        counts: number of rows of each joint without rows of zeros.
     """
 
     parameters: int
@@ -130,7 +133,7 @@ class Factors:
 
     @classmethod
     def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None, method: str = "qr") -> Self:
-        """Compress a walk over the problem's tiles (or over tiles made from them, e.g. whitened ones).
+        """Compress the problem's tiles, or tiles made from them, e.g. whitened ones.
 
         The blocks of the tiles are overwritten.
 
@@ -139,7 +142,7 @@ class Factors:
             InputError: no rows at all.
         """
         if method not in METHODS:
-            raise UsageError(f"factorisation {method!r} is not known; use one of {', '.join(METHODS)}")
+            raise UsageError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
         if method == "gram":
             grams = Grams.from_problem(problem, tiles)
             roots = tuple(zero_rounding_columns(_root(matrix)) for matrix in grams.matrices)
@@ -149,7 +152,7 @@ class Factors:
         return cls(len(problem.names), problem.supports, found, counts)
 
     def keep(self, parameters: Integers) -> Factors:
-        """The factors of the same rows with only some of the parameters, given ascending."""
+        """Factors of the same rows with only some of the parameters, given in ascending order."""
         position = np.full(self.parameters, -1)
         position[parameters] = np.arange(len(parameters))
         supports, triangles = [], []
@@ -160,11 +163,11 @@ class Factors:
         return Factors(len(parameters), tuple(supports), tuple(triangles), self.counts)
 
     def solve(self, weights: Sequence[float] | Array, rows: Array | None = None) -> Solution:
-        """Weighted least squares with one weight per joint, in one dense solve of the size of the parameters."""
+        """Solve weighted least squares with one weight per joint; `rows` (k, p + 1) are appended."""
         return Solution.from_rows(self.stack(weights, rows))
 
     def root(self, weights: Sequence[float] | Array) -> Array:
-        """Triangular R with R' R = W' W, the information of rows with one weight per joint, shape (p, p)."""
+        """Triangular R, shape (p, p), with R' R = W' W: the information of the rows with one weight per joint."""
         rows = np.concatenate([self.stack(weights)[:, :-1], np.zeros((self.parameters, self.parameters))])
         return np.asarray(np.linalg.qr(rows, mode="r"))
 
@@ -189,25 +192,25 @@ class Factors:
 
 
 def zero_rounding_columns(rows: Array) -> Array:
-    """Rows [W tau] of a joint, shape (any, columns + 1), with zeros for columns that are rounding; changed in place."""
+    """Set columns that are rounding to zero, in place, in the rows [W tau] of a joint, shape (any, columns + 1)."""
     norms = np.linalg.norm(rows[:, :-1], axis=0)
     rows[:, :-1] *= norms > MIN_COLUMN_RATIO * norms.max(initial=0.0)
     return rows
 
 
 def _products_added(products: Array, rows: Array) -> Array:
-    """The upper triangle of R' R with further rows."""
+    """Add rows to the upper triangle of R' R."""
     return np.asarray(blas.dsyrk(1.0, rows, beta=1.0, c=products, trans=1, overwrite_c=1))
 
 
 def _rows_added(triangle: Array, rows: Array) -> Array:
-    """The triangular R with further rows."""
+    """Add rows to the triangular R."""
     panel = min(QR_BLOCK_COLUMNS, len(triangle))
     return np.asarray(lapack.dtpqrt(0, panel, triangle, rows, overwrite_a=1, overwrite_b=1)[0])
 
 
 def _root(gram: Array) -> Array:
-    """Triangular R with R' R = gram, columns scaled first; semidefinite to rounding is enough."""
+    """Triangular R with R' R = gram, which may be semidefinite within rounding."""
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     scaled = gram / scale / scale[:, None]
     with suppress(np.linalg.LinAlgError):
@@ -227,11 +230,11 @@ class Solution:
     """Least-squares solution with its inverse normal matrix.
 
     Attributes:
-        values: minimum-norm (of the unit-norm columns) solution, shape (p,).
+        values: minimum-norm solution (in terms of unit-norm columns), shape (p,).
         inverse: pseudo-inverse of W' W, shape (p, p).
-        condition_number: of the unit-norm columns that the data show; infinite if a direction is unseen.
-        unexcited: which parameters have a share in a direction that the data do not show, shape (p,).
-        root: the k directions that the data show, each of unit information: root root' = inverse, shape (p, k).
+        condition_number: condition number of the unit-norm columns; infinite if a direction is not excited.
+        unexcited: mask of the parameters with a component in a direction that is not excited, shape (p,).
+        root: the k excited directions, each scaled to unit information: root root' = inverse, shape (p, k).
     """
 
     values: Array
@@ -249,7 +252,7 @@ class Solution:
         left, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
         shown = singular > MIN_SINGULAR_VALUE_RATIO * singular.max(initial=0.0)
         inverse_root = right[shown].T / singular[shown]
-        if shown.all():  # rounds less than the way by singular values
+        if shown.all():  # rounds less than the solution by singular values
             values = solve_triangular(factor[: len(scale), :-1], factor[: len(scale), -1])
         else:
             values = inverse_root @ (left[:, shown].T @ factor[:, -1])
@@ -260,7 +263,7 @@ class Solution:
 
 
 def compress_rows(problem: LinearProblem, method: str = "qr") -> Factors:
-    """The compressed rows.
+    """Compress the rows of a problem.
 
     Raises:
         InputError: fewer rows than parameters.
@@ -273,10 +276,10 @@ def compress_rows(problem: LinearProblem, method: str = "qr") -> Factors:
 
 
 def check_rows(problem: LinearProblem) -> None:
-    """Walk until there are as many rows as parameters.
+    """Check that there are as many rows as parameters; the pass over the data ends as soon as there are.
 
     Raises:
-        InputError: there are not.
+        InputError: there are fewer.
     """
     rows = 0
     for tile in problem.tiles():

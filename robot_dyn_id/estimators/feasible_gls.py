@@ -18,14 +18,14 @@ from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 
 @dataclass(frozen=True)
 class WhitenedSolution:
-    """A solution of rows whose residuals were made white.
+    """Solution of prewhitened rows.
 
     Attributes:
-        plain: the rows as they were.
+        plain: compressed rows before whitening.
         ordinary: their ordinary solution.
-        solution: of the white rows, weighted to unit variance: its `inverse` is a covariance.
-        noise: RMS of each joint's white residual, shape (n,).
-        white: the white rows; with the weights 1 / noise they have unit variance.
+        solution: solution of the white rows, weighted to unit variance: its `inverse` is a covariance.
+        noise: RMS of each joint's white residual [N m or N], shape (n,).
+        white: compressed white rows; with the weights 1 / noise they have unit variance.
     """
 
     plain: Factors
@@ -35,7 +35,7 @@ class WhitenedSolution:
     white: Factors
 
     def make_estimate(self, problem: LinearProblem, regularized_towards: str = "") -> Estimate:
-        """The estimate; its covariance is the inverse of the information of the white rows."""
+        """Make the estimate; its covariance is the inverse of the information of the white rows."""
         estimate = Estimate.from_solution(
             problem, self.plain, self.ordinary, self.solution, self.solution.inverse, self.noise
         )
@@ -49,10 +49,10 @@ def solve_whitened(
 
     Args:
         problem: the rows.
-        order: past rows that a residual is predicted from.
-        passes: of whitening.
+        order: AR order of the noise model.
+        passes: number of whitening passes.
         method: `qr` or `gram`.
-        solve: of the white rows with one weight per joint.
+        solve: function that solves the white rows with one weight per joint.
 
     Raises:
         InputError: fewer rows than parameters.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary, weighted and generalised least squares."""
+"""Ordinary, weighted and generalized least squares."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 @dataclass(frozen=True)
 class OrdinaryLeastSquares(CheckedOptions):
-    """Least squares with every row alike, N and N m alike: for comparison, not for use.
+    """Ordinary least squares: all rows have the same weight, whatever their unit. For comparison with other tools.
 
     Attributes:
-        autoregressive_order: past rows that a residual is predicted from, for the covariance.
+        autoregressive_order: AR order of the noise model, for the covariance; 0: white residuals.
         method: `qr` or `gram`.
     """
 
@@ -51,11 +51,11 @@ class OrdinaryLeastSquares(CheckedOptions):
 class WeightedLeastSquares(CheckedOptions):
     """Least squares with one weight per joint, 1 / RMS of its residual, iterated on the compressed rows.
 
-    Its covariance counts for residuals that follow one another (filters, unmodelled friction): a sandwich with an
-    autoregressive model of each joint's residual in the middle.
+    The covariance accounts for autocorrelated residuals (filters, unmodeled friction): a sandwich with an
+    autoregressive model of each joint's residual.
 
     Attributes:
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
         method: `qr` or `gram`.
     """
 
@@ -82,15 +82,15 @@ class WeightedLeastSquares(CheckedOptions):
 
 @dataclass(frozen=True)
 class GeneralizedLeastSquares(CheckedOptions):
-    """Weighted least squares of rows whose residuals were made white.
+    """Weighted least squares of prewhitened rows.
 
-    Smaller errors than `weighted` if the residuals are noise: columns and torques are filtered with an autoregressive
-    model of each joint's residual, and the problem is solved again. Where the residuals are model errors instead,
-    which are slow, it trusts fast motion too much and predicts worse: compare the held-out errors.
+    More accurate than `weighted` if the residuals are noise: columns and torques are filtered with an autoregressive
+    model of each joint's residual, and the problem is solved again. If the residuals are slow model errors instead, it
+    gives fast motion too much weight and predicts worse: compare the held-out errors.
 
     Attributes:
-        autoregressive_order: past rows that a residual is predicted from.
-        passes: whitening passes.
+        autoregressive_order: AR order of the noise model.
+        passes: number of whitening passes.
         method: `qr` or `gram`.
     """
 

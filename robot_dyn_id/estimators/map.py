@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximum a posteriori: least squares that also believe in what was known before."""
+"""Maximum a posteriori: least squares with a Gaussian prior."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 class MaximumAPosteriori(CheckedOptions):
     """`generalized` with a Gaussian prior, |W theta - tau|^2 + |A theta - b|^2, both of unit variance.
 
-    The prior is the problem's: of the URDF or of an earlier parameter set, see `Prior.rows`. What the data do not show
-    stays at it. The estimate is biased towards it, and the covariance, the posterior's, is right if the prior is.
+    The prior is that of the problem, from the URDF or an earlier parameter set, see `Prior.rows`. Parameters that are
+    not excited stay at it. The estimate is biased towards the prior; the posterior covariance holds if the prior does.
 
     Attributes:
-        spread: standard deviation of a parameter before the data, as a share of its size on this robot.
-        autoregressive_order: past rows that a residual is predicted from.
-        passes: whitening passes.
+        spread: prior standard deviation of each parameter, as a share of its size on this robot.
+        autoregressive_order: AR order of the noise model.
+        passes: number of whitening passes.
     """
 
     spread: float = 0.25
@@ -55,10 +55,10 @@ class MaximumAPosteriori(CheckedOptions):
 
 
 def require_prior(problem: LinearProblem, estimator: str) -> Prior:
-    """What is known before the data.
+    """Prior of a problem.
 
     Raises:
-        UsageError: nothing.
+        UsageError: the problem has no prior.
     """
     if problem.prior is None:
         raise UsageError(f"{estimator}: there is no prior: complete the masses of the URDF, or use another estimator")
@@ -66,19 +66,19 @@ def require_prior(problem: LinearProblem, estimator: str) -> Prior:
 
 
 def solve_with_prior(problem: LinearProblem, rows: Array, center: Array, order: int, passes: int) -> WhitenedSolution:
-    """The solution of white rows and those of a prior together.
+    """Solve the white rows together with those of a prior.
 
     Args:
-        problem: with p parameters.
-        rows: of the prior, [A b] of unit variance, shape (any, p + 1).
-        center: where parameters stay of which neither tells anything, shape (p,).
-        order: past rows that a residual is predicted from.
-        passes: of whitening.
+        problem: the problem, with p parameters.
+        rows: rows [A b] of the prior, of unit variance, shape (any, p + 1).
+        center: values of the parameters that neither data nor prior determine, shape (p,).
+        order: AR order of the noise model.
+        passes: number of whitening passes.
     """
 
     def solve(white: Factors, weights: Array) -> Solution:
         stack = white.stack(weights, rows)
-        stack[:, -1] -= stack[:, :-1] @ center  # so that what rounding hides stays at the prior, not at zero
+        stack[:, -1] -= stack[:, :-1] @ center  # what rounding hides stays at the prior, not at zero
         solution = Solution.from_rows(stack)
         return replace(solution, values=center + solution.values)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages of whole periods of a periodic motion, weighted by what differs between them (Swevers et al. 1997)."""
+"""Averages over the periods of a periodic motion, weighted by the noise between periods (Swevers et al. 1997)."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from robot_dyn_id.findings import make_finding
 from robot_dyn_id.options import CheckedOptions
 
 MIN_PERIODS = 3
-"""Periods that are needed."""
+"""Minimum number of whole periods."""
 
 INTERVAL_QUANTILE = 0.975
-"""Quantile at the end of 95 % intervals."""
+"""Upper quantile of 95 % intervals."""
 
 MIN_NOISE_RATIO = 1e-9
-"""Least standard deviation of a joint's noise, as a share of the largest, and of its share that is its own."""
+"""Minimum standard deviation of a joint's noise, relative to the largest, and minimum eigenvalue of the correlation."""
 
 
 @dataclass(frozen=True)
 class PeriodAveraged(CheckedOptions):
-    """Least squares of rows averaged over the periods of a stretch of time, joints weighted with their covariance.
+    """Least squares of rows averaged over the periods of each segment, joints weighted with their noise covariance.
 
-    What differs between periods is noise, and what does not is model error, which the standard deviations then do not
-    count. They are the spread of the periods' own estimates by Student's law: the value and 1.96 of them to either side
-    hold the truth in 95 %, with few periods as well. The covariance has their sizes and the correlations of white
-    noise.
+    Differences between periods are noise; errors that repeat are model errors, which the standard deviations do not
+    include. They are derived from the spread of the estimates of single periods by Student's t-distribution, such that
+    intervals of 1.96 standard deviations have 95 % coverage with few periods, too. The covariance has these standard
+    deviations and the correlations of white noise.
     """
 
     name: ClassVar[str] = "period_averaged"
@@ -46,15 +46,15 @@ class PeriodAveraged(CheckedOptions):
         """See `Estimator.fit`.
 
         Raises:
-            UsageError: the period is not known, or is no whole number of rows.
+            UsageError: the period is not known, or does not hold a whole number of rows.
             InputError: fewer than 3 whole periods.
         """
         plain = compress_rows(problem)
-        length = rows_per_period(problem)
+        length = count_rows_per_period(problem)
         averages = Averages.from_problem(problem, length)
         first = Solution.from_rows(averages.stack(np.eye(len(problem.supports))))
         residuals = averages.residuals(problem, first.values)
-        noise = between_periods(residuals)
+        noise = estimate_noise_covariance(residuals)
         stack = averages.stack(noise)
         solution = Solution.from_rows(stack)
         residuals = averages.residuals(problem, solution.values)
@@ -71,16 +71,15 @@ class PeriodAveraged(CheckedOptions):
         return replace(estimate, findings=(*estimate.findings, make_finding("periods_averaged", message)))
 
 
-def rows_per_period(problem: LinearProblem) -> int:
-    """A whole number.
+def count_rows_per_period(problem: LinearProblem) -> int:
+    """Number of rows of each joint in one period.
 
     Raises:
-        UsageError: the period is not known, or is no whole number of rows.
+        UsageError: the period is not known, or does not hold a whole number of rows.
     """
     if problem.period is None:
         raise UsageError(
-            "period_averaged: the period of the motion is not known: give `period` [s] in the configuration, or use "
-            "another estimator"
+            "period_averaged: the period of the motion is not known: give `period` [s], or use another estimator"
         )
     rows = problem.period * problem.rate
     if round(rows) < 1 or abs(rows - round(rows)) > 1e-3:
@@ -93,14 +92,14 @@ def rows_per_period(problem: LinearProblem) -> int:
 
 @dataclass(frozen=True)
 class Averages:
-    """Rows of each stretch of time averaged over its whole periods.
+    """Rows of each segment averaged over its whole periods.
 
     Attributes:
-        length: rows of a period P.
-        parameters: p.
-        counts: whole periods of each stretch that has at least two.
-        rows: averaged [W tau] of each stretch, zero where a joint's row is left out in any period, shape (n, P, p + 1).
-        present: which are not, shape (n, P).
+        length: number of rows P of a period.
+        parameters: number of parameters p.
+        counts: number of whole periods of each segment that has at least two.
+        rows: averaged [W tau] of each segment, zero where a joint's row is left out in any period, shape (n, P, p + 1).
+        present: mask of the averaged rows that are not left out, shape (n, P).
     """
 
     length: int
@@ -111,7 +110,7 @@ class Averages:
 
     @classmethod
     def from_problem(cls, problem: LinearProblem, length: int) -> Self:
-        """Walk the problem twice: for the lengths of the stretches, and for the sums.
+        """Average the rows in two passes: the first finds the lengths of the segments.
 
         Raises:
             InputError: fewer than 3 whole periods.
@@ -133,15 +132,15 @@ class Averages:
             columns = np.append(problem.supports[joint], p)
             np.add.at(rows[segment][joint], (phase[:, None], columns), block.T / counts[segment])
             present[segment][joint, phase[~find_used_rows(block)]] = False
-        for segment, seen in present.items():
-            rows[segment][~seen] = 0.0
+        for segment, used in present.items():
+            rows[segment][~used] = 0.0
             for of_joint in rows[segment]:
                 zero_rounding_columns(of_joint)
         return cls(length, p, counts, rows, present)
 
     @property
     def periods(self) -> int:
-        """Of all stretches."""
+        """Number of periods of all segments."""
         return sum(self.counts.values())
 
     def stack(self, noise: Array) -> Array:
@@ -164,13 +163,13 @@ class Averages:
         return white
 
     def residuals(self, problem: LinearProblem, values: Array) -> dict[int, Array]:
-        """What each period leaves, less the mean of the periods, zero where rows are left out: (periods, n, P)."""
+        """Residuals of each period minus their mean over periods, zero where rows are left out: (periods, n, P)."""
         n = len(problem.supports)
         found = {segment: np.zeros((count, n, self.length)) for segment, count in self.counts.items()}
-        seen: dict[tuple[int, int], int] = {}
+        passed: dict[tuple[int, int], int] = {}
         for segment, joint, block, phase in _by_phase(problem, self.counts, self.length):
-            start = seen.get((segment, joint), 0)
-            seen[segment, joint] = start + len(phase)
+            start = passed.get((segment, joint), 0)
+            passed[segment, joint] = start + len(phase)
             period = (start + np.arange(len(phase))) // self.length
             found[segment][period, joint, phase] = block[-1] - values[problem.supports[joint]] @ block[:-1]
         return {
@@ -178,7 +177,7 @@ class Averages:
         }
 
     def spread(self, noise: Array, residuals: dict[int, Array]) -> tuple[Array, int]:
-        """Covariance of the sum of all periods' scores, shape (p, p), and its degrees of freedom."""
+        """Covariance of the sum of the scores of all periods, shape (p, p), and its degrees of freedom."""
         middle = np.zeros((self.parameters, self.parameters))
         for segment, rest in residuals.items():
             columns = self._whitened(segment, self.rows[segment], noise)[..., :-1]
@@ -193,7 +192,7 @@ class Averages:
 def _by_phase(
     problem: LinearProblem, counts: dict[int, int], length: int
 ) -> Iterator[tuple[int, int, Array, np.ndarray]]:
-    """Segment, joint, block and phases of the rows of whole periods, in order."""
+    """Yield segment, joint, block and phases of the rows of whole periods, in order."""
     passed: dict[tuple[int, int], int] = {}
     for tile in problem.tiles():
         start = passed.get((tile.segment, tile.joint), 0)
@@ -203,8 +202,8 @@ def _by_phase(
             yield tile.segment, tile.joint, tile.block[:, :stop], (start + np.arange(stop)) % length
 
 
-def between_periods(residuals: dict[int, Array]) -> Array:
-    """Covariance of the joints' noise in one period, from what differs between periods, shape (n, n)."""
+def estimate_noise_covariance(residuals: dict[int, Array]) -> Array:
+    """Covariance of the joints' noise in one period, estimated from the differences between periods, shape (n, n)."""
     n = next(iter(residuals.values())).shape[1]
     products, pairs = np.zeros((n, n)), np.zeros((n, n))
     for rest in residuals.values():
@@ -215,5 +214,7 @@ def between_periods(residuals: dict[int, Array]) -> Array:
     size = np.sqrt(np.diag(noise))
     size = np.maximum(size, MIN_NOISE_RATIO * size.max(initial=0.0) or 1.0)
     values, vectors = np.linalg.eigh(noise / np.outer(size, size) + np.diag((np.diag(noise) == 0.0).astype(float)))
-    correlation = (vectors * np.maximum(values, MIN_NOISE_RATIO)) @ vectors.T  # rows left out may have spoilt a sign
+    correlation = (
+        vectors * np.maximum(values, MIN_NOISE_RATIO)
+    ) @ vectors.T  # rows left out may have made an eigenvalue negative
     return np.asarray(correlation * np.outer(size, size))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ridge regression: least squares that prefer small parameters (Hoerl and Kennard 1970)."""
+"""Ridge regression: least squares with a penalty on large parameters (Hoerl and Kennard 1970)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 PENALTIES = np.geomspace(1e-12, 1e3, 61)
-"""Among these, and then around the best of them, the most likely penalty is looked for."""
+"""Grid of penalties; the most likely one is refined around the best of them."""
 
 
 @dataclass(frozen=True)
 class Ridge(CheckedOptions):
     """`generalized` with a penalty on parameters by the torque that they cause, |W theta - tau|^2 + a |D theta|^2.
 
-    D holds the norms of the white columns, so that a is the penalty's share of a parameter's information. It amounts to
-    a prior of zero, and the covariance is the posterior's. Unless given, a is the most likely one.
+    D holds the norms of the white columns, so that a is the information of the penalty relative to that of the data. It
+    is equivalent to a Gaussian prior at zero, and the covariance is the posterior one. By default a is the most likely.
 
     Attributes:
-        penalty: a; 0 finds it from the data.
-        autoregressive_order: past rows that a residual is predicted from.
-        passes: whitening passes.
+        penalty: a; 0 selects the most likely one.
+        autoregressive_order: AR order of the noise model.
+        passes: number of whitening passes.
     """
 
     penalty: float = 0.0
@@ -53,7 +53,7 @@ class Ridge(CheckedOptions):
             nonlocal used
             stack = white.stack(weights)
             norms = np.linalg.norm(stack[:, :-1], axis=0)
-            used = self.penalty or likeliest_penalty(stack, norms)
+            used = self.penalty or find_likeliest_penalty(stack, norms)
             rows = np.column_stack([np.diag(np.sqrt(used) * norms), np.zeros(len(norms))])
             return Solution.from_rows(np.concatenate([stack, rows]))
 
@@ -63,21 +63,23 @@ class Ridge(CheckedOptions):
         return replace(found, solution=solution).make_estimate(problem, regularized_towards=target)
 
 
-def likeliest_penalty(stack: Array, norms: Array) -> float:
-    """The penalty under which the data are most likely, the parameters taken for normal with mean zero (MacKay 1992).
+def find_likeliest_penalty(stack: Array, norms: Array) -> float:
+    """Penalty of the highest marginal likelihood, for normal parameters of mean zero (MacKay 1992).
 
     Args:
         stack: rows [W tau] of unit variance, shape (any, p + 1).
-        norms: of the columns, shape (p,).
+        norms: norms of the columns, shape (p,).
     """
     left, singular, _ = np.linalg.svd(stack[:, :-1] / np.where(norms > 0, norms, 1.0), full_matrices=False)
     squares, projected = singular**2, (left.T @ stack[:, -1]) ** 2
 
-    def surprise(logarithm: float) -> float:
+    def negative_log_likelihood(logarithm: float) -> float:
         penalty = np.exp(logarithm)
         return float(np.sum(np.log1p(squares / penalty) + penalty / (squares + penalty) * projected))
 
     grid = np.log(PENALTIES)
-    best = int(np.argmin([surprise(value) for value in grid]))
+    best = int(np.argmin([negative_log_likelihood(value) for value in grid]))
     around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    return float(np.exp(minimize_scalar(surprise, bounds=around, method="bounded", options={"xatol": 1e-6}).x))
+    return float(
+        np.exp(minimize_scalar(negative_log_likelihood, bounds=around, method="bounded", options={"xatol": 1e-6}).x)
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust regression: rows that do not fit count less, or not at all (Huber 1964; Beaton and Tukey 1974)."""
+"""Robust regression: outliers are weighted less, or not at all (Huber 1964; Beaton and Tukey 1974)."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 TUNING_DEVIATIONS = {"huber": 1.345, "bisquare": 4.685}
-"""Residuals in standard deviations beyond which rows count less, or not at all: 95 % efficient with normal noise."""
+"""Residuals [standard deviations] above which weights fall, linearly or to 0: 95 % efficient in normal noise."""
 
 OUTLIER_DEVIATIONS = 8.0
-"""Rows with residuals beyond this many standard deviations are left out before the colour of the others is looked at:
-filtered with the rows behind them they would spoil those."""
+"""Residuals [standard deviations] above which rows are left out before whitening: its filter would spread their errors
+over the rows that follow."""
 
 MAD_TO_SIGMA = 1.4826
-"""Standard deviation of normal residuals over the median of their sizes."""
+"""Ratio of the standard deviation of normal residuals to the median of their absolute values."""
 
 MIN_NOISE_RATIO = 1e-10
-"""Residuals below this share of the median torque are rounding."""
+"""Minimum standard deviation of residuals, as a share of the median torque: smaller ones are rounding."""
 
 CONVERGED_DEVIATIONS = 1e-3
-"""Change of a parameter in its standard deviations that is none."""
+"""Change of a parameter [standard deviations] below which the iteration has converged."""
 
 WHITENING_PASSES = 2
-"""Of whitening."""
+"""Number of whitening passes."""
 
 TileSource = Callable[[], Iterator[Tile]]
+"""Function that starts a new pass over tiles."""
+"""Function that starts a new pass over tiles."""
 
 
 @dataclass(frozen=True)
 class Robust(CheckedOptions):
-    """`generalized` by iteratively reweighted least squares: rows with large white residuals count less.
+    """`generalized` by iteratively reweighted least squares: rows with large white residuals are weighted less.
 
-    Each joint's noise is the median of its residuals' sizes, so that outliers, however large, do not move it. They are
-    found in torques: a wrong position makes wrong columns, which no such weights can tell.
+    Each joint's noise is estimated from the median of its absolute residuals, which outliers do not affect. Only
+    outliers of torques are detected: wrong positions make wrong columns, which weights by residual cannot reveal.
 
     Attributes:
-        loss: `huber`: beyond 1.345 sigma residuals count linearly; `bisquare`: beyond 4.685 sigma not at all.
-        autoregressive_order: past rows that a residual is predicted from.
-        iterations: after which it is given up.
+        loss: `huber`: linear loss above 1.345 sigma; `bisquare`: rows above 4.685 sigma are ignored.
+        autoregressive_order: AR order of the noise model.
+        iterations: maximum number of iterations.
     """
 
     loss: str = "bisquare"
@@ -69,7 +71,7 @@ class Robust(CheckedOptions):
         """See `Estimator.fit`."""
         plain = compress_rows(problem)
         ordinary = plain.solve(np.ones(len(plain.counts)))
-        # Huber's loss is convex for given noise, so it finds the way; the other starts from there
+        # Huber's loss is convex for given noise: its minimum is the start for the other loss
         values, noise = self._iterate(problem, problem.tiles, ordinary.values, "huber")
         clean = replace(problem, tiles=lambda: _without_outliers(problem, values, OUTLIER_DEVIATIONS * noise))
         lagged = LaggedGrams.from_problem(clean, self.autoregressive_order)
@@ -82,44 +84,50 @@ class Robust(CheckedOptions):
             taken = lagged.absorbed_autocovariance(covariance)
         return Estimate.from_solution(problem, plain, ordinary, replace(solution, values=now), covariance, noise)
 
-    def _iterate(self, problem: LinearProblem, walk: TileSource, start: Array, loss: str) -> tuple[Array, Array]:
-        """Parameters and each joint's noise, by reweighting until neither moves.
+    def _iterate(self, problem: LinearProblem, source: TileSource, start: Array, loss: str) -> tuple[Array, Array]:
+        """Reweight the rows until parameters and noise have converged.
+
+        Returns:
+            Parameters, shape (p,), and standard deviation of each joint's noise, shape (n,).
 
         Raises:
-            ConvergenceError: they still move after all iterations.
+            ConvergenceError: they have not converged after all iterations.
         """
         values = start
-        least = _rounding(_residuals(problem, walk(), np.zeros_like(values)))
-        noise = _noise(_residuals(problem, walk(), values), len(values), least)
+        least = _rounding(_residuals(problem, source(), np.zeros_like(values)))
+        noise = _noise(_residuals(problem, source(), values), len(values), least)
         for _ in range(self.iterations):
-            seen: list[list[Array]] = [[np.zeros(0)] for _ in problem.supports]
-            tiles = _weighted(problem, walk(), values, noise, loss, seen)
+            residuals: list[list[Array]] = [[np.zeros(0)] for _ in problem.supports]
+            tiles = _weight_rows(problem, source(), values, noise, loss, residuals)
             solution = Factors.from_problem(problem, tiles).solve(1.0 / noise)
-            moved = np.abs(solution.values - values) / np.sqrt(np.maximum(np.diag(solution.inverse), 1e-300))
+            step = np.abs(solution.values - values) / np.sqrt(np.maximum(np.diag(solution.inverse), 1e-300))
             values, before = solution.values, noise
-            noise = _noise([np.concatenate(parts) for parts in seen], len(values), least)
+            noise = _noise([np.concatenate(parts) for parts in residuals], len(values), least)
             change = np.abs(noise / before - 1.0).max(initial=0.0)
-            if moved[~solution.unexcited].max(initial=0.0) < CONVERGED_DEVIATIONS and change < CONVERGED_DEVIATIONS:
+            if step[~solution.unexcited].max(initial=0.0) < CONVERGED_DEVIATIONS and change < CONVERGED_DEVIATIONS:
                 return values, noise
         raise ConvergenceError(
-            f"robust: the parameters still move after {self.iterations} iterations: give more, or use loss huber"
+            f"robust: not converged after {self.iterations} iterations: increase iterations, or use loss huber"
         )
 
     def _covariance(
-        self, problem: LinearProblem, walk: TileSource, values: Array, noise: Array
+        self, problem: LinearProblem, source: TileSource, values: Array, noise: Array
     ) -> tuple[Solution, Array]:
-        """H^-1 (sum q W' W / s^2) H^-1 with H = sum m W' W / s^2 (Huber 1973), and the solution that H is from.
+        """Huber's sandwich covariance H^-1 (sum q W' W / s^2) H^-1 with H = sum m W' W / s^2 (Huber 1973).
 
         q is the mean square of a joint's bounded residuals in units of its noise s, m their mean slope.
+
+        Returns:
+            The solution with the normal matrix H, and the covariance, shape (p, p).
         """
-        residuals = _residuals(problem, walk(), values)
+        residuals = _residuals(problem, source(), values)
         slope, square = np.ones(len(noise)), np.ones(len(noise))
         for joint, residual in enumerate(residuals):
             if len(residual):
                 u = residual / noise[joint]
                 slope[joint] = max(float(np.mean(_slope(u, self.loss))), 0.1)
                 square[joint] = float(np.mean((_weight(u, self.loss) * u) ** 2))
-        factors = Factors.from_problem(problem, walk())
+        factors = Factors.from_problem(problem, source())
         solution = factors.solve(np.sqrt(slope) / noise)
         square *= factors.counts / degrees_of_freedom(factors.parameters, factors.counts)
         middle = np.zeros_like(solution.inverse)
@@ -129,7 +137,7 @@ class Robust(CheckedOptions):
 
 
 def _weight(u: Array, loss: str) -> Array:
-    """What a row counts, by its residual in standard deviations."""
+    """Weights of rows with residuals `u` in standard deviations."""
     limit, size = TUNING_DEVIATIONS[loss], np.abs(u)
     if loss == "huber":
         return np.asarray(limit / np.maximum(size, limit))
@@ -150,7 +158,7 @@ def _residual(problem: LinearProblem, tile: Tile, values: Array) -> Array:
 
 
 def _residuals(problem: LinearProblem, tiles: Iterator[Tile], values: Array) -> tuple[Array, ...]:
-    """Of the rows of each joint that are not left out: one number per row is all that is kept of the data."""
+    """Residuals of the rows of each joint that are not left out."""
     found: list[list[Array]] = [[] for _ in problem.supports]
     for tile in tiles:
         found[tile.joint].append(_residual(problem, tile, values)[find_used_rows(tile.block)])
@@ -158,25 +166,25 @@ def _residuals(problem: LinearProblem, tiles: Iterator[Tile], values: Array) -> 
 
 
 def _rounding(torques: Sequence[Array]) -> Array:
-    """Least standard deviation of each joint's residual, shape (n,)."""
+    """Minimum standard deviation of each joint's residual: rounding, shape (n,)."""
     size = np.array([float(np.median(np.abs(tau))) if len(tau) else 0.0 for tau in torques])
     return np.asarray(MIN_NOISE_RATIO * np.where(size > 0.0, size, size.max(initial=0.0) or 1.0))
 
 
 def _noise(residuals: Sequence[Array], parameters: int, least: Array) -> Array:
-    """Robust standard deviation of each joint's residual, its share of the parameters taken off, shape (n,)."""
+    """Robust standard deviation of each joint's residual, corrected for degrees of freedom, shape (n,)."""
     counts = np.array([len(residual) for residual in residuals])
     noise = np.array([MAD_TO_SIGMA * float(np.median(np.abs(r))) if len(r) else 0.0 for r in residuals])
     return np.asarray(np.maximum(noise * np.sqrt(counts / degrees_of_freedom(parameters, counts)), least))
 
 
-def _weighted(
-    problem: LinearProblem, walk: Iterator[Tile], values: Array, noise: Array, loss: str, seen: list[list[Array]]
+def _weight_rows(
+    problem: LinearProblem, tiles: Iterator[Tile], values: Array, noise: Array, loss: str, residuals: list[list[Array]]
 ) -> Iterator[Tile]:
-    """The tiles with each row times the root of its weight; the residuals of each joint's rows are added to `seen`."""
-    for tile in walk:
+    """Yield tiles with each row times the root of its weight; append the residuals of each joint to `residuals`."""
+    for tile in tiles:
         residual = _residual(problem, tile, values)
-        seen[tile.joint].append(residual[find_used_rows(tile.block)])
+        residuals[tile.joint].append(residual[find_used_rows(tile.block)])
         root = np.sqrt(_weight(residual / noise[tile.joint], loss))
         yield replace(tile, block=np.ascontiguousarray(tile.block * root))
 

@@ -21,15 +21,15 @@ from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 @dataclass(frozen=True)
 class TotalLeastSquares(CheckedOptions):
-    """Errors of every entry of a weighted row, torque and columns, each a share of the RMS of its own column.
+    """Total least squares with errors in columns and torque, each proportional to the RMS of its column.
 
-    By the smallest singular value of the compressed rows with columns of unit norm (Van Huffel and Vandewalle, The
-    Total Least Squares Problem, 1991). A regressor keeps to this only roughly: its errors come from a few angles, not
-    one for each entry, and entries that are zero by structure have none: for comparison.
+    The solution follows from the smallest singular value of the compressed, weighted rows with columns of unit norm
+    (Van Huffel and Vandewalle, The Total Least Squares Problem, 1991). The assumption holds only roughly for a
+    regressor: its errors come from a few angles, and structural zeros have no error. For comparison.
 
     Attributes:
-        column_error: error of a column over that of the torque, each as a share of its RMS; towards 0 it is `weighted`.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        column_error: error of a column relative to that of the torque, each as a share of its RMS; near 0: `weighted`.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
     column_error: float = 1.0
@@ -46,11 +46,11 @@ class TotalLeastSquares(CheckedOptions):
         """See `Estimator.fit`.
 
         Raises:
-            ConvergenceError: errors as large as what the weakest direction shows.
+            ConvergenceError: the errors exceed the smallest singular value of the columns.
         """
         factors = compress_rows(problem)
         ordinary, weighted, weights = solve_reweighted(factors)
-        values, inverse, share = solved(factors.stack(weights), self.column_error)
+        values, inverse, share = solve_total_least_squares(factors.stack(weights), self.column_error)
         solution = replace(weighted, values=values, inverse=inverse)
         noise, covariance = compute_sandwich(problem, values, inverse, weights, self.autoregressive_order)
         estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
@@ -62,15 +62,19 @@ class TotalLeastSquares(CheckedOptions):
         return replace(estimate, findings=(*estimate.findings, finding))
 
 
-def solved(stack: Array, column_error: float) -> tuple[Array, Array, float]:
-    """Parameters, the inverse of W' W - s^2 D^2, and the error of the torque as a share of its norm.
+def solve_total_least_squares(stack: Array, column_error: float) -> tuple[Array, Array, float]:
+    """Solve total least squares by the singular value decomposition.
 
     Args:
         stack: weighted rows [W tau], shape (any, p + 1).
         column_error: see `TotalLeastSquares`.
 
+    Returns:
+        Parameters, shape (p,), the inverse of W' W - s^2 D^2, shape (p, p), and the error of the torque as a share of
+        its norm.
+
     Raises:
-        ConvergenceError: errors as large as what the weakest direction shows.
+        ConvergenceError: the errors exceed the smallest singular value of the columns.
     """
     norms = np.linalg.norm(stack, axis=0)
     scale = np.where(norms > 0.0, norms, 1.0)
@@ -79,12 +83,12 @@ def solved(stack: Array, column_error: float) -> tuple[Array, Array, float]:
     _, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
     shown = singular > MIN_SINGULAR_VALUE_RATIO * singular.max(initial=0.0)
     basis, squares = right[shown].T, singular[shown] ** 2
-    seen = np.column_stack([factor[:, :-1] @ basis, factor[:, -1]])
-    least = np.linalg.svd(seen, compute_uv=False)[-1] ** 2 if seen.shape[0] >= seen.shape[1] else 0.0
+    excited = np.column_stack([factor[:, :-1] @ basis, factor[:, -1]])
+    least = np.linalg.svd(excited, compute_uv=False)[-1] ** 2 if excited.shape[0] >= excited.shape[1] else 0.0
     if not least < squares.min(initial=np.inf):
         raise ConvergenceError(
-            f"total_least_squares: errors of {np.sqrt(least):.1%} of the torque are as large as what the weakest "
-            f"direction shows: excite more, mend outliers, give a smaller column_error, or use weighted"
+            f"total_least_squares: errors of {np.sqrt(least):.1%} of the torque exceed the excitation of the weakest "
+            f"direction: use a richer excitation, remove outliers, reduce column_error, or use weighted"
         )
     inverse_root = basis / np.sqrt(squares - least)
     values = inverse_root @ (inverse_root.T @ (factor[:, :-1].T @ factor[:, -1]))

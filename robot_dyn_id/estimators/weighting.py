@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of joints by the RMS of their residuals, and solutions with them."""
+"""Weights of joints by the RMS of their residuals, and weighted solutions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ from robot_dyn_id.estimators.factors import Factors, Solution
 
 
 def degrees_of_freedom(parameters: int, counts: Array | Integers) -> Array:
-    """Rows of each joint less its share of the parameters, at least 1."""
+    """Degrees of freedom of each joint: its rows minus its share of the parameters, at least 1."""
     return np.asarray(np.maximum(counts - parameters * counts / max(1.0, float(counts.sum())), 1.0))
 
 
 def compute_weights(factors: Factors, values: Array) -> Array:
-    """Weights 1 / residual RMS, each joint's own share of the parameters taken off its rows."""
+    """Weights 1 / residual RMS, corrected for degrees of freedom, shape (n,)."""
     return compute_weights_from_squares(factors.squared_residuals(values), factors.parameters, factors.counts)
 
 
 def compute_weights_from_squares(squares: Array, parameters: int, counts: Integers) -> Array:
-    """The same from the sums of squared residuals of each joint, shape (n,)."""
+    """Weights 1 / residual RMS from the sums of squared residuals of each joint, shape (n,)."""
     rms = np.sqrt(squares / degrees_of_freedom(parameters, counts))
     largest = rms.max(initial=0.0)
     return np.asarray(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0 else 1.0))
 
 
 def solve_reweighted(factors: Factors) -> tuple[Solution, Solution, Array]:
-    """Ordinary solution, weighted solution, and the weights that it was found with."""
+    """Solve weighted least squares by iterative reweighting of the joints.
+
+    Returns:
+        The ordinary solution, the weighted solution, and its weights, shape (n,).
+    """
     ordinary = factors.solve(np.ones(len(factors.counts)))
     solution, weights = ordinary, np.ones(len(factors.counts))
     for _ in range(4):
@@ -40,7 +44,7 @@ def solve_reweighted(factors: Factors) -> tuple[Solution, Solution, Array]:
 
 
 def refine_solution(problem: LinearProblem, solution: Solution, weights: Array, method: str) -> Solution:
-    """One step of iterative refinement for `gram`, whose solution has lost half of its digits; `qr` needs none."""
+    """Refine a solution of method `gram`, which has lost half of its digits, in one pass; others are returned as is."""
     if method != "gram":
         return solution
     gradient = np.zeros_like(solution.values)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Autoregressive prewhitening: residuals that follow one another are not independent.
+"""Autoregressive noise models and prewhitening of autocorrelated residuals.
 
-Zero-phase filters, unmodelled friction and drives make neighbouring residuals alike, and least squares then reports
-errors several times too small. Each joint's residual is modelled as its own past plus white noise, and both sides of
-the problem are filtered with that model (Cochrane and Orcutt 1949; generalised least squares).
+Zero-phase filters, unmodeled friction and drives make adjacent residuals similar, and least squares then reports
+errors that are several times too small. Each joint's residual is modeled as an autoregressive (AR) process, and both
+sides of the problem are filtered with that model (Cochrane and Orcutt 1949; generalized least squares).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 
 MIN_RESIDUAL_RATIO = 1e-12
-"""Mean squares of residuals below this share of the torque's are differences of large numbers: they tell no colour."""
+"""Mean squares of residuals below this share of the torque's are rounding: they are taken as white."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Whitening:
 
     Attributes:
         filters: 1 - a1 z^-1 - ... - ap z^-p, shape (n, order + 1).
-        noise_rms: what is left of each residual when its own past is taken off, shape (n,).
+        noise_rms: RMS of each joint's prediction error, shape (n,).
     """
 
     filters: Array
@@ -37,13 +37,13 @@ class Whitening:
 
     @property
     def order(self) -> int:
-        """Number of past samples that are looked at."""
+        """AR order: number of past samples that a sample is predicted from."""
         return int(self.filters.shape[1]) - 1
 
     def whiten_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
-        """Walk the problem with columns and torques filtered.
+        """Yield the problem's tiles with columns and torques whitened.
 
-        The first `order` rows of a segment are lost, and so are those behind a row that was left out.
+        The first `order` rows of a segment are lost, and so are `order` rows after a row that is left out.
         """
         for tile, joined, _ in _with_past(problem, self.order):
             if joined.shape[1] > self.order:
@@ -52,7 +52,7 @@ class Whitening:
                 yield Tile(tile.joint, tile.segment, np.where(whole, filtered, 0.0))
 
     def color_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
-        """Walk the problem with columns and torques run through the inverse filters, which colour white noise."""
+        """Yield the problem's tiles, columns and torques filtered as the noise model filters white noise."""
         states: dict[int, tuple[int, Array]] = {}
         for tile in problem.tiles():
             at_rest = np.zeros((len(tile.block), self.order))
@@ -70,12 +70,12 @@ class Whitening:
 
 @dataclass(frozen=True)
 class LaggedGrams:
-    """Mean products of the rows [w tau] of each joint with rows some steps later: all about residuals in time.
+    """Mean products of the rows [w tau] of each joint at several lags: they determine all autocovariances of residuals.
 
     Attributes:
-        products: of each joint, shape (order + 1, support + 1, support + 1): mean over t of row_t' row_(t - lag).
-        supports: of the problem.
-        counts: rows of each joint that are not left out, shape (n,).
+        products: mean over t of row_t' row_(t - lag) for each joint, shape (order + 1, support + 1, support + 1).
+        supports: for each joint the parameters in its rows.
+        counts: number of rows of each joint that are not left out, shape (n,).
     """
 
     products: tuple[Array, ...]
@@ -84,7 +84,7 @@ class LaggedGrams:
 
     @classmethod
     def from_problem(cls, problem: LinearProblem, order: int) -> Self:
-        """Walk the problem once."""
+        """Accumulate the products in one pass over the problem."""
         sizes = [len(support) + 1 for support in problem.supports]
         sums, counts = [np.zeros((order + 1, size, size)) for size in sizes], np.zeros(len(sizes))
         every, pairs = np.zeros(len(sizes)), np.zeros((2, len(sizes), order + 1))
@@ -97,13 +97,13 @@ class LaggedGrams:
                 pairs[:, tile.joint, lag] += both, rows - first
             counts[tile.joint] += np.count_nonzero(present[start:])
             every[tile.joint] += rows - start
-        share = pairs[0] / np.maximum(pairs[1], 1.0)  # pairs of rows of which neither was left out
+        share = pairs[0] / np.maximum(pairs[1], 1.0)  # pairs of rows of which neither is left out
         totals = np.maximum(every[:, None] * share, 1.0)
         means = tuple(total / count[:, None, None] for total, count in zip(sums, totals, strict=True))
         return cls(means, problem.supports, counts)
 
     def residual_autocovariance(self, values: Array) -> Array:
-        """Autocovariance of each joint's residual at lags 0 to the order, shape (n, order + 1)."""
+        """Autocovariance of each joint's residual at lags 0 to `order`, shape (n, order + 1)."""
         rows = []
         for product, support in zip(self.products, self.supports, strict=True):
             weights = np.append(-values[support], 1.0)
@@ -114,9 +114,12 @@ class LaggedGrams:
         return np.array(rows)
 
     def absorbed_autocovariance(self, covariance: Array) -> Array:
-        """Autocovariance of what the errors of the parameters do to each joint's prediction, shape (n, order + 1).
+        """Autocovariance of the prediction errors that parameter errors cause, shape (n, order + 1).
 
-        To first order, it is what the fit has taken from the residual: noise that looks like motion.
+        To first order, the fit has removed this much noise from the residual (degrees of freedom).
+
+        Args:
+            covariance: covariance of the parameters, shape (p, p).
         """
         return np.array(
             [
@@ -127,7 +130,7 @@ class LaggedGrams:
 
 
 def _with_past(problem: LinearProblem, order: int) -> Iterator[tuple[Tile, Array, int]]:
-    """Walk the problem with the rows of each tile behind up to `order` rows of its segment, and how many those are."""
+    """Yield each tile, its rows after up to `order` earlier rows of the segment, and the number of these."""
     past: dict[int, tuple[int, Array]] = {}
     for tile in problem.tiles():
         segment, before = past.get(tile.joint, (-1, tile.block[:, :0]))
@@ -139,7 +142,12 @@ def _with_past(problem: LinearProblem, order: int) -> Iterator[tuple[Tile, Array
 
 
 def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whitening:
-    """Yule-Walker prediction-error filters, of an order that the number of rows can carry."""
+    """Prediction-error filters by the Yule-Walker equations.
+
+    Args:
+        autocovariance: autocovariance of each joint's residual at lags 0 to the order, shape (n, order + 1).
+        counts: number of rows of each joint; the order is at most a twentieth of it.
+    """
     joints, lags = autocovariance.shape
     filters = np.zeros((joints, lags))
     filters[:, 0] = 1.0
@@ -147,11 +155,11 @@ def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whi
     for joint, row in enumerate(autocovariance):
         order = int(min(lags - 1, counts[joint] // 20))
         if order and row[0] > 0:
-            # a trace of white noise keeps the equations solvable for residuals that are all but predictable
+            # a trace of white noise keeps the equations solvable for residuals that are almost predictable
             column = row[:order].copy()
             column[0] *= 1.0 + 1e-9
             filters[joint, 1 : order + 1] = -solve_toeplitz(column, row[1 : order + 1])
             variance[joint] = filters[joint, : order + 1] @ row[: order + 1]
-            if not 0.0 < variance[joint] <= row[0]:  # rounding, no autocovariance: such a filter may be unstable
+            if not 0.0 < variance[joint] <= row[0]:  # rounding: the filter may be unstable
                 filters[joint, 1:], variance[joint] = 0.0, row[0]
     return Whitening(filters, np.sqrt(np.maximum(variance, 0.0)))

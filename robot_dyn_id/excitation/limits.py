@@ -202,3 +202,8 @@ class MotionLimits:
         bounds = (reach, self.velocity, self.acceleration, self.jerk)
         with np.errstate(divide="ignore"):
             return np.asarray(np.min([limit / peak for limit, peak in zip(bounds, peaks, strict=True)], axis=0))
+
+
+def scale_effort_limits(effort: Array, scale: float) -> Array:
+    """Effort limits times a usable fraction, shape (n,) [N m or N]; infinite if the fraction is 0 (not limited)."""
+    return np.asarray(scale * effort if scale > 0.0 else np.full(len(effort), np.inf))

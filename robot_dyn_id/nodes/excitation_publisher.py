@@ -298,7 +298,7 @@ class ExcitationPublisher(RobotNode):
         if refusal:
             return refusal
         self._recording.begin()
-        blind = "; ".join(filter(None, (supervisor.feedback.blind(), self._recording.blind())))
+        blind = "; ".join(filter(None, (supervisor.feedback.unmonitored(), self._recording.unmonitored())))
         if blind:
             self.get_logger().warning(f"not watched: {blind}")
         if unmeasured := self._held.unmeasured():
@@ -316,7 +316,7 @@ class ExcitationPublisher(RobotNode):
     def _request(self, answer: Any, ask: Callable[[Supervisor, TimePoint], str]) -> Any:
         now = self._motion_clock.now()
         refusal = self._absent() if self._supervisor is None else ask(self._supervisor, now)
-        will = self._supervisor.outlook() if self._supervisor is not None and not refusal else ""
+        will = self._supervisor.describe_motion() if self._supervisor is not None and not refusal else ""
         answer.success, answer.message = not refusal, refusal or will
         if refusal:
             self.get_logger().warning(f"refused: {refusal}")

@@ -13,7 +13,7 @@ from support.simulated import GRIPPER, changed, save_npz
 BAD_PARAMETERS = {
     "missing": (lambda files, folder: folder / "none.yaml", "none.yaml: cannot read the parameters"),
     "a field missing": (damaged(lambda content: content.pop("gravity")), "p.yaml: gravity is missing"),
-    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values cannot be read"),
+    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values: must be a list"),
     "a wrong length": (damaged(lambda content: content["values"].pop()), "p.yaml: parameter set: values has shape"),
     "something else": (lambda files, folder: files / "arm.urdf", "arm.urdf: not a "),
     "an unknown term": (damaged(lambda c: c.update(term_names=["magic"] * len(c["term_names"]))), "magic"),
@@ -56,7 +56,7 @@ def test_data_and_robot_must_fit_the_parameters(verb, change, expected, words, f
 
 
 @pytest.mark.parametrize("verb", ["predict", "validate"])
-def test_repairs_of_the_file_are_told_by_every_verb(verb, files, tmp_path, recording, cli):
+def test_repairs_of_the_file_are_reported_by_every_command(verb, files, tmp_path, recording, cli):
     target = tmp_path / "tau.npz" if verb == "predict" else tmp_path
     code, stdout, _ = cli(verb, *csv(tmp_path, recording, cut=True), "--robot", files / "arm.urdf", "--parameters",
                           files / "parameters.yaml", "--out", target, "--json")  # fmt: skip

@@ -201,7 +201,7 @@ def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
 def test_urdfs_without_masses_and_with_negative_ones_are_refused(robot):
     bare = "".join(part.partition("</inertial>")[2] or part for part in ARM.split("<inertial>"))
     training, rest = split([robot.record()], robot.joints)
-    with pytest.raises(UsageError, match="write estimates of masses and inertias into the URDF"):
+    with pytest.raises(UsageError, match="write estimates of masses and inertias into it"):
         identify(training, rest, RobotModel.from_urdf(bare), Settings(estimator=Consistent()), "test")
     with pytest.raises(ModelError, match=r"link l2 has a negative mass \(-2.2 kg\)"):
         RobotModel.from_urdf(ARM.replace('<mass value="2.2"/>', '<mass value="-2.2"/>'))

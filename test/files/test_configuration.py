@@ -85,7 +85,7 @@ def test_every_key_arrives(tmp_path):
             essential=0.2,
             bootstrap=50,
             thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
-            ignore=("sign", "degrees"),
+            ignore=("effort_sign", "positions_in_degrees"),
             drives={
                 "shoulder": Drive(13.6, -1.0),
                 "wrist": Drive(None, 1.0),
@@ -226,9 +226,9 @@ WRONG = {
     "estimator: {name: output_error, controller: {proportional: {a: x}}}": "controller.proportional.a: must be a number",
     # contradictions
     "{joints: {a: {held: 1}}, identify: [a]}": "joint a is both held and to be identified",
-    "terms: [coulomb, stribeck]": "terms: coulomb and stribeck cannot be told apart (both hold coulomb): choose one",
-    "terms: [asymmetric, improved_stribeck]": "(both hold the columns of coulomb): choose one",
-    "terms: [asymmetric, offset]": "terms: asymmetric and offset cannot be told apart",
+    "terms: [coulomb, stribeck]": "terms: coulomb and stribeck cannot be identified together (both have coulomb): choose one",
+    "terms: [asymmetric, improved_stribeck]": "(both have the columns of coulomb): choose one",
+    "terms: [asymmetric, offset]": "terms: asymmetric and offset cannot be identified together",
     # constants of terms
     "terms: {stribeck: {stribeck_velocity: 0}}": "stribeck: stribeck_velocity must be positive, not 0",
     "terms: {improved_stribeck: {signed_square: 1}}": "improved_stribeck.signed_square: must be true or false, not 1",

@@ -31,7 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.feedback import REST_SPEED
-from robot_dyn_id.excitation.execution.sampling import Points
+from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
@@ -83,7 +83,7 @@ def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, h
 @HORIZONS
 def test_it_returns_to_where_it_stood(world, horizon):
     cell = ready(world, horizon=horizon, return_to_start="true").running()
-    world.until(lambda: cell.reason == "returning to where the robot stood")
+    world.until(lambda: cell.reason == "returning to the initial configuration")
     assert (cell.state, cell.statuses[-1].elapsed) == (Status.RUNNING, 2.0)
     assert np.abs(cell.follower.q - START).max() > 0.05
     cell.until(Status.DONE)
@@ -301,7 +301,7 @@ def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
     cell = ready(world, horizon=horizon).running()
     assert cell.call("stop").success
     cell.until(Status.READY)
-    assert cell.reason == "stopped as asked"
+    assert cell.reason == "stopped as requested"
     world.until(cell.follower.at_rest, 1.0)
     cell.running(progress=0.0).until(Status.DONE)
 
@@ -394,7 +394,7 @@ def test_the_loss_of_the_controller_is_told_and_without_one_nothing_starts(world
     gone = time.monotonic()
     cell.until(Status.FAULT, 5.0)
     assert time.monotonic() - gone < 0.3  # 0.1 s of it pass between two looks of the test
-    assert cell.reason.startswith("no controller: nobody subscribes to /joint_trajectory_controller")
+    assert cell.reason.startswith("no controller: no subscriber of /joint_trajectory_controller")
     world.until(lambda: cell.follower.at_rest())
     refused = cell.call("start")
     assert not refused.success and "no controller" in refused.message
@@ -457,7 +457,7 @@ def test_the_status_names_its_node_and_what_the_motion_was_good_for(world):
         False,
         False,
     )
-    world.until(lambda: cell.reason == "returning to where the robot stood")
+    world.until(lambda: cell.reason == "returning to the initial configuration")
     assert cell.statuses[-1].complete
     disturbed(not_a_number)(cell)
     cell.until(Status.FAULT)
@@ -499,7 +499,7 @@ class SimulatedClock(Node):
 def test_simulated_time_is_followed_and_its_halt_is_silence(world, horizon):
     cell = Cell(world, follower=False, horizon=horizon, use_sim_time="true")
     cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), "-p", "use_sim_time:=true")
-    world.until(lambda: "nobody publishes /clock" in cell.reason or "no joint states" in cell.reason)
+    world.until(lambda: "/clock has no publisher" in cell.reason or "no joint states" in cell.reason)
     assert not cell.call("start").success
     clock = world.add(SimulatedClock)
     begin = time.monotonic()
@@ -694,7 +694,7 @@ def test_a_file_that_was_edited_is_checked_although_it_says_that_it_was(tmp_path
     low = replace(stored.cycle, center=np.array([0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]))
     write_trajectory(tmp_path / "edited.yaml", replace(stored, cycle=low))
     with pytest.raises(
-        MotionError, match=r"edited.yaml .*the motion collides: link\d and ground are .*design it again"
+        MotionError, match=r"edited.yaml .*the motion collides: link\d and ground overlap .*design it again"
     ):
         make_plan(arm, ExcitationSettings(trajectory=str(tmp_path / "edited.yaml"), **settings))
 
@@ -729,7 +729,7 @@ def test_a_ground_height_of_zero_is_a_height_and_not_automatic():
 
 
 def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
-    with pytest.raises(MotionError, match=r"fourier: the motion collides: link\d and ground are [\d.]+ m deep"):
+    with pytest.raises(MotionError, match=r"fourier: the motion collides: link\d and ground overlap by [\d.]+ m"):
         Cell(world, follower=False, posture="[0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0]")
     arm = RobotModel.from_file(ARM)
     low = {"posture": (0.0, 1.5, 0.0, -1.3, 0.0, 0.0, 0.0), "period": 1.0, "amplitude_share": 0.05}
@@ -763,7 +763,7 @@ def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
     answer = cell.call("start")
     assert time.monotonic() - began < 1.0
     assert not answer.success
-    assert re.search(r"approach from where the robot stands collides: link\d and ground are", answer.message)
+    assert re.search(r"approach from the present configuration collides: link\d and ground overlap", answer.message)
     assert cell.follower.received == []
 
 
@@ -824,7 +824,7 @@ def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(
     names = [f"joint{number}" * (1 + number % 3) for number in range(count)]
     most = most_points(names)
     zeros = np.zeros((most, count))
-    points = Points(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
+    points = TrajectoryPoints(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
     data = serialize_message(TrajectoryMessage(names).fill(points))
     assert 0.7 * MOST_BYTES[JointTrajectory] < len(data) <= MOST_BYTES[JointTrajectory]
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns beside the rigid body: friction, rotor inertia, spring, offset. A new term is one file and one line here."""
+"""Terms in addition to the rigid bodies: friction, rotor inertia, spring, offset.
+
+A new term is one file, and one line in `TERMS`.
+"""
 
 from robot_dyn_id.dynamics.terms.asymmetric import Asymmetric
 from robot_dyn_id.dynamics.terms.contract import Coordinate, FreeConstant, Term, refuse_overlaps

@@ -16,9 +16,9 @@ from robot_dyn_id.options import OptionRanges, Range
 
 @dataclass(frozen=True)
 class Asymmetric(Term):
-    """Coulomb and viscous friction of their own for each direction.
+    """Separate Coulomb and viscous friction for each direction.
 
-    A constant torque and a difference between the Coulomb frictions look the same, so `offset` has no place beside it.
+    It cannot be combined with `offset`: a constant torque and a difference of Coulomb frictions have the same columns.
 
     Attributes:
         smoothing_width: velocity [rad/s or m/s] within which the sign is smoothed; 0 is the hard sign.
@@ -46,7 +46,7 @@ class Asymmetric(Term):
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
-        """The width, unless the sign is hard."""
+        """The smoothing width, unless the sign is hard."""
         return (SMOOTHING_WIDTH,) if self.smoothing_width > 0.0 else ()
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a term is: columns beside the rigid body, in the torque of one coordinate.
+"""Contract of terms: torques in addition to those of the rigid bodies, linear in their parameters.
 
-A term belongs to a coordinate y = weights . q + offset: usually one moving joint, but it may be a sum of joints
-(coupled wrists). It contributes weights[a] * columns(y, dy, ddy) to the torque of joint a, so mimic followers and
-couplings need nothing of their own. Terms are frozen dataclasses: their fields are their constants (smoothing width,
-...), some of which an estimator may choose: see `FreeConstant`.
+A term acts on a coordinate y = weights . q + offset: usually one moving joint, or a sum of joints (coupled wrists). It
+contributes weights[a] * columns(y, dy, ddy) to the torque of joint a, which covers mimic joints and couplings. Terms
+are frozen dataclasses: their fields are their constants (smoothing width, ...), some of which estimators may choose,
+see `FreeConstant`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from robot_dyn_id.parameters import effort_unit_over
 
 @dataclass(frozen=True)
 class FreeConstant:
-    """A constant that the columns depend on nonlinearly and data can tell: a velocity, positive, searched by its log.
+    """Constant that can be identified from data: a positive velocity on which the columns depend nonlinearly.
+
+    Estimators search its logarithm.
 
     Attributes:
         name: field of the term.
-        least: of its range, as a share of the coordinate's greatest speed.
-        greatest: of its range, likewise.
+        least: lower bound, as a share of the coordinate's maximum speed.
+        greatest: upper bound, as a share of the coordinate's maximum speed.
     """
 
     name: str
@@ -36,7 +38,7 @@ class FreeConstant:
     greatest: float
 
     def range(self, speed: float) -> tuple[float, float]:
-        """Least and greatest value for a coordinate whose greatest speed is `speed` [rad/s or m/s]."""
+        """Lower and upper bound for a coordinate whose maximum speed is `speed` [rad/s or m/s]."""
         return self.least * speed, self.greatest * speed
 
 
@@ -45,15 +47,15 @@ class Term(CheckedOptions):
     """Base of all terms; a subclass gives `name`, `symbols`, `powers`, `columns` and `slopes`.
 
     Attributes:
-        name: what the configuration calls it.
+        name: name in configurations and parameter sets.
         symbols: one short symbol per column, not ending in a digit; the number of the coordinate is appended (fv3).
         powers: per column the powers (a, b) of its unit (rad or m)^a s^-b: (1, 1) for a velocity, (1, 2) for an
             acceleration, (3, 3) for the cube of a velocity.
-        not_negative: symbols of the parameters that are friction or inertia, which no real joint has below zero.
-        differences: symbols of parameters that are differences, and of what they are to be added to: fb - fc, to fc.
-        includes: names of terms whose columns it has too, all or nearly: beside it they could not be told apart.
-        signal: what the columns are multiplied by `factor` of, beside the motion: `load`, the torque of the URDF's own
-            rigid bodies without acceleration, or `temperature` of the joints; empty: nothing.
+        not_negative: symbols of friction and inertia parameters, which cannot be negative physically.
+        differences: symbols of parameters that are differences, and of the parameters they refer to: fb - fc, to fc.
+        includes: names of terms with the same or nearly the same columns: they cannot be identified together.
+        signal: signal that `factor` depends on: `load`, the torque of the URDF's rigid bodies without acceleration, or
+            `temperature` of the joints; empty if there is no such factor.
     """
 
     symbols: ClassVar[tuple[str, ...]]
@@ -68,40 +70,40 @@ class Term(CheckedOptions):
         raise NotImplementedError
 
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
-        """Derivatives of the columns by position, velocity and acceleration, shape (3, symbols, N).
+        """Derivatives of the columns with respect to position, velocity and acceleration, shape (3, symbols, N).
 
-        The design of excitation follows them. A jump, as of the hard sign, has the slope 0.
+        Used by the design of excitation. A step, such as the hard sign, has the slope 0.
         """
         raise NotImplementedError
 
     def factor(self, weights: Array, signal: Array) -> Array:
-        """What the columns are multiplied by, shape (g, N); only of terms with a `signal`.
+        """Factor of the columns, shape (g, N), of terms with a `signal`.
 
         Args:
-            weights: of g coordinates, shape (g, n).
-            signal: of the n joints at N samples, shape (n, N).
+            weights: weights of g coordinates, shape (g, n).
+            signal: signal of the n joints at N samples, shape (n, N).
         """
         raise NotImplementedError
 
     def unit(self, effort_unit: str, index: int) -> str:
-        """Unit of the parameter of a column, on a coordinate whose effort is in `effort_unit`, N m or N."""
+        """Unit of the parameter of a column on a coordinate whose effort is in `effort_unit`, N m or N."""
         return effort_unit_over(effort_unit, *self.powers[index])
 
     @property
     def constants(self) -> dict[str, float]:
-        """The values that the columns depend on besides the motion."""
+        """Constants by name: the values that the columns depend on in addition to the motion."""
         return {field.name: float(getattr(self, field.name)) for field in fields(self)}
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
-        """The constants that an estimator may choose."""
+        """Constants that an estimator may choose."""
         return ()
 
     def with_constants(self, values: Mapping[str, float]) -> Self:
-        """The term with other values of some constants.
+        """Return the term with other values of some constants.
 
         Raises:
-            UsageError: a constant that it has not, or a value that it cannot have.
+            UsageError: an unknown constant, or a value outside its range.
         """
         kinds = {field.name: type(getattr(self, field.name)) for field in fields(self)}
         for name in values:
@@ -117,10 +119,10 @@ class Term(CheckedOptions):
 
 
 def refuse_overlaps(terms: Iterable[Term]) -> None:
-    """Refuse terms that no data could tell apart on one coordinate.
+    """Check that no two terms on one coordinate have the same columns: they could not be identified together.
 
     Raises:
-        UsageError: two terms with the same columns, named.
+        UsageError: two terms with the same columns.
     """
     held: dict[str, str] = {}
     for term in terms:
@@ -128,7 +130,9 @@ def refuse_overlaps(terms: Iterable[Term]) -> None:
             if part in held:
                 both = f"{held[part]} and {term.name}" if held[part] != term.name else f"{term.name} twice"
                 what = "" if part in (held[part], term.name) else f" the columns of {part}"
-                raise UsageError(f"terms: {both} cannot be told apart (both hold{what or ' ' + part}): choose one")
+                raise UsageError(
+                    f"terms: {both} cannot be identified together (both have{what or ' ' + part}): choose one"
+                )
             held[part] = term.name
 
 

@@ -24,9 +24,9 @@ class Coupling:
     """Terms on a weighted sum of joint positions.
 
     Attributes:
-        name: what it is called; its columns are named after it, `fv_wrist`.
+        name: name of the coupling; its columns are named after it, e.g. `fv_wrist`.
         weights: joint names and their weights.
-        terms: what acts on it.
+        terms: terms that act on the sum.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Coupling:
             bodies: names of all moving joints.
 
         Raises:
-            UsageError: the name of a joint, a joint that the robot has not or that is not identified, joints that slide
-                and joints that turn in one sum.
+            UsageError: the name of a joint, a joint that is unknown or not identified, or revolute and prismatic joints
+                in one sum.
         """
         weights = dict(self.weights)
         if self.name in bodies:
@@ -69,6 +69,8 @@ class Coupling:
             raise UsageError(f"coupling {self.name}: {', '.join(missing)} is not among the joints {', '.join(units)}")
         kinds = {units[joint] for joint in weights}
         if len(kinds) > 1:
-            raise UsageError(f"coupling {self.name}: {', '.join(weights)} slide and turn: their sum has no unit")
+            raise UsageError(
+                f"coupling {self.name}: {', '.join(weights)} are prismatic and revolute: their sum has no unit"
+            )
         along = tuple(weights.get(joint, 0.0) for joint in units)
         return Coordinate(self.name, f"_{self.name}", along, 0.0, kinds.pop())

@@ -17,13 +17,13 @@ FRICTION: dict[str, tuple[str, ...]] = {
     "load": ("viscous", "coulomb", "load_coulomb"),
     "temperature": ("viscous", "coulomb", "temperature_coulomb"),
 }
-"""What `--friction` calls them."""
+"""Names of the terms of each combination."""
 
 
 def with_friction(terms: Sequence[Term], name: str) -> tuple[Term, ...]:
-    """The terms with those of friction replaced by a combination of `FRICTION`.
+    """Replace the friction terms by a combination of `FRICTION`.
 
-    Constants that are given stay, and so do other terms unless the friction includes their columns.
+    Given constants are kept, and so are other terms unless the combination includes their columns.
     """
     present = {term.name: term for term in terms}
     friction = [present.get(part, TERMS[part]()) for part in FRICTION[name]]

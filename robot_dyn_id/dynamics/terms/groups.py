@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of one kind on many coordinates at once: a loop over coordinates in Python would cost more than the columns."""
+"""Vectorized evaluation of equal terms on many coordinates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class TermGroup:
 
     Attributes:
         term: the term.
-        weights: of the coordinates, shape (g, n).
-        offsets: of the coordinates, shape (g, 1).
-        numbers: of its columns among those of all terms, shape (symbols, g).
-        joints: the joint that each coordinate is, shape (g,), or None if one is not simply the motion of one joint.
+        weights: weights of the coordinates, shape (g, n).
+        offsets: offsets of the coordinates [rad or m], shape (g, 1).
+        numbers: indices of its columns among those of all terms, shape (symbols, g).
+        joints: index of each coordinate's joint, shape (g,), or None if a coordinate is not the motion of one joint.
     """
 
     term: Term
@@ -38,8 +38,8 @@ class TermGroup:
             q: positions.
             dq: velocities.
             ddq: accelerations.
-            signals: what else is known of the joints, by the names of `Term.signal`, shape (n, N) each; the columns of
-                a term whose signal is not known are zero.
+            signals: signals of the joints by the names of `Term.signal`, shape (n, N) each; the columns of a term whose
+                signal is missing are zero.
         """
         columns = self.columns_along(self.along(q) + self.offsets, self.along(dq), self.along(ddq))
         if not self.term.signal:
@@ -52,7 +52,7 @@ class TermGroup:
         return self.term.columns(y.ravel(), dy.ravel(), ddy.ravel()).reshape(-1, *y.shape)
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Derivatives of the columns by the coordinates' motions, shape (3, symbols, g, N)."""
+        """Derivatives of the columns with respect to the coordinates' motions, shape (3, symbols, g, N)."""
         y, dy, ddy = self.along(q) + self.offsets, self.along(dq), self.along(ddq)
         return self.term.slopes(y.ravel(), dy.ravel(), ddy.ravel()).reshape(3, -1, *y.shape)
 
@@ -69,7 +69,7 @@ class TermGroup:
 
 
 def group_terms(terms: Iterable[tuple[Coordinate, Term]]) -> tuple[TermGroup, ...]:
-    """Put those of equal kind and constants together."""
+    """Group terms of the same class with the same constants."""
     members: dict[Term, tuple[list[Coordinate], list[Integers]]] = {}
     column = 0
     for coordinate, term in terms:

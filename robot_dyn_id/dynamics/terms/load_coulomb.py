@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coulomb friction that grows with the load of the gear: fl |load| sign(dq).
 
-The load is the torque along the coordinate that the URDF's own masses and inertias need at this position and velocity,
-without acceleration: gravity, Coriolis and centrifugal torque. It is known before anything is estimated, so the column
-stays linear in fl, and it depends on the state alone, so the model keeps its mass matrix and its forward dynamics. A
-better load comes from a better URDF: export what was identified, and identify once more with that.
+The load is the torque of the URDF's own masses and inertias along the coordinate at this position and velocity, without
+acceleration: gravity, Coriolis and centrifugal torque. It is known before the estimation, so that the column is linear
+in fl, and depends on the state alone, so that the model keeps its mass matrix and forward dynamics. For a more accurate
+load, export the identified model and identify again with that URDF.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from robot_dyn_id.dynamics.terms.sign import SignTerm
 
 @dataclass(frozen=True)
 class LoadCoulomb(SignTerm):
-    """Friction in proportion to the load, beside the Coulomb friction of the joint without load."""
+    """Friction proportional to the load, in addition to the load-independent Coulomb friction."""
 
     name: ClassVar[str] = "load_coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("fl",)
@@ -28,7 +28,7 @@ class LoadCoulomb(SignTerm):
     signal: ClassVar[str] = "load"
 
     def factor(self, weights: Array, signal: Array) -> Array:
-        """|load| along the coordinates: the torque that gives the joints `signal`, were it the only one."""
+        """Absolute load along the coordinates: the torque along each that alone would give the joints `signal`."""
         return np.asarray(np.abs(weights @ signal) / (weights**2).sum(axis=1, keepdims=True))
 
     def unit(self, effort_unit: str, index: int) -> str:

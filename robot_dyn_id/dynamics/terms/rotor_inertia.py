@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotor inertia, seen at the joint (motor inertia times the gear ratio squared): Ir ddq."""
+"""Rotor inertia reflected to the joint (motor inertia times the gear ratio squared; Ia, armature): Ir ddq."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from robot_dyn_id.dynamics.terms.contract import Term
 class RotorInertia(Term):
     """Torque proportional to the joint's own acceleration.
 
-    The gyroscopic coupling of a spinning rotor with the links before it is not part of it (high gear ratios).
+    The gyroscopic coupling of the spinning rotor with the proximal links is neglected (high gear ratios).
     """
 
     name: ClassVar[str] = "rotor_inertia"

@@ -15,9 +15,9 @@ from robot_dyn_id.options import OptionRanges, Range
 
 @dataclass(frozen=True)
 class Spring(Term):
-    """Torque proportional to the distance from a position of rest.
+    """Torque proportional to the deviation from a rest position.
 
-    Where that position is not known, `offset` beside it finds it: q0 = rest_position - off / ks.
+    If that position is unknown, add the term `offset`: q0 = rest_position - off / ks.
 
     Attributes:
         rest_position: q0 [rad or m].

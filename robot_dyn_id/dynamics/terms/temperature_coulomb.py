@@ -17,9 +17,9 @@ ABSOLUTE_ZERO_CELSIUS = -273.15
 
 @dataclass(frozen=True)
 class TemperatureCoulomb(SignTerm):
-    """What a degree adds to the Coulomb friction; negative where a warm lubricant is thinner.
+    """Change of Coulomb friction per kelvin; negative if the lubricant gets thinner when it is warm.
 
-    Where the temperature is not known (a controller without sensors), it is taken to be the reference temperature.
+    If the temperature is unknown (a controller without sensors), the reference temperature is assumed.
 
     Attributes:
         reference_temperature: T0 [degrees Celsius], at which `coulomb` is the friction.

@@ -15,7 +15,7 @@ def chebyshev_nodes(low: float, high: float, count: int) -> Array:
 
 
 def interpolation(nodes: Array, at: Array) -> Array:
-    """What the values at the nodes count at other places, shape (m, count): the barycentric formula."""
+    """Barycentric interpolation matrix from values at the nodes to values at m other points, shape (m, count)."""
     distance = at[:, None] - nodes
     exact = np.abs(distance) < 1e-14
     terms = _weights(len(nodes)) / np.where(exact, 1.0, distance)
@@ -26,7 +26,7 @@ def interpolation(nodes: Array, at: Array) -> Array:
 
 
 def differentiation(nodes: Array) -> Array:
-    """The matrix that makes a polynomial's derivatives at the nodes of its values there, shape (count, count)."""
+    """Differentiation matrix from a polynomial's values at the nodes to its derivatives there, shape (count, count)."""
     weights, distance = _weights(len(nodes)), nodes[:, None] - nodes
     np.fill_diagonal(distance, 1.0)
     matrix = weights / weights[:, None] / distance

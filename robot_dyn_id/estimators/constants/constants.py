@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free constants of the terms of a problem, and the problem made linear in them."""
+"""Free constants of the terms of a problem."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from robot_dyn_id.dynamics.terms import FreeConstant, Term
 from robot_dyn_id.errors import UsageError
 
 MAX_LOG_STEP = 1.5
-"""Greatest change of a logarithm in one step."""
+"""Maximum change of a logarithm in one step."""
 
 LOG_RANGE_MARGIN = 1e-6
-"""Logarithms closer than this to the end of their range are at it."""
+"""Logarithms closer than this to a bound of their range are treated as being at it."""
 
 
 def compute_costs(squares: Array, counts: Integers, weighted: bool) -> Array:
-    """Half of minus two log-likelihoods with a variance for each joint, or half of the sum of squares.
+    """Cost of residuals: the negative log-likelihood with one variance per joint, or half of the sum of squares.
 
     Args:
         squares: sums of squared residuals of each joint, shape (..., n).
-        counts: rows of each joint, shape (n,).
-        weighted: which of the two.
+        counts: number of rows of each joint, shape (n,).
+        weighted: true for the likelihood, false for the sum of squares.
     """
     return np.asarray(0.5 * (np.log(np.maximum(squares, 1e-300)) @ counts if weighted else squares.sum(axis=-1)))
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The k free constants of a problem.
+    """The k free constants of a problem; estimators search their logarithms.
 
     Attributes:
         problem: the problem, at the constants that its terms have.
@@ -52,10 +52,14 @@ class Constants:
 
     @classmethod
     def from_problem(cls, problem: LinearProblem, estimator: str) -> Self:
-        """Those of terms on joints that move, for an estimator of this name.
+        """Collect the free constants of all terms on joints that move.
+
+        Args:
+            problem: the problem.
+            estimator: name of the estimator, for the message.
 
         Raises:
-            UsageError: there are none.
+            UsageError: no term has a free constant.
         """
         places, ranges = [], []
         if isinstance(problem, RegressorProblem):
@@ -75,43 +79,43 @@ class Constants:
 
     @property
     def logarithms(self) -> Array:
-        """Of their values as the terms have them, within their ranges, shape (k,)."""
+        """Logarithms of the constants' current values, clipped to their ranges, shape (k,)."""
         given = [self.problem.regressor.terms[i][1].constants[free.name] for i, free in self.places]
         return np.asarray(np.clip(np.log(given), self.lower, self.upper))
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
-        """`term.constant` and the joint or coupling, of each."""
+        """For each constant `term.constant` and the joint or coupling."""
         terms = self.problem.regressor.terms
         return tuple((f"{terms[i][1].name}.{free.name}", terms[i][0].name) for i, free in self.places)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """For messages."""
+        """Names of the constants in messages."""
         return tuple(f"{name.partition('.')[2]} of {joint}" for name, joint in self.names)
 
     @cached_property
     def numbers(self) -> dict[int, list[int]]:
-        """The constants of each term that has some, by its number."""
+        """Indices of the constants of each term that has some, by the index of the term."""
         found: dict[int, list[int]] = {}
         for constant, (number, _) in enumerate(self.places):
             found.setdefault(number, []).append(constant)
         return found
 
     def term(self, number: int, logarithms: Array) -> Term:
-        """A term with other constants; `logarithms` of all constants, shape (k,)."""
+        """Term with other constants, given the logarithms of all constants, shape (k,)."""
         chosen = {self.places[i][1].name: float(np.exp(logarithms[i])) for i in self.numbers[number]}
         return self.problem.regressor.terms[number][1].with_constants(chosen)
 
     def regressor(self, logarithms: Array) -> Regressor:
-        """Robot and terms with other constants."""
+        """Robot and terms with other constants, given the logarithms of all constants, shape (k,)."""
         terms = list(self.problem.regressor.terms)
         for number in self.numbers:
             terms[number] = (terms[number][0], self.term(number, logarithms))
         return Regressor(self.problem.regressor.model, tuple(terms))
 
     def first_column(self, number: int) -> int:
-        """Column of a term's first symbol in the regressor."""
+        """Column of the first symbol of a term in the regressor."""
         terms = self.problem.regressor.terms
         bodies = len(self.problem.regressor.model.body_names)
         return 10 * bodies + sum(len(term.symbols) for _, term in terms[:number])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that are made of those of a term: terms of their own, for what estimators look for beside its parameters."""
+"""Derivative columns of a term, used by estimators of its nonlinear constants."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from robot_dyn_id.dynamics.terms import Term
 
 @dataclass(frozen=True)
 class DerivedTerm(Term):
-    """Columns that are made of those of a term, and act where these do.
+    """Term whose columns are derived from those of another term, on the same coordinate.
 
     Attributes:
-        term: the term.
+        term: the other term.
     """
 
     term: Term
 
     def describe(self, symbols: Sequence[str], powers: Sequence[tuple[int, int]]) -> None:
-        """Name the columns, and take over what a class of terms has in common; before the value is used."""
+        """Set symbols and powers of the columns, and the signal of the term; called when the value is made."""
         object.__setattr__(self, "symbols", tuple(symbols))
         object.__setattr__(self, "powers", tuple(powers))
         object.__setattr__(self, "signal", self.term.signal)
@@ -35,7 +35,7 @@ class DerivedTerm(Term):
 
 @dataclass(frozen=True)
 class ConstantDerivatives(DerivedTerm):
-    """The derivatives of a term's columns by the logarithms of its free constants."""
+    """Derivatives of a term's columns with respect to the logarithms of its free constants."""
 
     def __post_init__(self) -> None:
         """Name the columns: those of the first free constant, then of the next."""

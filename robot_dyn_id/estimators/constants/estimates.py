@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What estimators of constants conclude with: least squares of the problem made linear in them."""
+"""Estimates of parameters and constants: least squares of the problem linearized in the constants."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from robot_dyn_id.findings import make_finding
 
 
 def estimate_constants(found: Linearized, order: int, costs: Array, values: Array | None = None) -> Estimate:
-    """The estimate of the p parameters, and of the constants.
+    """Estimate parameters and constants at the result of a search.
 
-    Covariances, of parameters and of the logarithms of the constants, are those of least squares with a column for each
-    constant: what it does to the torque.
+    The covariance of parameters and logarithms of constants is that of least squares with a derivative column for each
+    constant.
 
     Args:
         found: the problem at the constants that were found.
-        order: past rows that a residual is predicted from.
-        costs: of the search that found them.
-        values: parameters that were found beside them, in place of the best for these constants: what they are off from
-            those is added to the covariance, d d'.
+        order: AR order of the noise model.
+        costs: costs during the search.
+        values: parameters of the search in place of the optimal ones; their difference d from the latter adds d d' to
+            the covariance.
     """
     p = len(found.constants.parameters)
     kind = WeightedLeastSquares if found.weighted else OrdinaryLeastSquares
@@ -45,7 +45,7 @@ def estimate_constants(found: Linearized, order: int, costs: Array, values: Arra
 
 
 def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Estimate:
-    """Parameters and constants apart, from an estimate of `found.problem(..., chosen)`."""
+    """Split an estimate of `found.problem(..., chosen)` into parameters and constants."""
     constants, p = found.constants, len(found.constants.parameters)
     sigmas = np.full(len(found.logarithms), np.inf)
     sigmas[chosen] = extended.standard_deviations[p:]

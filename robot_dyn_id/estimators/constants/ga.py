@@ -19,12 +19,12 @@ from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 @dataclass(frozen=True)
 class Genetic(CheckedOptions):
-    """Linear parameters and constants of terms together, by a genetic algorithm in a box: for comparison, as `pso`.
+    """Genetic algorithm over linear parameters and nonlinear constants in a box: for comparison, as `pso`.
 
     Attributes:
-        box, ratio, weighted, seed, autoregressive_order: see `ParticleSwarm`.
-        population: members of a generation.
-        generations: after which it ends.
+        box: see `ParticleSwarm`, as for the options not listed here.
+        population: number of members of a generation.
+        generations: number of generations.
     """
 
     box: float = 0.5
@@ -57,7 +57,7 @@ class Genetic(CheckedOptions):
         return space.make_estimate(best, self.autoregressive_order, course)
 
     def _best(self, space: SearchSpace) -> tuple[Array, Array]:
-        """The best point, and the least cost after each generation."""
+        """Best point, shape (p + k,), and the lowest cost after each generation."""
         try:
             kind = importlib.import_module("pymoo.algorithms.soo.nonconvex.ga").GA
             frame_of = importlib.import_module("pymoo.core.problem").Problem
@@ -69,11 +69,11 @@ class Genetic(CheckedOptions):
         algorithm.setup(frame, termination=("n_gen", self.generations), seed=self.seed, verbose=False)
         best, least, course = space.center, np.inf, []
         while algorithm.has_next():
-            asked = algorithm.ask()
-            points = space.lower + width * asked.get("X")
+            members = algorithm.ask()
+            points = space.lower + width * members.get("X")
             cost = space.compute_costs(points)
-            asked.set("F", cost[:, None])
-            algorithm.tell(infills=asked)
+            members.set("F", cost[:, None])
+            algorithm.tell(infills=members)
             if cost.min() < least:
                 best, least = points[np.argmin(cost)], cost.min()
             course.append(least)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search of free constants on a grid, without looking at the data again."""
+"""Grid search of free constants on compressed data."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.projected import PROJECTED_RANK_TOLERANCE, Projected, least
+from robot_dyn_id.estimators.constants.projected import PROJECTED_RANK_TOLERANCE, Projected, solve_gram
 
 GRID_STARTS = 5
-"""Candidates of all terms alike that the search starts from."""
+"""Number of starts: the same relative grid position of all terms."""
 
 MAX_SWEEPS = 20
-"""Over all terms from one start, at most."""
+"""Maximum number of sweeps over all terms from one start."""
 
 
-def best_of_grid(projected: Projected, grid: int) -> Array:
-    """The best logarithms of the constants on a grid over their ranges, shape (k,).
+def search_grid(projected: Projected, grid: int) -> Array:
+    """Find the logarithms of the constants of the lowest cost on a grid over their ranges, shape (k,).
 
-    Terms are chosen in turn, from several starts, until none changes.
+    Terms are optimized in turn, from several starts, until no choice changes.
 
     Args:
         projected: cost of the k constants.
-        grid: values of each; of a term with several constants, in each direction the root of twice as many.
+        grid: number of values of each constant; the root of twice as many for each of several constants of a term.
     """
     constants = projected.constants
     candidates = {number: _candidates(constants, own, grid) for number, own in constants.numbers.items()}
@@ -57,16 +57,16 @@ def _candidates(constants: Constants, own: list[int], grid: int) -> Array:
 
 
 def _explained(gram: Array, torque: Array, others: Integers, own: Integers) -> Array:
-    """Of the torque's square, by the other terms' columns and those of each candidate, shape (candidates,).
+    """Squared torque explained by the other terms' columns and those of each candidate, shape (candidates,).
 
     Args:
-        gram: of the unit-norm columns of all candidates.
+        gram: Gram matrix of the unit-norm columns of all candidates.
         torque: their products with the torque.
         others: columns of the other terms.
         own: columns of each candidate, shape (candidates, m).
     """
     flat = own.ravel()
-    solved = least(gram[np.ix_(others, others)], np.column_stack([torque[others], gram[np.ix_(others, flat)]]))
+    solved = solve_gram(gram[np.ix_(others, others)], np.column_stack([torque[others], gram[np.ix_(others, flat)]]))
     moment = (torque[flat] - gram[np.ix_(flat, others)] @ solved[:, 0]).reshape(own.shape)
     through = solved[:, 1:].reshape(len(others), *own.shape)
     rest = gram[own[:, :, None], own[:, None, :]] - np.einsum(

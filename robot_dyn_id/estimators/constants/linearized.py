@@ -19,20 +19,20 @@ from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.weighting import compute_weights
 
 REWEIGHTING_PASSES = 4
-"""Solutions from one set of weights to the next."""
+"""Number of iterations of the weights at given constants."""
 
 
 @dataclass(frozen=True)
 class Linearized:
-    """A problem at some values of its constants, with slopes.
+    """Problem at given values of the constants, with e derivative columns.
 
     Attributes:
         constants: the k constants.
-        logarithms: of their values, shape (k,).
-        weighted: whether joints count by 1 / RMS of their residuals.
-        wide: the problem with the e slopes as further columns.
-        constant: that each slope belongs to, shape (e,).
-        parent: the parameter that multiplies each slope, shape (e,).
+        logarithms: logarithms of their values, shape (k,).
+        weighted: whether joints are weighted by 1 / RMS of their residuals.
+        wide: the problem with the derivatives as further columns.
+        constant: index of the constant of each derivative column, shape (e,).
+        parent: index of the parameter that multiplies each derivative column, shape (e,).
     """
 
     constants: Constants
@@ -65,12 +65,12 @@ class Linearized:
 
     @cached_property
     def factors(self) -> Factors:
-        """The compressed rows of `wide`: one walk over the data."""
+        """Compressed rows of `wide`: one pass over the data."""
         return Factors.from_problem(self.wide)
 
     @cached_property
     def _solved(self) -> tuple[Solution, Array, Array]:
-        """Best parameters at these constants, the weights, and the sum of squared residuals of each joint."""
+        """Optimal solution at these constants, its weights, and the sums of squared residuals of the joints."""
         plain = self.factors.keep(np.arange(len(self.constants.parameters)))
         weights = np.ones(len(plain.counts))
         solution = plain.solve(weights)
@@ -81,32 +81,33 @@ class Linearized:
 
     @property
     def values(self) -> Array:
-        """The best parameters at these constants, shape (p,)."""
+        """Optimal parameters at these constants, shape (p,)."""
         return self._solved[0].values
 
     @property
     def cost(self) -> float:
-        """See `compute_costs`."""
+        """Cost of the optimal parameters, see `compute_costs`."""
         return float(compute_costs(self._solved[2], self.factors.counts, self.weighted))
 
     @property
     def scale(self) -> float:
-        """What a change of the cost is compared with."""
+        """Scale for relative changes of the cost."""
         return float(0.5 * self.factors.counts.sum()) if self.weighted else self.cost
 
     @property
     def inside(self) -> Mask:
-        """Which constants are not at an end of their range, shape (k,)."""
+        """Mask of the constants that are not at a bound of their range, shape (k,)."""
         low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
         return (low > LOG_RANGE_MARGIN) & (high > LOG_RANGE_MARGIN)
 
     def step(self, damping: float) -> tuple[Array, float]:
-        """The Gauss-Newton step of the logarithms, those that would leave their range held, shape (k,).
-
-        Beside it the decrease of the cost that it promises.
+        """Gauss-Newton step of the logarithms within their ranges.
 
         Args:
-            damping: as a share of each constant's own information.
+            damping: damping as a share of each constant's own information.
+
+        Returns:
+            The step, shape (k,), and the predicted decrease of the cost.
         """
         low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
         free = np.ones(len(low), dtype=bool)
@@ -119,7 +120,7 @@ class Linearized:
         return np.clip(step, -MAX_LOG_STEP, MAX_LOG_STEP), promised
 
     def _step(self, damping: float, free: Mask) -> tuple[Array, float]:
-        """Jointly with the parameters, which is Kaufman's step once they are the best for these constants."""
+        """Step of constants and parameters together: Kaufman's step if the parameters are optimal."""
         p = len(self.constants.parameters)
         stack = self.factors.stack(self._solved[1])
         stack = np.column_stack([stack[:, :p], stack[:, p:-1] @ self.mixing(self.values)[:, free], stack[:, -1]])
@@ -134,17 +135,17 @@ class Linearized:
         return step, 0.5 * float(before @ before - after @ after)
 
     def mixing(self, values: Array) -> Array:
-        """The slopes of the torque by the constants, at some parameters, from those of the columns, shape (e, k)."""
+        """Matrix that combines derivative columns to derivatives of the torque at given parameters, shape (e, k)."""
         mixing = np.zeros((len(self.constant), len(self.logarithms)))
         mixing[np.arange(len(self.constant)), self.constant] = values[self.parent]
         return mixing
 
     def problem(self, values: Array, chosen: Mask) -> LinearProblem:
-        """The problem with a parameter more for each chosen constant, the change of its logarithm.
+        """Problem extended by one parameter for each chosen constant: the change of its logarithm.
 
         Args:
-            values: of the parameters, by which those changes act, shape (p,).
-            chosen: of the k constants, shape (k,).
+            values: parameters at which the torque is linearized, shape (p,).
+            chosen: mask of the k constants, shape (k,).
         """
         p, inside, whole = len(self.constants.parameters), np.flatnonzero(chosen), self.mixing(values)
         supports, mixings = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levenberg-Marquardt (Levenberg 1944; Marquardt 1963) over linear parameters and constants of terms together."""
+"""Levenberg-Marquardt (Levenberg 1944; Marquardt 1963) over linear parameters and nonlinear constants together."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from robot_dyn_id.estimators.weighting import compute_weights, solve_reweighted
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 INITIAL_DAMPING = 1e-3
-"""To begin with, as a share of each column's own information: halved after a step that pays, else doubled."""
+"""Initial damping, as a share of each column's information: halved after a successful step, otherwise doubled."""
 
 MAX_DAMPING = 1e3
-"""Damping beyond which no step pays."""
+"""Damping above which the search is stuck."""
 
 CONVERGED_COST_DECREASE = 1e-8
-"""Relative decrease of the cost that is none: of 1e4 rows it moves parameters by a hundredth of their deviations."""
+"""Relative decrease of the cost that is negligible: with 1e4 rows a hundredth of the standard deviations."""
 
 CONVERGED_STEPS = 3
-"""Steps in succession without decrease after which the search has settled."""
+"""Consecutive steps with a negligible decrease after which the search has converged."""
 
 
 @dataclass(frozen=True)
 class LevenbergMarquardt(CheckedOptions):
-    """From least squares at the constants as the terms have them, to the least cost nearby.
+    """Local minimum that starts from least squares at the given constants.
 
-    `separable` finds the same minimum and does not depend on where the constants begin.
+    `separable` finds the same minimum independently of the initial constants.
 
     Attributes:
-        iterations: steps after which it is given up.
-        weighted: whether each joint counts by 1 / RMS of its residual, else all rows are alike.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        iterations: maximum number of steps.
+        weighted: whether joints are weighted by 1 / RMS of their residuals; otherwise all rows have the same weight.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
     iterations: int = 100
@@ -60,7 +60,7 @@ class LevenbergMarquardt(CheckedOptions):
 
         Raises:
             UsageError: no term has a free constant.
-            ConvergenceError: the constants did not settle.
+            ConvergenceError: the constants have not converged.
         """
         plain = compress_rows(problem)
         constants = Constants.from_problem(problem, self.name)
@@ -71,8 +71,8 @@ class LevenbergMarquardt(CheckedOptions):
         )
         if found is None:
             raise ConvergenceError(
-                f"lm: the constants {', '.join(constants.labels)} did not settle in {len(course) - 1} steps: give more "
-                f"iterations, or use separable"
+                f"lm: the constants {', '.join(constants.labels)} have not converged after {len(course) - 1} steps: "
+                f"increase iterations, or use separable"
             )
         return estimate_constants(found, self.autoregressive_order, course)
 
@@ -80,18 +80,22 @@ class LevenbergMarquardt(CheckedOptions):
 def minimize_damped(
     constants: Constants, point: Array, weighted: bool, iterations: int
 ) -> tuple[Linearized | None, Array]:
-    """The problem at the constants of the least cost nearby; None if no step pays or all steps are used up.
-
-    Beside it the cost at the beginning and after each step.
+    """Find the local minimum of the cost.
 
     Args:
         constants: the k constants.
-        point: p parameters and k logarithms to begin with.
+        point: initial p parameters and k logarithms, shape (p + k,).
         weighted: see `compute_costs`.
-        iterations: steps at most, one walk over the data each.
+        iterations: maximum number of steps, with one pass over the data each.
+
+    Returns:
+        The problem at the minimum, None if the search has not converged, and the cost initially and after each step.
     """
-    p, damping, quiet = len(constants.parameters), INITIAL_DAMPING, 0
-    values, at = point[:p], Linearized.from_constants(constants, point[p:], weighted)
+    p = len(constants.parameters)
+    damping = INITIAL_DAMPING
+    negligible = 0
+    values = point[:p]
+    at = Linearized.from_constants(constants, point[p:], weighted)
     cost = _cost(at, values)
     course = [cost]
     for _ in range(iterations):
@@ -101,13 +105,13 @@ def minimize_damped(
         then = Linearized.from_constants(constants, trial, weighted)
         less = cost - _cost(then, values + step[:p])
         scale = 0.5 * float(at.factors.counts.sum()) if weighted else cost
-        quiet = quiet + 1 if abs(less) <= CONVERGED_COST_DECREASE * scale else 0
+        negligible = negligible + 1 if abs(less) <= CONVERGED_COST_DECREASE * scale else 0
         if less > 0.0:
             values, at, cost, damping = values + step[:p], then, cost - less, damping / 2.0
         else:
             damping *= 2.0
         course.append(cost)
-        if quiet == CONVERGED_STEPS:
+        if negligible == CONVERGED_STEPS:
             return at, np.array(course)
         if damping > MAX_DAMPING:
             break
@@ -120,7 +124,7 @@ def _cost(at: Linearized, values: Array) -> float:
 
 
 def _step(at: Linearized, values: Array, damping: float) -> Array:
-    """Of parameters and logarithms, those that would leave their range held, shape (p + k,)."""
+    """Damped step of parameters and logarithms within their ranges, shape (p + k,)."""
     p = len(values)
     plain = at.factors.keep(np.arange(p))
     weights = compute_weights(plain, values) if at.weighted else np.ones(len(plain.counts))
@@ -143,12 +147,12 @@ def _step(at: Linearized, values: Array, damping: float) -> Array:
 
 
 def _room(at: Linearized) -> tuple[Array, Array]:
-    """Of each logarithm, down and up to the ends of its range, shape (k,) each."""
+    """Distances of each logarithm from the bounds of its range, down and up, shape (k,) each."""
     return at.logarithms - at.constants.lower, at.constants.upper - at.logarithms
 
 
 def _share(at: Linearized, step: Array) -> float:
-    """What of a step of the logarithms neither is too long nor leaves a range: parameters must go with them."""
+    """Share of a step for which no logarithm leaves its range or changes by more than `MAX_LOG_STEP`."""
     low, high = _room(at)
     room = np.minimum(np.where(step < 0.0, low, high), MAX_LOG_STEP)
     return float(np.min(np.divide(room, np.abs(step), out=np.ones_like(step), where=np.abs(step) > room), initial=1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximum a posteriori over constants of terms beside their linear parameters, by Gauss-Newton steps."""
+"""Maximum a posteriori over linear parameters and nonlinear constants, by Gauss-Newton steps."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from robot_dyn_id.estimators.map import MaximumAPosteriori, require_prior, solve
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 CONVERGED_DEVIATIONS = 0.01
-"""Standard deviations of the constants that a step may still move them by, root mean square."""
+"""RMS change of the constants [standard deviations] below which the search has converged."""
 
 STEP_SHARES = (1.0, 0.5, 0.25, 0.125)
-"""Of a step, tried in turn until the next one is shorter (the natural monotonicity test of Deuflhard 2011)."""
+"""Shares of a step, tried in turn until the next step is shorter (natural monotonicity test, Deuflhard 2011)."""
 
 
 @dataclass(frozen=True)
 class MaximumAPosterioriConstants(CheckedOptions):
-    """`map`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
+    """`map` over the free constants of the terms, too: Stribeck velocities and smoothing widths.
 
-    The prior of a constant is Gaussian in its logarithm, around its value in the term, with the spread of all others;
-    there the search begins. Where the data do not tell a constant it stays there, with that standard deviation.
+    The prior of a constant is Gaussian in its logarithm, around its value in the term, with the same spread as all
+    others; the search starts there. A constant that is not identifiable keeps its prior value and standard deviation.
 
     Attributes:
-        spread: standard deviation of a parameter before the data, as a share of its size on this robot, and of the
-            logarithms of the constants.
-        iterations: Gauss-Newton steps after which it is given up.
-        autoregressive_order: past rows that a residual is predicted from.
-        passes: whitening passes.
+        spread: prior standard deviation of each parameter, as a share of its size on this robot, and of the logarithms
+            of the constants.
+        iterations: maximum number of Gauss-Newton steps.
+        autoregressive_order: AR order of the noise model.
+        passes: number of whitening passes.
     """
 
     spread: float = 0.25
@@ -64,7 +64,7 @@ class MaximumAPosterioriConstants(CheckedOptions):
             UsageError: no term has a free constant, or the problem has no prior.
         """
         prior = require_prior(problem, self.name)
-        compress_rows(problem)  # refuses too few rows before anything is searched
+        compress_rows(problem)  # raises an error before the search if there are too few rows
         constants = Constants.from_problem(problem, self.name)
         begin = MaximumAPosteriori(self.spread, self.autoregressive_order, self.passes).fit(problem)
         at = self._at(constants, prior, constants.logarithms, begin.values)
@@ -78,12 +78,12 @@ class MaximumAPosterioriConstants(CheckedOptions):
                     break
             at = then
         raise ConvergenceError(
-            f"map_constants: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: "
-            f"give more iterations or a smaller spread, or use map"
+            f"map_constants: the constants {', '.join(constants.labels)} have not converged after {self.iterations} "
+            f"steps: increase iterations, reduce spread, or use map"
         )
 
     def _at(self, constants: Constants, prior: Prior, logarithms: Array, values: Array) -> _Posterior:
-        """The problem made linear there, solved with both priors."""
+        """Linearize the problem at given constants and parameters, and solve it with both priors."""
         linear = Linearized.from_constants(constants, logarithms, True)
         known, k = prior.rows(self.spread), len(logarithms)
         away = constants.logarithms - logarithms
@@ -104,12 +104,12 @@ class MaximumAPosterioriConstants(CheckedOptions):
 
 @dataclass(frozen=True)
 class _Posterior:
-    """A solution of the problem made linear at some constants and parameters.
+    """Solution of a problem linearized at given constants and parameters.
 
     Attributes:
-        linear: the problem there.
-        values: the p parameters there.
-        extended: the p parameters and the changes of k logarithms as one problem.
+        linear: the linearized problem.
+        values: the p parameters at which it is linearized.
+        extended: problem of the p parameters and the changes of the k logarithms.
         found: its solution.
     """
 
@@ -120,12 +120,12 @@ class _Posterior:
 
     @property
     def step(self) -> Array:
-        """Of the logarithms, not too long and within their ranges, shape (k,)."""
+        """Step of the logarithms within their ranges, limited to `MAX_LOG_STEP`, shape (k,)."""
         at, constants = self.linear.logarithms, self.linear.constants
         wanted = np.clip(self.found.solution.values[len(self.values) :], -MAX_LOG_STEP, MAX_LOG_STEP)
         return np.asarray(np.clip(at + wanted, constants.lower, constants.upper) - at)
 
     def length(self, step: Array) -> float:
-        """Root mean square of a step as a share of standard deviations."""
+        """RMS of a step in standard deviations."""
         sigma = np.sqrt(np.diag(self.found.solution.inverse)[len(self.values) :])
         return float(np.sqrt(np.mean((step / sigma) ** 2)))

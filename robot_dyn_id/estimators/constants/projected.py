@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variable projection on compressed rows: the cost over constants alone (Golub and Pereyra 1973).
 
-Columns are polynomials through Chebyshev nodes of the logarithms of their constants, so Gram matrices of the columns at
-all nodes, from one walk over the data, give the cost of any constants, its gradient and its second derivatives.
+Columns are approximated by polynomials through Chebyshev nodes of the logarithms of their constants. The Gram matrices
+of the columns at all nodes, from one pass over the data, give the cost of any constants and its derivatives.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from robot_dyn_id.estimators.factors import Grams
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
 
 NODES_PER_CONSTANT = 64
-"""Of a constant alone in its term: exp(-(v / c)^2) is followed to 3e-6 of the column over a range of 1 to 5000."""
+"""Nodes of a constant that is the only one of its term: exp(-(v / c)^2) is accurate to 3e-6 over a ratio of 5000."""
 
 MAX_NODES_PER_TERM = 144
-"""Nodes of a term with several constants."""
+"""Maximum number of nodes of a term with several constants."""
 
 MIN_EIGENVALUE_RATIO = 1e-13
 """Eigenvalues of a Gram matrix of unit-norm columns below this share of the largest are rounding."""
 
 PROJECTED_RANK_TOLERANCE = 1e-10
-"""The same of a Gram matrix from which other columns were taken off."""
+"""The same for a Gram matrix after other columns have been projected out."""
 
 MIN_CURVATURE_RATIO = 1e-6
-"""Curvature, as a share of the greatest, below which a step is not longer."""
+"""Curvature, as a share of the largest, below which it is increased to limit the step."""
 
 STEP_SHARES = 0.5 ** np.arange(10.0)
-"""Of a step, tried in turn until the cost falls."""
+"""Shares of a step, tried in turn until the cost decreases."""
 
 MAX_NEWTON_STEPS = 50
-"""Of Newton's method, at most: where it ends is only a start."""
+"""Maximum number of Newton steps: their result is only a start for further steps."""
 
 CONVERGED_COST_DECREASE = 1e-10
-"""Decrease of the cost, as a share of it, that is none."""
+"""Relative decrease of the cost below which the iteration has converged."""
 
 
 class Curvature(NamedTuple):
-    """The cost at some constants, half of the sum of squares, with first and second derivatives by the logarithms."""
+    """Cost at given constants, half of the sum of squares, with its derivatives with respect to the logarithms."""
 
     cost: float
     gradient: Array
@@ -55,33 +55,33 @@ class Curvature(NamedTuple):
 
 @dataclass(frozen=True)
 class Projected:
-    """Least squares with one weight per joint, of which only the k constants are left.
+    """Weighted least squares as a function of the k constants alone; the linear parameters are projected out.
 
     Attributes:
         constants: the k constants.
-        nodes: of each constant.
-        seen: the columns at the nodes.
-        grams: of those columns.
-        weights: of the joints, shape (n,).
+        nodes: nodes of each constant.
+        sampled: problem with the columns at the nodes.
+        grams: Gram matrices of those columns.
+        weights: weights of the joints, shape (n,).
     """
 
     constants: Constants
     nodes: tuple[Array, ...]
-    seen: SampledProblem
+    sampled: SampledProblem
     grams: Grams
     weights: Array
 
     @classmethod
     def from_constants(cls, constants: Constants) -> Self:
-        """Walk the data once; all rows alike."""
-        nodes, seen = sample_at_nodes(
+        """Accumulate the Gram matrices in one pass over the data, with weights of 1."""
+        nodes, sampled = sample_at_nodes(
             constants, constants.lower, constants.upper, NODES_PER_CONSTANT, MAX_NODES_PER_TERM
         )
-        grams = Grams.from_problem(seen.problem)
-        return cls(constants, nodes, seen, grams, np.ones(len(grams.counts)))
+        grams = Grams.from_problem(sampled.problem)
+        return cls(constants, nodes, sampled, grams, np.ones(len(grams.counts)))
 
     def reweight(self, logarithms: Array) -> Projected:
-        """With weights 1 / RMS of the residuals at some constants."""
+        """Return the same problem with weights 1 / RMS of the residuals at given constants."""
         mixing, _ = self.mixing(self._one(logarithms))
         _, values = self._solved(mixing)
         spread = mixing @ values
@@ -97,28 +97,28 @@ class Projected:
 
     @cached_property
     def _left(self) -> tuple[Array, Array]:
-        """Gram matrix of the columns at the nodes and the torque, less what the fixed columns explain, and how."""
-        total, f = self._total, len(self.seen.fixed)
+        """Gram matrix of node columns and torque without the fixed columns, and the regression on these."""
+        total, f = self._total, len(self.sampled.fixed)
         norms = np.sqrt(np.diag(total)[:f])
         scale = np.where(norms > 0.0, norms, 1.0)
         values, vectors = np.linalg.eigh(total[:f, :f] / np.outer(scale, scale))
-        told = values > MIN_EIGENVALUE_RATIO * values.max(initial=0.0)
-        root = vectors[:, told] / np.sqrt(values[told]) / scale[:, None]
+        regular = values > MIN_EIGENVALUE_RATIO * values.max(initial=0.0)
+        root = vectors[:, regular] / np.sqrt(values[regular]) / scale[:, None]
         shares = root.T @ total[:f, f:]
         return total[f:, f:] - shares.T @ shares, root @ shares
 
     @cached_property
     def _slopes(self) -> tuple[Array, ...]:
-        """Of polynomials through the nodes of each constant."""
+        """Differentiation matrix of polynomials through the nodes of each constant."""
         return tuple(differentiation(nodes) for nodes in self.nodes)
 
     def _shares(self, number: int, values: Array, *derived: int) -> Array:
-        """What a term's nodes count at some values of its constants, shape (values, nodes).
+        """Interpolation weights of a term's nodes at given values of its constants, shape (values, nodes).
 
         Args:
-            number: of the term.
+            number: index of the term.
             values: logarithms, shape (values, constants of the term).
-            derived: constants of the term by which it is derived.
+            derived: constants of the term with respect to which derivatives are taken.
         """
         shares = np.ones((len(values), 1))
         for place, i in enumerate(self.constants.numbers[number]):
@@ -129,16 +129,17 @@ class Projected:
         return shares
 
     def mixing(self, values: dict[int, Array]) -> tuple[Array, dict[int, Integers]]:
-        """Columns at any values of the constants as combinations of those at the nodes, shape (nodes, columns).
-
-        Beside it the places of each term's columns, shape (values, m).
+        """Combine columns at given constants from those at the nodes.
 
         Args:
-            values: logarithms of each term's constants, by its number, shape (values, constants of the term).
+            values: logarithms of each term's constants, by its index, shape (values, constants of the term).
+
+        Returns:
+            Interpolation matrix, shape (nodes, columns), and the columns of each term, shape (values, m).
         """
         blocks, places, at = [], {}, 0
         for number, own in values.items():
-            nodes = self.seen.places[number] - len(self.seen.fixed)
+            nodes = self.sampled.places[number] - len(self.sampled.fixed)
             count = nodes.shape[1]
             block = np.zeros((len(self._left[0]) - 1, len(own), count))
             shares = self._shares(number, own).T
@@ -150,13 +151,13 @@ class Projected:
         return np.concatenate(blocks, axis=1), places
 
     def left_over(self, mixing: Array) -> tuple[Array, Array]:
-        """Of combinations of columns: Gram matrix and products with the torque, less what fixed columns explain."""
+        """Gram matrix and torque products of combined columns, after projection of the fixed columns."""
         left = self._left[0]
         return mixing.T @ left[:-1, :-1] @ mixing, mixing.T @ left[:-1, -1]
 
     def norms(self, mixing: Array) -> Array:
-        """Of combinations of columns as they are; 1 of those that are zero."""
-        f = len(self.seen.fixed)
+        """Norms of combined columns without projection; 1 for columns of zeros."""
+        f = len(self.sampled.fixed)
         squares = np.einsum("ic,ic->c", mixing, self._total[f:-1, f:-1] @ mixing)
         norms = np.sqrt(np.maximum(squares, 0.0))
         return np.where(norms > 0.0, norms, 1.0)
@@ -165,9 +166,9 @@ class Projected:
         return {number: logarithms[own][None] for number, own in self.constants.numbers.items()}
 
     def _solved(self, mixing: Array) -> tuple[float, Array]:
-        """Half of the sum of squares, and the best parameters of columns."""
+        """Half of the sum of squares, and the optimal parameters of combined columns."""
         gram, torque = self.left_over(mixing)
-        values = least(gram, torque)
+        values = solve_gram(gram, torque)
         return float(0.5 * (self._left[0][-1, -1] - torque @ values)), values
 
     def cost(self, logarithms: Array) -> float:
@@ -175,10 +176,7 @@ class Projected:
         return self._solved(self.mixing(self._one(logarithms))[0])[0]
 
     def curvature(self, logarithms: Array) -> Curvature:
-        """The cost and its derivatives, the parameters y following as the best.
-
-        Derivatives of |tau - T(x) y|^2 / 2 by x, less what y takes off them.
-        """
+        """Projected cost and its derivatives: those of |tau - T(x) y|^2 / 2 with the optimal parameters y(x)."""
         left, one = self._left[0], self._one(logarithms)
         mixing, columns = self.mixing(one)
         cost, values = self._solved(mixing)
@@ -186,7 +184,7 @@ class Projected:
         ways = np.zeros((len(logarithms), len(rest)))
         cross, second = np.zeros((len(logarithms), len(values))), np.zeros((len(logarithms), len(logarithms)))
         for number, own in self.constants.numbers.items():
-            nodes, y = self.seen.places[number] - len(self.seen.fixed), values[columns[number][0]]
+            nodes, y = self.sampled.places[number] - len(self.sampled.fixed), values[columns[number][0]]
             for a, i in enumerate(own):
                 once = self._shares(number, one[number], a)[0]
                 ways[i, nodes] = np.outer(once, y)
@@ -195,11 +193,11 @@ class Projected:
                     second[i, j] = -self._shares(number, one[number], a, b)[0] @ rest[nodes] @ y
         through = ways @ left[:-1, :-1]
         cross += through @ mixing
-        hessian = second + through @ ways.T - cross @ least(self.left_over(mixing)[0], cross.T)
+        hessian = second + through @ ways.T - cross @ solve_gram(self.left_over(mixing)[0], cross.T)
         return Curvature(cost, -ways @ rest, 0.5 * (hessian + hessian.T))
 
     def descend(self, start: Array) -> Array:
-        """The logarithms of the least cost nearby, within their ranges, shape (k,): Newton's method."""
+        """Find the local minimum by Newton's method; return its logarithms, within their ranges, shape (k,)."""
         at: Array = start
         for _ in range(MAX_NEWTON_STEPS):
             here = self.curvature(at)
@@ -212,7 +210,7 @@ class Projected:
         return at
 
     def _lower(self, at: Array, here: Curvature) -> tuple[Array, float] | None:
-        """Logarithms of less cost, a step away, and the cost; None if halves of the step do not lower it."""
+        """Line search: logarithms of lower cost and their cost; None if no share of the step lowers it."""
         lower, upper = self.constants.lower, self.constants.upper
         free = ~(
             ((at - lower <= LOG_RANGE_MARGIN) & (here.gradient > 0.0))
@@ -230,8 +228,8 @@ class Projected:
         return None
 
 
-def least(gram: Array, torque: Array) -> Array:
-    """Least squares by a Gram matrix of which little may be left, of the least norm of unit-norm columns."""
+def solve_gram(gram: Array, torque: Array) -> Array:
+    """Minimum-norm least squares (in terms of unit-norm columns) by a Gram matrix, which may be singular."""
     scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = np.where(scale > 0.0, scale, 1.0)
     values = np.linalg.lstsq(gram / np.outer(scale, scale), (torque.T / scale).T, rcond=PROJECTED_RANK_TOLERANCE)[0]
@@ -239,7 +237,7 @@ def least(gram: Array, torque: Array) -> Array:
 
 
 def _downhill(gradient: Array, hessian: Array) -> Array:
-    """Newton's step, turned round where the cost is not convex."""
+    """Newton step with the absolute values of the eigenvalues, so that it is a descent direction."""
     values, vectors = np.linalg.eigh(hessian)
     size = np.abs(values)
     return np.asarray(

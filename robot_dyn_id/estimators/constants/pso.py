@@ -15,30 +15,31 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 INERTIA_WEIGHTS = (0.9, 0.4)
-"""Of a particle's velocity, in the first iteration and in the last."""
+"""Inertia weight of a particle's velocity in the first and in the last iteration."""
 
 ATTRACTION_WEIGHT = 1.5
-"""To a particle's own best point, and to that of all."""
+"""Weight of the attraction to a particle's own best point and to the best point of the swarm."""
 
 MAX_VELOCITY_SHARE = 0.2
-"""Greatest velocity, as a share of the box."""
+"""Maximum velocity, as a share of the width of the box."""
 
 
 @dataclass(frozen=True)
 class ParticleSwarm(CheckedOptions):
-    """Linear parameters and constants of terms together, by a swarm in a box.
+    """Particle swarm over linear parameters and nonlinear constants in a box.
 
-    For comparison: it stops somewhere near the least cost. How far its parameters are from the best for its constants
-    is added to their covariance.
+    For comparison with publications: it stops near the minimum. The distance of its parameters from the optimal ones
+    for its constants is added to their covariance.
 
     Attributes:
-        box: half of its width, as a share of each parameter's size before the data.
-        ratio: a constant may be this many times larger or smaller than the term has it.
-        particles: of the swarm.
-        iterations: of the swarm.
-        weighted: whether each joint counts by 1 / RMS of its residual, else all rows are alike, as in the paper.
-        seed: of the random numbers.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        box: half width of the box, as a share of each parameter's prior size.
+        ratio: maximum factor between a constant and its given value, up and down.
+        particles: number of particles.
+        iterations: number of iterations.
+        weighted: whether joints are weighted by 1 / RMS of their residuals; otherwise all rows have the same weight, as
+            in the paper.
+        seed: seed of the random numbers.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
     box: float = 0.5
@@ -67,12 +68,12 @@ class ParticleSwarm(CheckedOptions):
             UsageError: no term has a free constant.
         """
         space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
-        best, course = swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
+        best, course = run_swarm(space, np.random.default_rng(self.seed), self.particles, self.iterations)
         return space.make_estimate(best, self.autoregressive_order, course)
 
 
-def swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
-    """The best point that a swarm finds, shape (p + k,), and the least cost after each iteration."""
+def run_swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
+    """Run a swarm; return its best point, shape (p + k,), and the lowest cost after each iteration."""
     width = space.upper - space.lower
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)

@@ -13,22 +13,22 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.lm import minimize_damped
-from robot_dyn_id.estimators.constants.pso import swarm
+from robot_dyn_id.estimators.constants.pso import run_swarm
 from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 MAX_SWARMS = 3
-"""As many begin anew where Levenberg-Marquardt gets stuck."""
+"""Maximum number of swarms: the search restarts if Levenberg-Marquardt does not converge."""
 
 
 @dataclass(frozen=True)
 class SwarmThenMarquardt(CheckedOptions):
-    """`pso`, then `lm`: for comparison with `separable`, which finds the same minimum sooner.
+    """`pso` followed by `lm`: for comparison with `separable`, which finds the same minimum faster.
 
     Attributes:
-        box, ratio, particles, iterations, weighted, seed, autoregressive_order: see `ParticleSwarm`.
-        steps: of Levenberg-Marquardt at most.
+        box: see `ParticleSwarm`, as for the options not listed here.
+        steps: maximum number of Levenberg-Marquardt steps.
     """
 
     box: float = 0.5
@@ -57,13 +57,13 @@ class SwarmThenMarquardt(CheckedOptions):
 
         Raises:
             UsageError: no term has a free constant.
-            ConvergenceError: the constants did not settle from any swarm.
+            ConvergenceError: the constants did not converge from any swarm.
         """
         space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
         rng = np.random.default_rng(self.seed)
         course: list[Array] = []
         for _ in range(MAX_SWARMS):
-            point, costs = swarm(space, rng, self.particles, self.iterations)
+            point, costs = run_swarm(space, rng, self.particles, self.iterations)
             found, then = minimize_damped(space.constants, point, self.weighted, self.steps)
             course += [costs, then]
             if found is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms at several values of their constants side by side, so that one walk over the data serves all of them."""
+"""Terms at several values of their constants at once, so that one pass over the data serves all of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from robot_dyn_id.estimators.constants.derived import DerivedTerm
 
 @dataclass(frozen=True)
 class SampledTerm(DerivedTerm):
-    """The columns of a term that depend on its free constants, at several values of these.
+    """Columns of a term that depend on its free constants, at several values of these.
 
     Attributes:
         candidates: the term with each of the values.
-        varying: numbers of those columns, the same for each.
+        varying: indices of the columns that depend on the constants.
     """
 
     candidates: tuple[Term, ...]
@@ -46,11 +46,11 @@ class SampledProblem:
     """The rows of a problem with the columns of several values of its constants side by side.
 
     Attributes:
-        problem: of all columns.
-        fixed: columns that no constant moves.
-        fixed_parameters: the parameters that those belong to.
-        places: of each term with constants, by its number, the columns of each candidate, shape (candidates, m).
-        parents: the m parameters that a candidate's columns belong to, likewise.
+        problem: problem with the columns of all candidates.
+        fixed: columns that depend on no constant.
+        fixed_parameters: the parameters of those columns.
+        places: columns of each candidate, shape (candidates, m), for each term with constants, by its index.
+        parents: the m parameters of a candidate's columns, for each term with constants, by its index.
     """
 
     problem: LinearProblem
@@ -65,13 +65,13 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
 
     Args:
         constants: the k constants.
-        candidates: logarithms of the constants of each term, by its number, shape (candidates, constants of the term).
+        candidates: logarithms of the constants of each term, by its index, shape (candidates, constants of the term).
     """
     regressor, at = constants.problem.regressor, len(constants.problem.regressor.names)
     independent = [int(column) for column in constants.problem.columns]
     varying = {number: _varying(regressor.terms[number][1]) for number in candidates}
-    moved = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
-    fixed = np.array([i for i, column in enumerate(independent) if column not in moved], dtype=np.int64)
+    replaced = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
+    fixed = np.array([i for i, column in enumerate(independent) if column not in replaced], dtype=np.int64)
     columns, added, places, parents = [independent[i] for i in fixed], [], {}, {}
     logarithms = constants.lower.copy()
     for number, values in candidates.items():
@@ -99,10 +99,10 @@ def sample_at_nodes(
 
     Args:
         constants: the k constants.
-        lower: ends of the nodes, logarithms, shape (k,).
-        upper: likewise.
-        one: nodes of a constant that is alone in its term.
-        several: combinations of nodes, at most, of a term with several constants.
+        lower: lower ends of the nodes, logarithms, shape (k,).
+        upper: upper ends of the nodes, logarithms, shape (k,).
+        one: number of nodes of a constant that is the only one of its term.
+        several: maximum number of combinations of nodes of a term with several constants.
     """
     numbers = constants.numbers
     counts = {i: one if len(own) == 1 else int(several ** (1 / len(own))) for own in numbers.values() for i in own}

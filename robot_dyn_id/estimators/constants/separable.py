@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Separable least squares: constants of terms beside their linear parameters (Golub and Pereyra 1973; Kaufman 1975).
+"""Separable least squares: nonlinear constants and linear parameters (Golub and Pereyra 1973; Kaufman 1975).
 
-For given constants the best linear parameters are known, so only the constants are searched, by their logarithms: first
-on a grid from many starts and by Newton's method, on polynomials, without looking at the data again; then by
-Gauss-Newton steps, one walk over the data each, which mostly find that there is nothing left to do.
+For given constants the optimal linear parameters are known, so that only the logarithms of the constants are searched:
+first on a grid from several starts and by Newton's method, both on polynomials without further passes over the data;
+then by Gauss-Newton steps with one pass over the data each, most often a single one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
-from robot_dyn_id.estimators.constants.grid import best_of_grid
+from robot_dyn_id.estimators.constants.grid import search_grid
 from robot_dyn_id.estimators.constants.linearized import REWEIGHTING_PASSES, Linearized
 from robot_dyn_id.estimators.constants.projected import Projected
 from robot_dyn_id.estimators.contract import Estimate
@@ -26,27 +26,27 @@ from robot_dyn_id.estimators.factors import check_rows
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 CONVERGED_COST_DECREASE = 1e-10
-"""Relative decrease of the cost that is none."""
+"""Relative decrease of the cost below which the search has converged."""
 
 CONVERGED_WEIGHT_CHANGE = 1e-3
-"""Relative change of weights that is none."""
+"""Relative change of the weights below which they have converged."""
 
 DAMPING_LEVELS = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
-"""Tried in turn until the cost falls, as shares of the constants' own information (Levenberg 1944)."""
+"""Damping levels tried in turn until the cost decreases, as shares of the constants' information (Levenberg 1944)."""
 
 
 @dataclass(frozen=True)
 class Separable(CheckedOptions):
-    """`weighted`, with the free constants of the terms found as well: Stribeck velocities and smoothing widths.
+    """`weighted` over the free constants of the terms, too: Stribeck velocities and smoothing widths.
 
-    The covariance, of parameters and of the logarithms of the constants, is that of `weighted` with a column for each
-    constant: what it does to the torque.
+    The covariance of parameters and logarithms of constants is that of `weighted` with a derivative column for each
+    constant.
 
     Attributes:
-        weighted: whether each joint counts by 1 / RMS of its residual, else all rows are alike.
-        grid: values of each constant that the search begins with.
-        iterations: Gauss-Newton steps after which it is given up.
-        autoregressive_order: past rows that a residual is predicted from; 0 takes residuals for white.
+        weighted: whether joints are weighted by 1 / RMS of their residuals; otherwise all rows have the same weight.
+        grid: number of initial values of each constant.
+        iterations: maximum number of Gauss-Newton steps.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
     weighted: bool = True
@@ -75,11 +75,11 @@ class Separable(CheckedOptions):
         return estimate_constants(found, self.autoregressive_order, course)
 
     def _start(self, constants: Constants) -> Array:
-        """The best logarithms by polynomials through nodes, weights and constants in turn; shape (k,)."""
+        """Logarithms that minimize the projected cost, shape (k,); weights and constants are iterated in turn."""
         at = Projected.from_constants(constants)
         if self.weighted:
             at = at.reweight(0.5 * (constants.lower + constants.upper))
-        found = at.descend(best_of_grid(at, self.grid))
+        found = at.descend(search_grid(at, self.grid))
         for _ in range(REWEIGHTING_PASSES if self.weighted else 0):
             before, at = at.weights, at.reweight(found)
             found = at.descend(found)
@@ -88,10 +88,13 @@ class Separable(CheckedOptions):
         return found
 
     def _descend(self, constants: Constants, start: Array) -> tuple[Linearized, Array]:
-        """Gauss-Newton with damping on the logarithms, kept within their ranges; the costs on the way.
+        """Damped Gauss-Newton iteration of the logarithms within their ranges.
+
+        Returns:
+            The problem at the minimum, and the cost after each step.
 
         Raises:
-            ConvergenceError: the cost still falls after all steps.
+            ConvergenceError: the cost still decreases after all steps.
         """
         at = Linearized.from_constants(constants, start, self.weighted)
         course = [at.cost]
@@ -111,6 +114,6 @@ class Separable(CheckedOptions):
             if decrease <= CONVERGED_COST_DECREASE * at.scale:
                 return at, np.array(course)
         raise ConvergenceError(
-            f"separable: the constants {', '.join(constants.labels)} still move after {self.iterations} steps: give "
-            f"more iterations, or fix those that the data cannot tell"
+            f"separable: the constants {', '.join(constants.labels)} have not converged after {self.iterations} steps: "
+            f"increase iterations, or fix those that are not identifiable"
         )

@@ -15,7 +15,7 @@ from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
-from robot_dyn_id.estimators.consistent import nearest_robot
+from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
@@ -258,7 +258,7 @@ def simulate_consistent(
     except (InputError, ConvergenceError):
         if problem.prior is None:
             raise
-    full, findings = nearest_robot(problem.prior, problem.regressor, factors.root(weights), values)
+    full, findings = Consistent().find_nearest(problem.prior, problem.regressor, factors.root(weights), values)
     nearest = Robot(problem, np.arange(len(full)), full, problem.prior.mapping @ full)
     return step.simulate(nearest), (MADE_CONSISTENT, *findings)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of groups of parameters, compressed, and what they show: rank and condition."""
+"""Compressed equations of groups of parameters, and their observability: rank and condition number."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.errors import InputError
 
 MIN_RESIDUAL_RATIO = 1e-12
-"""Least residual, as a share of the left side: equations without noise would weigh infinitely."""
+"""Minimum residual, as a share of the left side: weights of equations without noise would be infinite."""
 
 SCALINGS = ("columns", "none")
-"""What a condition number is of: columns of unit norm, or columns as they are, in SI units."""
+"""Scalings of condition numbers: columns of unit norm, or columns in SI units."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that stay together.
+    """Parameters that are identified together.
 
     Attributes:
-        name: what it is called.
-        columns: the parameters, shape (k,).
+        name: name of the group.
+        columns: indices of its parameters, shape (k,).
     """
 
     name: str
@@ -36,14 +36,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Equations:
-    """Rows z = W theta that some data give, compressed.
+    """Compressed rows z = W theta of one equation and experiment.
 
     Attributes:
-        name: which data and which equation.
-        family: equations of one family may be solved together where one alone is not enough.
-        columns: the parameters that appear, shape (k,).
+        name: name of experiment and equation.
+        family: equations of one family may be solved together if a single one is not sufficient.
+        columns: indices of the parameters that appear, shape (k,).
         triangle: upper triangular R of [W z], shape (<= k + 1, k + 1).
-        count: number of rows that count: fewer than there were where some were set to zero before a filter.
+        count: number of rows without those set to zero before a filter.
     """
 
     name: str
@@ -66,14 +66,14 @@ class Equations:
         return cls(name, family, columns, triangle, len(target))
 
     def join_rows(self, more: Equations, parameters: int) -> Equations:
-        """With further rows of the same equation; both are of so many parameters."""
+        """Join with further rows of the same equation; `parameters` is the total number of parameters."""
         rows = np.concatenate([one.expand(parameters) for one in (self, more)])
         both = Equations.from_rows(self.name, self.family, rows[:, :-1], rows[:, -1])
         return replace(both, count=self.count + more.count)
 
     @property
     def noise(self) -> float:
-        """RMS of what no parameters could explain, 1 where nothing is left: known before anything is estimated."""
+        """RMS of the residual of the best fit, known before the estimation; 1 if there is no residual."""
         size = len(self.columns)
         if len(self.triangle) <= size or self.count <= size:
             return 1.0
@@ -81,7 +81,7 @@ class Equations:
         return max(left, MIN_RESIDUAL_RATIO * whole) / math.sqrt(self.count - size) or 1.0
 
     def expand(self, parameters: int) -> Array:
-        """The compressed rows [W z] with a column for each of the parameters, shape (any, p + 1)."""
+        """Expand the compressed rows [W z] to all p parameters, shape (any, p + 1)."""
         rows = np.zeros((len(self.triangle), parameters + 1))
         rows[:, self.columns], rows[:, -1] = self.triangle[:, :-1], self.triangle[:, -1]
         return rows
@@ -89,12 +89,12 @@ class Equations:
 
 @dataclass(frozen=True)
 class Observability:
-    """What rows show of some parameters.
+    """Observability of parameters in given rows.
 
     Attributes:
         columns: number of parameters.
-        rank: of the unit-norm columns; see `base_parameters.compute_echelon`.
-        condition_numbers: by scaling; infinite where the rank is deficient.
+        rank: rank of the unit-norm columns; see `base_parameters.compute_echelon`.
+        condition_numbers: condition numbers by scaling; infinite if the rank is deficient.
     """
 
     columns: int
@@ -103,7 +103,7 @@ class Observability:
 
     @classmethod
     def from_rows(cls, rows: Array) -> Self:
-        """Of rows of shape (N, k)."""
+        """Compute rank and condition numbers of rows of shape (N, k)."""
         form, plain = compute_echelon(rows), np.linalg.svd(rows, compute_uv=False)
         numbers = dict.fromkeys(SCALINGS, math.inf)
         if form.rank == rows.shape[1] > 0:
@@ -113,7 +113,7 @@ class Observability:
 
     @classmethod
     def from_draws(cls, draws: Iterable[Array]) -> Self:
-        """Of several draws of pseudo-observations: the greatest rank, and the median conditions among those with it."""
+        """Combine draws of pseudo-observations: the highest rank, and the median condition numbers at that rank."""
         found = [cls.from_rows(rows) for rows in draws]
         rank = max(one.rank for one in found)
         kept = [one.condition_numbers for one in found if one.rank == rank]
@@ -121,7 +121,7 @@ class Observability:
         return cls(found[0].columns, rank, medians)
 
     def __str__(self) -> str:
-        """Rank and both condition numbers, named."""
+        """Rank and both condition numbers in words."""
         numbers = self.condition_numbers
         known = f"condition {numbers['columns']:.3g} of unit-norm columns, {numbers['none']:.3g} raw"
         return f"rank {self.rank} of {self.columns}" + (f", {known}" if self.rank == self.columns else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One joint after the other, from the last to the first; what a joint's rows tell is known to those after it."""
+"""Stepwise estimator: joint by joint from the last to the first; identified parameters are known in later steps."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
 @dataclass(frozen=True)
 class Stepwise(CheckedOptions):
-    """`generalized`, joint by joint, those with the fewest unknown parameters first: the last joint of an arm.
+    """`generalized` joint by joint, joints with the fewest unknown parameters first: the last joint of an arm.
 
-    Its parameters are taken as known, with their covariance, in the rows of the others. Rows of a joint that do not
-    tell all of its unknowns wait for the next joint's. A proximal joint whose torque is wrong does not spoil the
-    distal links; where every joint's torque is right, `generalized` uses all rows for all parameters and is better.
+    Identified parameters are known, with their covariance, in the rows of later joints. Rows that do not determine all
+    unknowns of a joint are solved together with those of the next joint. Wrong torques of a proximal joint leave the
+    distal links unaffected; if all torques are correct, `generalized` uses all rows for all parameters and is better.
 
     Attributes:
-        autoregressive_order: past rows that a residual is predicted from.
-        passes: whitening passes.
+        autoregressive_order: AR order of the noise model.
+        passes: number of whitening passes.
     """
 
     autoregressive_order: int = 6
@@ -47,7 +47,7 @@ class Stepwise(CheckedOptions):
 
 
 def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
-    """The parameters of rows of unit noise once weighted; a joint's rows count for its own unknowns only."""
+    """Solve weighted rows of unit noise joint by joint; a joint's rows determine its own unknowns only."""
     size = factors.parameters
     values, covariance, known = np.zeros(size), np.zeros((size, size)), np.zeros(size, dtype=bool)
     left = set(range(len(factors.supports)))
@@ -60,8 +60,8 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
         waiting = np.concatenate([waiting, rows])
         wanted[factors.supports[joint]] = True
         unknown = np.flatnonzero(wanted & ~known)
-        seen = Observability.from_rows(waiting[:, unknown])
-        if not left or seen.rank == seen.columns:
+        observability = Observability.from_rows(waiting[:, unknown])
+        if not left or observability.rank == observability.columns:
             values, covariance = determine(waiting, unknown, values, covariance)
             known[unknown] = True
             waiting = waiting[:0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stepwise identification: which groups of parameters are identified together, from which data, in which order.
+"""Planning of stepwise identification: groups of parameters that are identified together, their data and their order.
 
 After Chen et al. 2021: equations whose unknowns are rank-deficient, or whose condition number is above 10, are not
-solved at once. The groups that some data show by themselves come first and are known to all later steps, with their
-covariance. Nothing here knows what the parameters are.
+solved at once. Groups that are observable alone in some data come first and are known in all later steps, with their
+covariance. The plan does not depend on the meaning of the parameters.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.stepwise.equations import SCALINGS, Equations, Group, Observability
 
 MAX_CONDITION_NUMBER = 10.0
-"""Groups whose condition number together is greater are split, if they can be."""
+"""Condition number above which groups are split, if possible."""
 
 SAMPLE_FACTOR = 5
-"""Pseudo-observations: so many times the least number of samples. With the least one the rank is lost by chance."""
+"""Ratio of pseudo-observations to the minimum number of samples, with which the rank may be deficient by chance."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Step:
     """Groups that are identified together.
 
     Attributes:
-        groups: the groups.
-        equations: the data that they are identified from: names.
-        known: groups of earlier steps that appear in these data.
-        observability: of the unknowns in these data.
+        groups: names of the groups.
+        equations: names of the equations that they are identified from.
+        known: groups of earlier steps that appear in these equations.
+        observability: observability of the unknowns in these equations.
         within: whether the condition number is within the limit.
-        instead: the greatest choice that was refused at this point and why; empty if none was.
+        instead: the largest choice that was rejected at this point, with its observability; empty if there was no such.
     """
 
     groups: tuple[str, ...]
@@ -48,15 +48,14 @@ class Step:
 
 @dataclass(frozen=True)
 class StepwisePlan:
-    """The order in which groups are identified.
+    """Order in which groups are identified.
 
     Attributes:
-        steps: in order.
-        unidentifiable: groups that none of the data show, alone or with what is known; those that a prescribed order
-            leaves out.
-        limit: the greatest condition number of groups that are not split.
-        scaling: of that condition number, one of `SCALINGS`.
-        prescribed: whether somebody has decided upon the order; nothing was split then.
+        steps: the steps in order.
+        unidentifiable: groups that are not observable in the data, and those that a prescribed order leaves out.
+        limit: maximum condition number of groups that are not split.
+        scaling: scaling of that condition number, one of `SCALINGS`.
+        prescribed: whether the order was given by the user; groups are not split then.
     """
 
     steps: tuple[Step, ...]
@@ -66,7 +65,7 @@ class StepwisePlan:
     prescribed: bool = False
 
     def __str__(self) -> str:
-        """Why each group stands where it stands."""
+        """The steps with the reason for each."""
         what = "unit-norm columns" if self.scaling == "columns" else "raw columns"
         rule = f"groups are split where the rank is deficient or the condition of {what} is above {self.limit:g}"
         lines = ["a prescribed order" if self.prescribed else rule]
@@ -76,12 +75,12 @@ class StepwisePlan:
             if step.known:
                 lines.append(f"     known by then: {', '.join(step.known)}")
             if not step.within:
-                forced = "" if self.prescribed else ", but no data show less in a better condition"
+                forced = "" if self.prescribed else ", but no smaller choice is conditioned better"
                 lines.append(f"     condition of {what} above {self.limit:g}{forced}")
             if step.instead:
                 lines.append(f"     not together with more: {step.instead}")
         if self.unidentifiable:
-            why = "not in the order" if self.prescribed else "no data tell them apart"
+            why = "not in the order" if self.prescribed else "not distinguishable in the data"
             lines.append(f"not identified: {', '.join(self.unidentifiable)}: {why}")
         return "\n".join(lines)
 
@@ -108,20 +107,19 @@ def plan_steps(
     limit: float = MAX_CONDITION_NUMBER,
     scaling: str = "columns",
 ) -> StepwisePlan:
-    """Decide by rank and condition what is identified together, and in which order.
+    """Plan by rank and condition number which groups are identified together, and in which order.
 
-    At each step the choices are the unknown groups of every single equation, of every family, and of all; the data of
-    a choice are all equations without other unknowns. Among choices of full rank within the limit the one is taken
-    that loses the least: what its worst parameter's standard deviation, under the noise of the equations, is to the
-    best that any choice would give; so all at once where that is within the limit. If none is within it, the one in the
-    best condition is taken.
+    At each step the choices are the unknown groups of every single equation, of every family, and of all equations; the
+    data of a choice are all equations without other unknowns. Among choices of full rank within the limit, the one with
+    the lowest loss is taken: the largest ratio of a parameter's standard deviation (by the noise of the equations) to
+    the best of all choices. If no choice is within the limit, the one with the lowest condition number is taken.
 
     Args:
         groups: disjoint groups of parameters.
         draws: the same equations from several draws of pseudo-observations, or once from recorded data.
-        parameters: their number p.
-        limit: the greatest condition number of groups that are not split.
-        scaling: of that condition number.
+        parameters: number of parameters p.
+        limit: maximum condition number of groups that are not split.
+        scaling: scaling of that condition number.
 
     Raises:
         UsageError: no equations, draws of different equations, groups that share a parameter, an unknown scaling, or
@@ -153,19 +151,19 @@ def prescribed_plan(
     limit: float = MAX_CONDITION_NUMBER,
     scaling: str = "columns",
 ) -> StepwisePlan:
-    """An order that somebody has decided upon, with what each of its steps shows.
+    """Make a plan of an order given by the user, with the observability of each step.
 
     Args:
         groups: disjoint groups of parameters.
-        equations: the recorded data.
-        parameters: their number p.
-        order: for each step the groups that are identified, and the equations that they are identified from, by name.
-        limit: what the steps' condition numbers are compared with.
-        scaling: of that condition number.
+        equations: equations of the recorded data.
+        parameters: number of parameters p.
+        order: for each step the names of the groups to identify and of the equations to use.
+        limit: condition number that those of the steps are compared with.
+        scaling: scaling of that condition number.
 
     Raises:
-        UsageError: a group or an equation that is not there, a group that is identified twice or not known when a step
-            needs it, a step that is rank-deficient; and as in `plan_steps`.
+        UsageError: an unknown group or equation, a group that is identified twice or not known when a step needs it, a
+            step that is rank-deficient; and as in `plan_steps`.
     """
     _check(groups, [equations], limit, scaling)
     shown, known, steps = _shown(groups, [equations]), frozenset[int](), []
@@ -193,7 +191,7 @@ def prescribed_plan(
 
 
 def _shown(groups: Sequence[Group], draws: Sequence[Sequence[Equations]]) -> list[frozenset[int]]:
-    """The groups that appear in each equation."""
+    """Indices of the groups that appear in each equation."""
     present = [
         [any(np.isin(group.columns, one.columns).any() for one in same) for group in groups]
         for same in zip(*draws, strict=True)
@@ -220,7 +218,7 @@ def _choices(
     shown: Sequence[frozenset[int]],
     left: frozenset[int],
 ) -> Iterable[_Choice]:
-    """What could be the next step, whatever its rank."""
+    """Candidates for the next step, of any rank."""
     unknown = [groups_of & left for groups_of in shown]
     families: dict[str, frozenset[int]] = {}
     for one, wanted in zip(draws[0], unknown, strict=True):
@@ -239,24 +237,24 @@ def _choice(
     wanted: frozenset[int],
     used: tuple[int, ...],
 ) -> _Choice:
-    """What some equations show of some groups."""
+    """Observability of some groups in some equations."""
     columns = np.sort(np.concatenate([groups[g].columns for g in wanted]))
     stacks = [[draw[i].expand(parameters)[:, columns] for i in used] for draw in draws]
-    seen = Observability.from_draws(np.concatenate(stack) for stack in stacks)
+    observability = Observability.from_draws(np.concatenate(stack) for stack in stacks)
     noise = [draws[0][i].noise for i in used]
     white = np.concatenate([rows / s for stack in stacks for rows, s in zip(stack, noise, strict=True)])
-    return _Choice(wanted, used, seen, columns, _sigma(white))
+    return _Choice(wanted, used, observability, columns, _sigma(white))
 
 
 def _sigma(white: Array) -> Array:
-    """Standard deviations of the parameters of rows with unit noise, shape (k,)."""
+    """Standard deviations of the parameters from rows with unit noise, shape (k,)."""
     norms = np.linalg.norm(white, axis=0)
     scale = np.where(norms > 0, norms, 1.0)
     return np.asarray(np.linalg.norm(np.linalg.pinv(white / scale, rcond=RANK_TOLERANCE), axis=1) / scale)
 
 
 def _loss(choice: _Choice, choices: Sequence[_Choice], parameters: int) -> float:
-    """By what factor the worst parameter of a choice could be known better from another choice."""
+    """Largest ratio of a parameter's standard deviation to the best one of all choices."""
     best = np.full(parameters, np.inf)
     for other in choices:
         best[other.columns] = np.minimum(best[other.columns], other.sigma)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a plan, solved one after the other; each takes the earlier ones as known, with their covariance."""
+"""Solution of the steps of a plan in order; parameters of earlier steps are known with their covariance."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from robot_dyn_id.estimators.stepwise.equations import MIN_RESIDUAL_RATIO, Equat
 from robot_dyn_id.estimators.stepwise.plan import StepwisePlan
 
 MIN_SINGULAR_VALUE_RATIO = 1e-7
-"""Singular values of unit-norm columns below this share of the largest: nothing is told along that direction."""
+"""Singular values of unit-norm columns below this share of the largest belong to directions that are not excited."""
 
 REWEIGHTING_PASSES = 4
-"""Passes of weights by the residuals of each equation; as many as `weighted` takes."""
+"""Number of iterations of the weights by the residuals of each equation, as in `weighted`."""
 
 
 @dataclass(frozen=True)
 class StepwiseSolution:
-    """Parameters found step by step.
+    """Parameters identified step by step.
 
     Attributes:
-        values: shape (p,); NaN where the plan identifies nothing.
-        covariance: shape (p, p), zero in rows and columns of those.
-        standard_deviations: one sigma, shape (p,); infinite for those.
-        residual_rms: of the rows of each equation, by name.
-        plan: the steps.
+        values: parameters, shape (p,); NaN if not identified by the plan.
+        covariance: covariance, shape (p, p); zero in rows and columns of parameters that are not identified.
+        standard_deviations: one sigma, shape (p,); infinite for parameters that are not identified.
+        residual_rms: RMS of the residuals of each equation, by name.
+        plan: the plan.
     """
 
     values: Array
@@ -40,16 +40,16 @@ class StepwiseSolution:
 
 
 def determine(rows: Array, unknown: Integers, values: Array, covariance: Array) -> tuple[Array, Array]:
-    """Least squares for some parameters, all others taken as known with their covariance.
+    """Solve least squares for some parameters; all others are known with their covariance.
 
     With W = [U K], U x + K k = z + e, A the pseudo-inverse of U and G = A K: x = A z - G k has the covariance
-    A A' + G C G' and, with all k, -G C. Along directions that the rows do not show, x has no part (minimum norm).
+    A A' + G C G' and the cross-covariance -G C with k. In directions that are not excited, x is zero (minimum norm).
 
     Args:
-        rows: [W z] with noise of unit variance in z, shape (N, p + 1).
-        unknown: the parameters to determine; values and covariance of theirs do not count.
-        values: of all parameters, shape (p,); 0 for those that are not known and do not appear.
-        covariance: of all parameters, shape (p, p).
+        rows: rows [W z] with noise of unit variance in z, shape (N, p + 1).
+        unknown: indices of the parameters to determine; their given values and covariance are ignored.
+        values: values of all parameters, shape (p,); 0 for those that are not known and do not appear.
+        covariance: covariance of all parameters, shape (p, p).
 
     Returns:
         Values and covariance of all parameters, new arrays.
@@ -73,17 +73,16 @@ def solve_steps(
 ) -> StepwiseSolution:
     """Solve the steps of a plan.
 
-    Within a step every equation is weighted by its residual. The covariance holds if the rows of an equation have
-    white residuals.
+    Within a step every equation is weighted by its residual. The covariance holds for white residuals.
 
     Args:
-        plan: from `plan_steps`.
-        groups: of the plan.
-        equations: the recorded data, with the names of the plan.
-        parameters: their number p.
+        plan: plan by `plan_steps` or `prescribed_plan`.
+        groups: groups of the plan.
+        equations: equations of the recorded data, with the names of the plan.
+        parameters: number of parameters p.
 
     Raises:
-        InputError: an equation of the plan is not there, or a step has no more rows than parameters.
+        InputError: an equation of the plan is missing, or a step has no more rows than parameters.
     """
     by_name = {one.name: one for one in equations}
     columns_of = {group.name: group.columns for group in groups}

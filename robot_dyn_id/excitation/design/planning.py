@@ -27,7 +27,7 @@ from robot_dyn_id.excitation.design.requirement import Requirement
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, WorkspaceLimits
 from robot_dyn_id.excitation.forms.registry import make_parametrization
-from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import moving_joints
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
@@ -145,8 +145,7 @@ def make_design_task(
     surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
     torques = _torque_model(settings, model, prior)
-    scale = settings.effort_scale
-    effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), math.inf)
+    effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
     requirements = list(_requirements(settings, model, limits, family.duration, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))

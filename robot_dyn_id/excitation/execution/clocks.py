@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-PATIENCE = 0.5
-"""Time for which every joint state must disagree before it is a fault [s]: one late message proves nothing."""
+MIN_DISAGREEMENT_S = 0.5
+"""Time for which all joint states must disagree before it is a fault [s]."""
 
 
 class ClockAgreement:
-    """Compares the age of joint states, by their stamps, with what a clock shared with the robot would show.
+    """Comparison of the clocks of commands and joint states by the age of the joint states.
 
-    Pieces of a motion carry the time at which they begin. A controller whose clock differs would follow them late, all
-    at once, or refuse them as outdated.
+    Segments of a motion carry their start time. A controller with another clock would execute them late or skip them,
+    or reject them as outdated.
     """
 
     def __init__(self, tolerance: float) -> None:
-        """Assume agreement.
+        """Initialize without joint states.
 
         Args:
             tolerance: largest age of a joint state in either direction [s], including its transport.
@@ -25,11 +25,11 @@ class ClockAgreement:
         self._age = 0.0
 
     def receive(self, steady: float, age: float) -> None:
-        """Take the age of one joint state that has a stamp.
+        """Process the age of one joint state with a stamp.
 
         Args:
-            steady: time of its arrival by a steady clock [s].
-            age: time between its stamp and its arrival by the motion's clock [s]; negative for stamps in the future.
+            steady: time of receipt by a steady clock [s].
+            age: time between its stamp and its receipt by the motion clock [s]; negative for stamps in the future.
         """
         self._age = age
         if abs(age) <= self._tolerance:
@@ -38,12 +38,12 @@ class ClockAgreement:
             self._since = steady
 
     def problem(self, steady: float) -> str:
-        """Why the two clocks cannot be the same; empty while they can.
+        """Description of the disagreement of the two clocks; empty if they agree.
 
         Args:
-            steady: the time by the steady clock [s].
+            steady: present time of the steady clock [s].
         """
-        if self._since is None or steady - self._since < PATIENCE:
+        if self._since is None or steady - self._since < MIN_DISAGREEMENT_S:
             return ""
         direction = "ahead of" if self._age < 0.0 else "behind"
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion that a robot is told to make, and when."""
+"""Commanded motion with its start time."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointTo
 
 @dataclass(frozen=True)
 class Command:
-    """A motion that the robot is told to make.
+    """A commanded motion.
 
     Attributes:
         trajectory: the motion.
-        begin: when it begins, by both clocks.
+        begin: start time by both clocks.
     """
 
     trajectory: Entered | PointToPoint | Braking
     begin: TimePoint
 
     def time(self, motion: float) -> float:
-        """Time within the trajectory [s]."""
+        """Time within the trajectory at a time of the motion clock [s]."""
         return min(max(motion - self.begin.motion, 0.0), self.trajectory.duration)
 
     def state(self, motion: float) -> tuple[Array, Array]:
-        """Position and velocity that are commanded, shape (n,) each."""
+        """Commanded position and velocity at a time of the motion clock [s], shape (n,) each."""
         q, dq, _, _ = self.trajectory.evaluate(np.array([self.time(motion)]))
         return q[:, 0], dq[:, 0]
 
-    def left(self, motion: float) -> float:
-        """Time to its end [s]; 0 at and after it."""
+    def remaining(self, motion: float) -> float:
+        """Remaining time of the trajectory at a time of the motion clock [s]; 0 after its end."""
         return self.trajectory.duration - self.time(motion)
 
-    def over(self, motion: float) -> bool:
-        """Whether it is at its end."""
-        return self.left(motion) <= 0.0
+    def finished(self, motion: float) -> bool:
+        """Whether the trajectory has ended at a time of the motion clock [s]."""
+        return self.remaining(motion) <= 0.0

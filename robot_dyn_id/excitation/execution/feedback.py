@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot tells of itself while it moves: the latest joint states, by name, and what is wrong with them."""
+"""Feedback during a motion: latest joint states and their faults."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.guard import Guard, GuardThresholds
+from robot_dyn_id.excitation.execution.guard import REST_SPEED, Guard, GuardThresholds
 from robot_dyn_id.excitation.limits import MotionLimits
 
-REST_SPEED = 0.05
-"""A robot that measures less than this stands [rad/s or m/s]."""
-
-FARTHEST = 1e6
-"""No joint is farther from its zero than this, whatever a message says [rad or m]."""
+MAX_POSITION = 1e6
+"""Magnitude above which measured positions are invalid [rad or m]."""
 
 
 @dataclass(frozen=True)
 class TimePoint:
-    """One instant by two clocks.
+    """A point in time by two clocks.
 
     Attributes:
-        steady: [s], of a clock that nothing can halt: it tells silence.
-        motion: [s], of the clock that the motion follows; simulated time can halt or run fast.
+        steady: time of the steady clock, used for timeouts [s].
+        motion: time of the clock that the motion follows [s]; simulated time can stop or run fast.
     """
 
     steady: float
@@ -37,25 +34,25 @@ class Feedback:
     """The latest joint states of n joints.
 
     Attributes:
-        position: shape (n,) [rad or m]; None before the first good joint states.
-        velocity: shape (n,) [rad/s or m/s]; NaN where the robot does not tell it.
-        at: when `position` was received.
-        broken: what is wrong with the latest joint states; empty if nothing.
+        position: positions [rad or m], shape (n,); None before the first valid joint states.
+        velocity: velocities [rad/s or m/s], shape (n,); NaN if not measured.
+        at: time at which `position` was received.
+        broken: fault of the latest joint states; empty if they are valid.
     """
 
     def __init__(self, limits: MotionLimits, thresholds: GuardThresholds) -> None:
-        """Wait for joint states.
+        """Initialize without joint states.
 
         Args:
             limits: names and limits of the joints.
-            thresholds: of silence, velocity and effort.
+            thresholds: thresholds of timeout, velocity and effort.
         """
-        self._limits, self._timeout = limits, thresholds.timeout
-        names, patience = limits.joint_names, thresholds.patience
-        speeds, efforts = (
-            [f"{limits.unit(j)}/s" for j in range(len(names))],
-            ["N" if p else "N m" for p in limits.prismatic],
-        )
+        self._limits = limits
+        self._timeout = thresholds.timeout
+        names = limits.joint_names
+        patience = thresholds.patience
+        speeds = [f"{limits.unit(j)}/s" for j in range(len(names))]
+        efforts = ["N" if prismatic else "N m" for prismatic in limits.prismatic]
         self._velocity_guard = Guard("velocity", names, speeds, thresholds.velocity, patience)
         self._effort_guard = Guard("effort", names, efforts, thresholds.effort, patience)
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
@@ -77,9 +74,17 @@ class Feedback:
         velocities: Sequence[float] = (),
         efforts: Sequence[float] = (),
     ) -> None:
-        """Take joint states of any joints in any order; those of none of ours are somebody else's, such as a gripper's.
+        """Process joint states of any joints in any order; those without any of the n joints are ignored.
 
-        A stamp that is not 0 and equal to the one before is old news: it does not end a silence.
+        Joint states with the same nonzero stamp as before are outdated and do not reset the timeout.
+
+        Args:
+            now: time of receipt.
+            stamp: stamp of the joint states [s].
+            names: joint names, shape (k,).
+            positions: positions [rad or m], shape (k,).
+            velocities: velocities [rad/s or m/s], shape (k,) or empty.
+            efforts: efforts [N m or N], shape (k,) or empty.
         """
         if names != self._names:
             known = {name: place for place, name in enumerate(names)}
@@ -99,46 +104,46 @@ class Feedback:
             return
         position = self._ours(positions)
         self.broken = ""
-        for j in np.flatnonzero(~(np.abs(position) <= FARTHEST)):
+        for j in np.flatnonzero(~(np.abs(position) <= MAX_POSITION)):
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
         self.position, self.at = position, now
         self.velocity = self._ours(velocities)
-        self._velocity_guard.look(self.velocity, now.steady)
-        self._effort_guard.look(self._ours(efforts), now.steady)
+        self._velocity_guard.update(self.velocity, now.steady)
+        self._effort_guard.update(self._ours(efforts), now.steady)
 
     def _ours(self, values: Sequence[float]) -> Array:
-        """The values of our joints; NaN where there are none, as controllers do where a joint has no such sensor."""
+        """Values of the n joints; NaN if there are none, as controllers publish for joints without such a sensor."""
         if len(values) != len(self._names):
             return np.full(len(self._places), math.nan)
         return np.array([values[place] for place in self._places])
 
     def silence(self, steady: float) -> str:
-        """Why the joint states cannot be relied on now; empty if they can."""
+        """Reason why the joint states are invalid or outdated at a steady time [s]; empty if they are valid."""
         if self.broken:
             return self.broken
         if self.position is None:
             return "no joint states yet: is the robot's joint state broadcaster running?"
         silent = steady - self.at.steady
         if silent > self._timeout:
-            why = "the stamps of the joint states stand still" if self._frozen else "no joint states"
+            why = "the stamps of the joint states do not advance" if self._frozen else "no joint states"
             return f"{why} for {silent:.2f} s, more than {self._timeout:g} s"
         return ""
 
     def exceeded(self) -> str:
-        """The joint that has been measured too fast, or with too much effort, for long enough; empty if none."""
+        """Description of a joint whose velocity or effort exceeds its threshold; empty if there is none."""
         return self._velocity_guard.exceeded or self._effort_guard.exceeded
 
-    def blind(self) -> str:
-        """What of the joints is not watched, and why; empty if all is."""
-        return "; ".join(filter(None, (self._velocity_guard.blind(), self._effort_guard.blind())))
+    def unmonitored(self) -> str:
+        """Quantities that are not monitored, with the reason; empty if all are."""
+        return "; ".join(filter(None, (self._velocity_guard.unmonitored(), self._effort_guard.unmonitored())))
 
     def without_effort(self) -> list[str]:
-        """Joints whose effort the latest joint states do not hold; none before the first joint states."""
+        """Joints without effort in the latest joint states; empty before the first joint states."""
         return [] if self.position is None else self._effort_guard.unmeasured()
 
     def outside(self) -> str:
-        """The joint that is measured outside the robot's own limits; empty if none."""
+        """Description of a joint outside the robot's position limits; empty if there is none."""
         if self.position is None:
             return ""
         limits = self._limits
@@ -150,10 +155,13 @@ class Feedback:
         return ""
 
     def error(self, commanded: Array) -> Array:
-        """Measured minus commanded position, shape (n,); whole turns of continuous joints do not count.
+        """Tracking error: measured minus commanded position, modulo full turns for continuous joints.
 
         Args:
-            commanded: [rad or m], shape (n,).
+            commanded: commanded positions [rad or m], shape (n,).
+
+        Returns:
+            Errors [rad or m], shape (n,); 0 before the first joint states.
         """
         if self.position is None:
             return np.zeros_like(commanded)
@@ -161,7 +169,7 @@ class Feedback:
         return np.where(self._wraps, np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi, difference)
 
     def moving(self) -> str:
-        """The joint that is measured to move; empty if all stand, as far as the robot tells."""
+        """Description of a joint that moves; empty if all are at rest or their velocity is not measured."""
         for j in np.flatnonzero(np.abs(self.velocity) > REST_SPEED):
             return f"joint {self._limits.joint_names[j]} moves at {self.velocity[j]:.2g} {self._limits.unit(j)}/s"
         return ""

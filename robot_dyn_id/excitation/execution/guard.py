@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stops a moving robot: how far its measured state may be from what was planned."""
+"""Guard: thresholds of the measured state above which a motion is stopped."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.limits import MotionLimits
 
-LEAST = 3
-"""Joint states in a row, whatever time they take, that are no noise."""
+MIN_VIOLATIONS = 3
+"""Minimum number of consecutive violations before a fault is raised."""
+
+REST_SPEED = 0.05
+"""Measured speed below which a joint counts as at rest [rad/s or m/s]."""
 
 
 @dataclass(frozen=True)
 class GuardThresholds:
-    """What n joints may show while they are moved, shape (n,) each; infinite where it does not matter.
+    """Thresholds of n joints during a motion, shape (n,) each; infinite values are not monitored.
 
     Attributes:
-        tracking: distance between commanded and measured position [rad or m].
-        velocity: measured speed [rad/s or m/s].
-        effort: measured effort, either direction [N m or N].
-        patience: how long a joint may be above its threshold of velocity or effort [s].
-        timeout: time between two joint states [s].
+        tracking: largest tracking error [rad or m].
+        velocity: largest measured speed [rad/s or m/s].
+        effort: largest magnitude of the measured effort [N m or N].
+        patience: duration for which velocity or effort may exceed its threshold [s].
+        timeout: longest time between two joint states [s].
     """
 
     tracking: Array
@@ -32,45 +36,73 @@ class GuardThresholds:
     patience: float
     timeout: float
 
+    @classmethod
+    def from_limits(
+        cls,
+        limits: MotionLimits,
+        velocity_tolerance: float,
+        *,
+        tracking: Array,
+        effort: Array,
+        patience: float,
+        timeout: float,
+    ) -> GuardThresholds:
+        """Make thresholds from motion limits.
+
+        Args:
+            limits: motion limits of the joints.
+            velocity_tolerance: excess over the velocity limits that is tolerated, relative to them.
+            tracking: largest tracking error [rad or m], shape (n,).
+            effort: largest measured effort [N m or N], shape (n,).
+            patience: see `GuardThresholds`.
+            timeout: see `GuardThresholds`.
+        """
+        # measurement noise of a robot at rest must not exceed the threshold, however small the velocity limit is
+        velocity = np.maximum((1.0 + velocity_tolerance) * limits.velocity, REST_SPEED)
+        return cls(tracking, velocity, effort, patience, timeout)
+
 
 class Guard:
-    """Watches one measured quantity of n joints.
+    """Monitor of one measured quantity of n joints.
 
     Attributes:
-        exceeded: which joint has been above its threshold for long enough, its value and the threshold; empty if none.
+        exceeded: description of a joint that has exceeded its threshold for long enough; empty if there is none.
     """
 
     def __init__(
         self, quantity: str, joint_names: Sequence[str], units: Sequence[str], threshold: Array, patience: float
     ) -> None:
-        """Begin with nothing seen.
+        """Initialize without samples.
 
         Args:
-            quantity: its name, for people.
-            joint_names: shape (n,).
-            units: of the quantity, shape (n,).
-            threshold: of its magnitude, shape (n,); infinite for a joint that is not watched.
-            patience: how long, and at least for `LEAST` samples, a joint must be above it [s].
+            quantity: name of the quantity, for messages.
+            joint_names: joint names, shape (n,).
+            units: units of the quantity, shape (n,).
+            threshold: thresholds of its magnitude, shape (n,); infinite for joints that are not monitored.
+            patience: duration of a violation [s] (and at least `MIN_VIOLATIONS` samples) before it counts.
         """
-        self._quantity, self._names, self._units = quantity, joint_names, units
-        self._threshold, self._patience = threshold, patience
-        self._above = np.zeros(len(threshold), dtype=np.int64)  # samples in a row
+        self._quantity = quantity
+        self._names = joint_names
+        self._units = units
+        self._threshold = threshold
+        self._patience = patience
+        self._above = np.zeros(len(threshold), dtype=np.int64)  # consecutive samples above the threshold
         self._since = np.zeros(len(threshold))  # time of the first of them
-        self._told = np.zeros(len(threshold), dtype=bool)
+        self._measured = np.zeros(len(threshold), dtype=bool)
         self.exceeded = ""
 
-    def look(self, values: Array, now: float) -> None:
-        """Take one sample.
+    def update(self, values: Array, now: float) -> None:
+        """Process one sample.
 
         Args:
-            values: shape (n,); NaN where it is not measured.
-            now: when, by a steady clock [s].
+            values: values of the joints, shape (n,); NaN if not measured.
+            now: time of a steady clock [s].
         """
-        self._told = ~np.isnan(values)
+        self._measured = ~np.isnan(values)
         above = np.abs(values) > self._threshold
         self._since = np.where(above & (self._above > 0), self._since, now)
         self._above = np.where(above, self._above + 1, 0)
-        long = (self._above >= LEAST) & (now - self._since >= self._patience)
+        long = (self._above >= MIN_VIOLATIONS) & (now - self._since >= self._patience)
         self.exceeded = ""
         for j in np.flatnonzero(long)[:1]:
             unit = self._units[j]
@@ -80,13 +112,13 @@ class Guard:
             )
 
     def unmeasured(self) -> list[str]:
-        """Joints whose latest sample was not measured."""
-        return [name for name, measured in zip(self._names, self._told, strict=True) if not measured]
+        """Joints that were not measured in the latest sample."""
+        return [name for name, measured in zip(self._names, self._measured, strict=True) if not measured]
 
-    def blind(self) -> str:
-        """Why some joints are not watched; empty if all are."""
+    def unmonitored(self) -> str:
+        """Joints that are not monitored, with the reason; empty if all are."""
         unlimited = ~np.isfinite(self._threshold)
-        reasons = ((unlimited, "has no limit"), (~unlimited & ~self._told, "is not in the joint states"))
+        reasons = ((unlimited, "has no limit"), (~unlimited & ~self._measured, "is not in the joint states"))
         return "; ".join(
             f"{self._quantity} of {', '.join(name for name, one in zip(self._names, joints, strict=True) if one)} {why}"
             for joints, why in reasons

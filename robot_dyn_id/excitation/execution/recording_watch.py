@@ -9,23 +9,26 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 AUTO, REQUIRED, IGNORE = "auto", "required", "ignore"
-"""Whether a motion needs its recording: if a recorder is in the graph when it starts, always, or never."""
+"""Policies: a motion must be recorded if a recorder is in the graph at its start, always, or never."""
 
 TIMEOUT = 1.5
-"""Age of the latest status, and of the latest recorded message, from which a recorder counts as failed [s]."""
+"""Age of the latest status or recorded message above which a recorder counts as failed [s]."""
 
 HEARTBEAT = 0.5
 """Longest time between two status messages of a recorder [s]."""
 
-HELD_UP = 0.05
-"""Time between two calls of `tick` above which this process was held up and cannot have received a status [s]."""
+STALL_THRESHOLD_S = 0.05
+"""Time between two calls of `tick` above which this process was stalled and cannot have received a status [s]."""
 
-LOST_SHARE, FEWEST_LOST = 0.01, 10
-"""Lost messages that end a motion: more than this share of the recorded ones, and more than this number."""
+MAX_LOST_RATIO = 0.01
+"""Ratio of lost to recorded messages above which a motion is ended [-]."""
+
+MAX_LOST_COUNT = 10
+"""Number of lost messages that is always tolerated."""
 
 
 class RecordingState(IntEnum):
-    """As in RecordingStatus.msg."""
+    """States of a recorder, with the values of RecordingStatus.msg."""
 
     IDLE = 0
     RECORDING = 1
@@ -40,11 +43,11 @@ class RecordingReport:
 
     Attributes:
         recorder: full name of its node.
-        state: what it is doing.
-        reason: why it failed, or remarks.
+        state: state of the recorder.
+        reason: reason of a failure, or remarks.
         topics: full names of the recorded topics.
-        counts: messages written of each topic.
-        lost: messages lost of each topic.
+        counts: number of recorded messages of each topic.
+        lost: number of lost messages of each topic.
     """
 
     recorder: str
@@ -56,25 +59,25 @@ class RecordingReport:
 
 
 class _Recorder:
-    """The reports of one recorder."""
+    """Reports of one recorder."""
 
     def __init__(self) -> None:
         self.report: RecordingReport | None = None
-        self.heard = self.grew = -math.inf  # receipt of the latest report, and of the latest one with more messages
+        self.heard = self.grew = -math.inf  # receipt of the latest report, and of the latest with new messages
         self.count, self.lost = 0, 0
         self.base_count, self.base_lost = 0, 0  # when the motion started
-        self.restarted = False  # since then
+        self.restarted = False  # since the motion started
 
 
 class RecordingWatch:
-    """Decides whether a motion may start or go on, from the reports of all recorders of its joint states.
+    """Decision whether a motion may start or continue, from the reports of all recorders of its joint states.
 
-    Recorders are the nodes that report: the recorder, and the identifier for the stream that it identifies from. While
-    a motion is under way, those that recorded at its start are watched, and no others.
+    All nodes that report are recorders: the recorder, and the identifier for the stream that it uses. During a motion
+    only those that recorded at its start are monitored.
     """
 
     def __init__(self, policy: str, topic: str) -> None:
-        """Begin without reports.
+        """Initialize without reports.
 
         Args:
             policy: `AUTO`, `REQUIRED` or `IGNORE`.
@@ -86,11 +89,11 @@ class RecordingWatch:
         self._ticked = math.nan
 
     def receive(self, steady: float, report: RecordingReport) -> None:
-        """Take a report.
+        """Process a report.
 
         Args:
-            steady: time of its arrival by a steady clock [s].
-            report: of any recorder.
+            steady: time of receipt by a steady clock [s].
+            report: report of any recorder.
         """
         recorder = self._recorders.setdefault(report.recorder, _Recorder())
         counts = dict(zip(report.topics, zip(report.counts, report.lost, strict=False), strict=False))
@@ -102,23 +105,23 @@ class RecordingWatch:
         recorder.report, recorder.heard, recorder.count, recorder.lost = report, steady, count, lost
 
     def tick(self, steady: float) -> None:
-        """Take the time, often.
+        """Update the time; to be called frequently.
 
         Args:
-            steady: the time by the steady clock [s].
+            steady: present time of the steady clock [s].
         """
         gap = steady - self._ticked
-        if gap > HELD_UP:  # nothing could be received: whatever was sent meanwhile is read after this
+        if gap > STALL_THRESHOLD_S:  # nothing could be received: queued reports are processed after this
             for recorder in self._recorders.values():
-                recorder.heard += gap - HELD_UP
-                recorder.grew += gap - HELD_UP
+                recorder.heard += gap - STALL_THRESHOLD_S
+                recorder.grew += gap - STALL_THRESHOLD_S
         self._ticked = steady
 
-    def forget(self, steady: float, present: Collection[str]) -> None:
-        """Forget the recorders that have left, unless a motion is watched.
+    def remove_absent(self, steady: float, present: Collection[str]) -> None:
+        """Remove recorders that have left the graph, except during a motion.
 
         Args:
-            steady: the time by the steady clock [s].
+            steady: present time of the steady clock [s].
             present: full names of the nodes in the graph that publish recording status.
         """
         if self._watched:
@@ -128,10 +131,10 @@ class RecordingWatch:
                 del self._recorders[name]
 
     def obstacle(self, steady: float) -> str:
-        """Reason not to start a motion; empty if all recorders that there are record, or none is needed.
+        """Reason not to start a motion; empty if all present recorders record, or recording is not required.
 
         Args:
-            steady: the time by the steady clock [s].
+            steady: present time of the steady clock [s].
         """
         if self._policy == IGNORE:
             return ""
@@ -142,25 +145,25 @@ class RecordingWatch:
         return next(filter(None, (self._fault(name, steady) for name in sorted(self._recorders))), "")
 
     def begin(self) -> None:
-        """Watch from now on the recorders that there are: a motion starts."""
+        """Start to monitor the present recorders, at the start of a motion."""
         self._watched = () if self._policy == IGNORE else tuple(sorted(self._recorders))
         for name in self._watched:
             recorder = self._recorders[name]
             recorder.base_count, recorder.base_lost, recorder.restarted = recorder.count, recorder.lost, False
 
     def end(self) -> None:
-        """Watch no longer: the motion is over."""
+        """Stop monitoring, at the end of a motion."""
         self._watched = ()
 
-    def blind(self) -> str:
-        """Note that nothing is watched in the motion that `begin` announced; empty if something is."""
+    def unmonitored(self) -> str:
+        """Note that the present motion is not monitored; empty if it is."""
         return "" if self._watched or self._policy == IGNORE else "recording, as there is no recorder"
 
     def fault(self, steady: float) -> str:
-        """Reason to end the motion that `begin` announced; empty if it is recorded.
+        """Reason to end the present motion; empty if it is recorded.
 
         Args:
-            steady: the time by the steady clock [s].
+            steady: present time of the steady clock [s].
         """
         for name in self._watched:
             recorder = self._recorders[name]
@@ -170,19 +173,19 @@ class RecordingWatch:
             if recorder.restarted:
                 return f"{name} has discarded what it recorded since the start"
             count, lost = recorder.count - recorder.base_count, recorder.lost - recorder.base_lost
-            if lost > max(FEWEST_LOST, LOST_SHARE * count):
+            if lost > max(MAX_LOST_COUNT, MAX_LOST_RATIO * count):
                 return f"{name} has lost {lost} messages of {self._topic} since the start"
         return ""
 
     def _fault(self, name: str, steady: float) -> str:
-        """Why a recorder does not record the joint states now."""
+        """Reason why a recorder does not record the joint states; empty if it does."""
         recorder = self._recorders[name]
         report = recorder.report
         assert report is not None
         if report.state == RecordingState.IDLE and not report.reason:
             return f"{name} is not recording: call its start service, or set the parameter recording to ignore"
         if report.state != RecordingState.RECORDING:
-            # Remarks on a recording that was paused or finished are not the reason for it.
+            # remarks on a paused or finished recording are not its reason
             reason = report.reason if report.state in (RecordingState.IDLE, RecordingState.FAILED) else ""
             return f"{name} is not recording: {report.state.name.lower()}{f', {reason}' if reason else ''}"
         if steady - recorder.heard > TIMEOUT:
@@ -196,25 +199,26 @@ class RecordingWatch:
 
 
 class MotionWatch:
-    """Notes for a recording: how the motion in it ended, other than well."""
+    """Remarks for a recording about a motion that ended abnormally."""
 
     def __init__(self) -> None:
-        """Begin without a motion."""
-        self._moving, self._heard = False, -math.inf
+        """Initialize without a motion."""
+        self._moving = False
+        self._heard = -math.inf
         self._ticked = math.nan
         self.remark = ""
 
     def begin(self) -> None:
-        """Forget the remark: a new recording begins."""
+        """Clear the remark at the start of a new recording."""
         self.remark = ""
 
     def receive(self, steady: float, moving: bool, fault: str) -> None:
-        """Take the status of the excitation publisher.
+        """Process the status of the excitation publisher.
 
         Args:
-            steady: time of its arrival by a steady clock [s].
-            moving: whether the excitation is under way.
-            fault: what ended it; empty if it is not in a fault.
+            steady: time of receipt by a steady clock [s].
+            moving: whether the excitation is being executed.
+            fault: fault that ended it; empty if there is none.
         """
         if fault and self._moving:
             self.remark = f"the excitation ended in a fault: {fault}"
@@ -223,10 +227,10 @@ class MotionWatch:
         self._moving, self._heard = moving, steady
 
     def tick(self, steady: float) -> None:
-        """Take the time, often; a publisher that is silent in the middle of a motion has disappeared.
+        """Update the time, frequently; a publisher that is silent during a motion has disappeared.
 
         Args:
-            steady: the time by the steady clock [s].
+            steady: present time of the steady clock [s].
         """
         gap = steady - self._ticked
         if gap > TIMEOUT / 2:

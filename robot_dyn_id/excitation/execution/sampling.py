@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions as points that a trajectory controller interpolates between."""
+"""Sampling of motions as trajectory points for a trajectory controller."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from robot_dyn_id.excitation.execution.transfer import Braking
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
 
-SAME = 2e-5
-"""Points closer than this are one [s]: controllers want times that grow."""
+MIN_SPACING_S = 2e-5
+"""Minimum time between two points, as controllers require increasing times [s]."""
 
-HOLD = 0.2
-"""Least time for which the rest at the end of a piece is commanded [s]: controllers refuse a trajectory whose end is
-past when it arrives, and braking from a small speed ends within microseconds."""
+MIN_HOLD_S = 0.2
+"""Minimum time for which rest is commanded at the end of a segment [s].
+
+Controllers reject a trajectory whose end is in the past when it arrives, and braking from a small speed takes only
+microseconds.
+"""
 
 
 @dataclass(frozen=True)
-class Points:
-    """Points of a motion that ends at rest, N in number.
+class TrajectoryPoints:
+    """N points of a motion that ends at rest.
 
     Attributes:
-        times: from the beginning [s], shape (N,), growing.
-        q, dq, ddq: shape (N, n) each.
-        smooth: how many of them, from the first one on, carry accelerations. Those of braking do not: between
-            positions and velocities controllers interpolate with cubics, which a constant deceleration is, while its
-            steps have no acceleration of their own.
+        times: times from the beginning [s], shape (N,), ascending.
+        q, dq, ddq: positions, velocities and accelerations, shape (N, n) each.
+        smooth: number of leading points that carry accelerations. Points of braking do not: controllers interpolate
+            positions and velocities by cubics, which represent a constant deceleration exactly.
     """
 
     times: Array
@@ -40,15 +42,15 @@ class Points:
     smooth: int
 
     def __post_init__(self) -> None:
-        """Make the rest at the end exact: controllers refuse a last velocity that is not 0."""
+        """Set the final velocity and acceleration to exactly 0, as controllers require."""
         self.dq[-1] = self.ddq[-1] = 0.0
 
 
-def sample(command: Command, step: float) -> Points:
-    """The whole motion, without its first instant: the controller begins at its own present state.
+def sample(command: Command, step: float) -> TrajectoryPoints:
+    """Sample the entire motion without its first point, as a controller starts from its present state.
 
     Args:
-        command: the motion.
+        command: the commanded motion.
         step: largest time between two points [s].
     """
     motion = command.trajectory
@@ -56,50 +58,50 @@ def sample(command: Command, step: float) -> Points:
     times = _braking_times(motion, step) if isinstance(motion, Braking) else _times(motion.duration, step)
     times = times[1:] if len(times) > 1 else times
     q, dq, ddq, _ = motion.evaluate(times)
-    return Points(times, q.T, dq.T, ddq.T, 0 if braking else len(times))
+    return TrajectoryPoints(times, q.T, dq.T, ddq.T, 0 if braking else len(times))
 
 
-def preview(motion: Trajectory, step: float) -> Points:
-    """A whole motion, its first instant included, for people to look at.
+def preview(motion: Trajectory, step: float) -> TrajectoryPoints:
+    """Sample an entire motion including its first point, for visualization.
 
     Args:
-        motion: at rest at its end.
+        motion: a motion that ends at rest.
         step: largest time between two points [s].
     """
     times = _times(motion.duration, step)
     q, dq, ddq, _ = motion.evaluate(times)
-    return Points(times, q.T, dq.T, ddq.T, len(times))
+    return TrajectoryPoints(times, q.T, dq.T, ddq.T, len(times))
 
 
-def look_ahead(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> Points:
-    """What follows from now on, then braking and rest: a controller that gets no more comes to rest by itself.
+def look_ahead(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> TrajectoryPoints:
+    """Sample the next segment of the motion followed by braking, so that the robot stops if no more segments arrive.
 
-    The last point repeats the rest for at least `HOLD`, so that the piece is not outdated when it arrives.
+    The last point holds the rest for at least `MIN_HOLD_S`, so that the segment is not outdated when it arrives.
 
     Args:
-        command: the motion.
-        now: by the motion's clock [s]; time 0 of the points.
+        command: the commanded motion.
+        now: time of the motion clock [s], time 0 of the points.
         step: largest time between two points [s].
-        ahead: how much of the motion [s]; the rest is held for as long, or `HOLD` if that is longer.
-        limits: of braking.
+        ahead: length of the segment [s]; the rest is held for the same time, or `MIN_HOLD_S` if that is longer.
+        limits: motion limits, for braking.
     """
-    return _held(_until_rest(command, now, step, ahead, limits), max(ahead, HOLD))
+    return _held(_until_rest(command, now, step, ahead, limits), max(ahead, MIN_HOLD_S))
 
 
-def _until_rest(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> Points:
+def _until_rest(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> TrajectoryPoints:
     motion = command.trajectory
     begin = command.time(now)
     if isinstance(motion, Braking):
         times = _braking_times(motion, np.inf)
-        times = np.concatenate([[begin], times[times > begin + SAME]])
+        times = np.concatenate([[begin], times[times > begin + MIN_SPACING_S]])
         q, dq, ddq, _ = motion.evaluate(times)
-        return Points(times - begin, q.T, dq.T, ddq.T, 0)
+        return TrajectoryPoints(times - begin, q.T, dq.T, ddq.T, 0)
     times = begin + _times(min(ahead, motion.duration - begin), step)
     q, dq, ddq, _ = motion.evaluate(times)
     stop = Braking(q[:, -1], dq[:, -1], limits.acceleration)
-    after = _braking_times(stop, np.inf)[1:]  # cubics need no more points
+    after = _braking_times(stop, np.inf)[1:]  # cubics need no points in between
     more_q, more_dq, more_ddq, _ = stop.evaluate(after)
-    return Points(
+    return TrajectoryPoints(
         np.concatenate([times - begin, times[-1] - begin + after]),
         np.hstack([q, more_q]).T,
         np.hstack([dq, more_dq]).T,
@@ -108,10 +110,10 @@ def _until_rest(command: Command, now: float, step: float, ahead: float, limits:
     )
 
 
-def _held(points: Points, duration: float) -> Points:
-    """The points with their rest at the end held for `duration` [s]."""
+def _held(points: TrajectoryPoints, duration: float) -> TrajectoryPoints:
+    """TrajectoryPoints with the final rest held for `duration` [s]."""
     still = np.zeros_like(points.dq[-1:])
-    return Points(
+    return TrajectoryPoints(
         np.append(points.times, points.times[-1] + duration),
         np.vstack([points.q, points.q[-1:]]),
         np.vstack([points.dq, still]),
@@ -121,14 +123,14 @@ def _held(points: Points, duration: float) -> Points:
 
 
 def _times(duration: float, step: float) -> Array:
-    """From 0 to `duration`, both included; only 0 if that is all."""
-    return np.linspace(0.0, duration, 1 + int(np.ceil(duration / step))) if duration > SAME else np.zeros(1)
+    """Times from 0 to `duration`, both included; only 0 for a negligible duration."""
+    return np.linspace(0.0, duration, 1 + int(np.ceil(duration / step))) if duration > MIN_SPACING_S else np.zeros(1)
 
 
 def _braking_times(motion: Braking, step: float) -> Array:
-    """A grid with every instant at which a joint comes to rest; there accelerations have steps."""
-    rests = np.sort(motion.times[motion.times > SAME])
-    rests = rests[np.diff(rests, append=np.inf) > SAME]
+    """Time grid that includes the times at which joints come to rest, where accelerations have steps."""
+    rests = np.sort(motion.times[motion.times > MIN_SPACING_S])
+    rests = rests[np.diff(rests, append=np.inf) > MIN_SPACING_S]
     times = _times(motion.duration, step)
-    apart = np.all(np.abs(times[:, None] - rests[None, :]) > SAME, axis=1)
+    apart = np.all(np.abs(times[:, None] - rests[None, :]) > MIN_SPACING_S, axis=1)
     return np.sort(np.concatenate([times[apart], rests]))

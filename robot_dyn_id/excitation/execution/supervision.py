@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may move the robot when: the states of an execution, its faults, and the command that follows from both."""
+"""Supervision of an execution: its phases, faults and the resulting commands."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.execution.command import Command
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, TimePoint
-from robot_dyn_id.excitation.execution.guard import GuardThresholds
-from robot_dyn_id.excitation.execution.transfer import Braking, Entered, enter, way_back
+from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
+from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
+from robot_dyn_id.excitation.execution.transfer import Braking, Entered, enter, return_motion
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
 
-GRACE = 1.0
-"""How much longer than commanded a robot may take to be measured at rest [s]."""
+SETTLING_TIME_S = 1.0
+"""Time after the end of a command within which a robot must be measured at rest [s]."""
 
-OVERSLEPT = 0.05
-"""A tick that is this late [s] tells that the process was held up."""
+STALL_THRESHOLD_S = 0.05
+"""Time between two ticks above which the process counts as stalled [s]."""
 
-LISTENING = 0.03
-"""After that it listens so long before it judges [s]."""
+STALL_GRACE_S = 0.03
+"""Grace period after a stall before timeouts are checked [s]."""
 
-SET_BACK = 0.05
-"""Least step backwards of the motion's clock that is a fault [s]."""
+MIN_CLOCK_JUMP_S = 0.05
+"""Smallest backward jump of the motion clock that is a fault [s]."""
 
-MEMORY = 1.0
-"""For so long it is named as a likely cause of what happens then [s]."""
+STALL_MEMORY_S = 1.0
+"""Time for which a stall is reported as a likely cause of later faults [s]."""
 
-
-NEAR = 1e-3
-"""An excitation that ends so close to its beginning is left along the approach [rad or m]."""
+CLOSED_TOLERANCE = 1e-3
+"""Distance between the ends of an excitation below which the return follows the path of the approach [rad or m]."""
 
 
 def unobstructed(motion: Trajectory) -> str:
-    """Nothing is in the way of a motion: the answer where nothing is checked."""
+    """Result of a disabled collision check: the motion is free."""
     return ""
 
 
 class Phase(IntEnum):
-    """As in ExcitationStatus.msg."""
+    """Phases of an execution, with the values of ExcitationStatus.msg."""
 
     WAITING = 0
     READY = 1
@@ -61,24 +60,24 @@ UNDER_WAY = (Phase.APPROACHING, Phase.RUNNING)
 
 MOVING = (*UNDER_WAY, Phase.STOPPING)
 
-STOPPED, RETURNING = "stopped as asked", "returning to where the robot stood"
-"""Reasons that are no faults."""
+STOPPED, RETURNING = "stopped as requested", "returning to the initial configuration"
+"""Reasons that are not faults."""
 
 
 class Supervisor:
-    """Runs an excitation on request, and brakes on request or on a fault.
+    """Execution of an excitation on request, with braking on request or on a fault.
 
-    Feed it joint states and the clock; send `command` whenever it is another one than before.
+    The caller provides joint states and the time, and sends `command` whenever it changes.
 
-    Where the motion is sent in pieces, `extend` takes how far they reach. A robot that has used them up brakes along
-    the last one; the supervisor then commands exactly this braking, and its phase is FAULT.
+    If the motion is sent in segments, `extend` sets the time that they reach. A robot that has reached the end of the
+    last segment brakes along it; the supervisor then commands exactly this braking, and its phase is FAULT.
 
     Attributes:
-        phase: what it is doing.
-        reason: why it waits, stopped or failed, or that it returns; empty otherwise.
-        command: the latest motion; None before the first.
-        feedback: what the robot tells.
-        obstruction: reason why a motion to or from the excitation would collide; may be replaced at rest.
+        phase: phase of the execution.
+        reason: reason for waiting, stopping, failing or returning; empty otherwise.
+        command: latest commanded motion; None before the first.
+        feedback: feedback of the robot.
+        obstruction: function that returns the reason why a motion would collide; may be replaced at rest.
     """
 
     def __init__(
@@ -89,29 +88,33 @@ class Supervisor:
         returns: bool = True,
         obstruction: Callable[[Trajectory], str] = unobstructed,
     ) -> None:
-        """Wait for joint states.
+        """Initialize in the phase WAITING.
 
         Args:
-            excitation: within the limits, at rest at both ends.
-            limits: of the joints.
-            thresholds: what is a fault.
-            returns: whether the robot goes back to where it stood, once the excitation is over.
-            obstruction: reason why a motion to or from the excitation would collide; empty if it would not.
+            excitation: an excitation within the limits, at rest at both ends.
+            limits: motion limits of the joints.
+            thresholds: thresholds of faults.
+            returns: whether the robot returns to its initial configuration after the excitation.
+            obstruction: function that returns the reason why a motion would collide; empty if it would not.
         """
-        self.phase, self.reason = Phase.WAITING, ""
+        self.phase = Phase.WAITING
+        self.reason = ""
         self.command: Command | None = None
         self.feedback = Feedback(limits, thresholds)
-        self.excitation, self._limits, self._tracking = excitation, limits, thresholds.tracking
-        self._returns, self.obstruction = returns, obstruction
-        self._home: Array | None = None  # where the robot stood when it was asked to start
-        self._since = 0.0  # own time of the excitation at which it was left
-        self._after = Phase.READY  # what follows braking
-        self._ticked = self._woke = self._held_up_at = -math.inf
-        self._held_up = 0.0  # how long, then
-        self._latest = -math.inf  # time of the motion at the latest look
-        self._reach = math.inf  # time of the motion up to which the robot has the command
+        self.excitation = excitation
+        self._limits = limits
+        self._tracking = thresholds.tracking
+        self._returns = returns
+        self.obstruction = obstruction
+        self._home: Array | None = None  # initial configuration
+        self._since = 0.0  # own time of the excitation at which it was left or entered
+        self._after = Phase.READY  # phase after braking
+        self._ticked = self._woke = self._stalled_at = -math.inf
+        self._stall = 0.0  # duration of the latest stall
+        self._latest = -math.inf  # latest time of the motion clock
+        self._reach = math.inf  # time of the motion clock up to which segments were sent
 
-    # --- what happens --------------------------------------------------------------------------------------------
+    # --- events --------------------------------------------------------------------------------------------------
 
     def receive(
         self,
@@ -122,28 +125,28 @@ class Supervisor:
         velocities: Sequence[float] = (),
         efforts: Sequence[float] = (),
     ) -> None:
-        """Take joint states, see `Feedback.receive`; what is wrong with them is a fault at once."""
+        """Process joint states, see `Feedback.receive`; their faults take effect immediately."""
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
         self._check_reach(now)
         if self.phase in MOVING:
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
 
     def tick(self, now: TimePoint, obstacle: str) -> None:
-        """Look at the clock and the robot, often.
+        """Check the clock and the robot; to be called frequently.
 
         Args:
-            now: the time.
-            obstacle: why the robot cannot be commanded, such as no controller; empty if it can.
+            now: present time.
+            obstacle: reason why the robot cannot be commanded, such as no controller; empty if it can.
         """
         self._check_reach(now)
         self._progress(now)
-        if math.isfinite(self._ticked) and now.steady - self._ticked > OVERSLEPT:
-            self._held_up_at, self._held_up = now.steady, now.steady - self._ticked
+        if math.isfinite(self._ticked) and now.steady - self._ticked > STALL_THRESHOLD_S:
+            self._stalled_at, self._stall = now.steady, now.steady - self._ticked
             if self.feedback.at.steady > self._woke:
                 self._woke = now.steady
         self._ticked = now.steady
-        # Who overslept has not listened: what was said meanwhile is read first, once, before silence is judged.
-        problem = "" if now.steady - self._woke < LISTENING else self.feedback.silence(now.steady)
+        # after a stall, queued joint states are processed before timeouts are checked
+        problem = "" if now.steady - self._woke < STALL_GRACE_S else self.feedback.silence(now.steady)
         problem = problem or obstacle
         if self.phase in (Phase.WAITING, Phase.READY):
             if problem:
@@ -151,21 +154,21 @@ class Supervisor:
             elif self.phase == Phase.WAITING:
                 self.phase, self.reason = Phase.READY, ""
         elif self.phase in MOVING:
-            self._watch(now, problem or self.feedback.outside() or self._lost_track(now.steady))
+            self._watch(now, problem or self.feedback.outside() or self._excessive_tracking_error(now.steady))
 
     def extend(self, reach: float) -> None:
-        """Take how far the robot has the command; afterwards it brakes on its own.
+        """Set the time up to which the command was sent; the robot brakes on its own afterwards.
 
         Args:
-            reach: time by the motion's clock [s]; infinite where it has all of it.
+            reach: time of the motion clock [s]; infinite if the entire command was sent.
         """
         self._reach = reach
 
     def _check_reach(self, now: TimePoint) -> None:
-        """Command the braking that has begun where the pieces sent so far ended, and follow a clock that goes back."""
+        """Command the braking that has begun at the end of the sent segments; handle a clock that jumps back."""
         latest, self._latest = self._latest, now.motion
         if self.phase not in UNDER_WAY:
-            if now.motion < latest - SET_BACK:
+            if now.motion < latest - MIN_CLOCK_JUMP_S:
                 self._follow_set_back(now, latest)
             return
         late = now.motion - self._reach
@@ -175,15 +178,15 @@ class Supervisor:
                 f"this node or its clock was held up: the next piece of the motion was due {late:.2g} s ago, and the "
                 "robot has braked on its own",
             )
-        elif now.motion < latest - SET_BACK:
+        elif now.motion < latest - MIN_CLOCK_JUMP_S:
             self._set_back(now, latest)
             self._watch(now, f"the clock of the motion went back by {latest - now.motion:.3g} s")
 
     def _follow_set_back(self, now: TimePoint, latest: float) -> None:
-        """Let no command be unfinished again because the clock of the motion went back."""
+        """Keep finished commands finished after the motion clock jumped back."""
         if self.command is None:
             return
-        if not self.command.over(latest):
+        if not self.command.finished(latest):
             self._set_back(now, latest)
             return
         self.command = None
@@ -191,53 +194,54 @@ class Supervisor:
             self.phase = self._after
 
     def _set_back(self, now: TimePoint, latest: float) -> None:
-        """Shift the command to a clock that went back: the robot goes on from where it is."""
+        """Shift the command by a backward jump of the clock, so that the robot continues from its present state."""
         assert self.command is not None
         begin = replace(now, motion=now.motion - self.command.time(latest))
         self.command = replace(self.command, begin=begin)
 
     def fail(self, now: TimePoint, why: str) -> None:
-        """Brake, if anything moves, for a reason other than the robot; a new start may be tried.
+        """Raise a fault that is not caused by the robot: brake if it moves; it can be started again.
 
         Args:
-            now: the time.
-            why: the reason that is reported.
+            now: present time.
+            why: reported reason.
         """
         self._check_reach(now)
         self._watch(now, why)
 
     @property
     def exciting(self) -> bool:
-        """Whether the robot approaches or follows the excitation, which is what a recording is for."""
+        """Whether the robot approaches or follows the excitation."""
         return self.phase in UNDER_WAY and self.command is not None and isinstance(self.command.trajectory, Entered)
 
     def _progress(self, now: TimePoint) -> None:
-        """Go on to what the clock demands."""
+        """Advance to the phase that corresponds to the time."""
         if self.command is None:
             return
         motion = self.command.trajectory
         if isinstance(motion, Entered):
             if self.phase == Phase.APPROACHING and self.command.time(now.motion) >= motion.lead.duration:
                 self.phase = Phase.RUNNING
-            if self.phase == Phase.RUNNING and self.command.over(now.motion):
+            if self.phase == Phase.RUNNING and self.command.finished(now.motion):
                 self._since = self.excitation.duration
                 if self._returns:
                     self._return(now, self.command.state(now.motion)[0])
                 else:
                     self.phase = Phase.DONE
-        elif self.command.over(now.motion):
+        elif self.command.finished(now.motion):
             if self.phase == Phase.STOPPING:
                 self.phase = self._after
             elif self.phase == Phase.RUNNING:
                 self.phase, self.reason = Phase.DONE, ""
 
     def _return(self, now: TimePoint, start: Array) -> None:
-        """Go back to where the robot stood: along the approach if the excitation ends where it begins."""
+        """Command the motion back to the initial configuration."""
         assert self._home is not None
-        self.command = Command(way_back(start, self._home, self._limits), now)
+        self.command = Command(return_motion(start, self._home, self._limits), now)
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
-    def _lost_track(self, steady: float) -> str:
+    def _excessive_tracking_error(self, steady: float) -> str:
+        """Description of a joint with too large a tracking error; empty if there is none."""
         error = self.tracking_error()
         for j in np.flatnonzero(np.abs(error) > self._tracking):
             unit = self._limits.unit(j)
@@ -248,16 +252,17 @@ class Supervisor:
         return ""
 
     def _likely_cause(self, steady: float, j: int) -> str:
-        """Why joint j was left behind, other than by its load, as far as it shows; empty if it does not."""
-        if steady - self._held_up_at < MEMORY:
-            return f"; this node was held up for {self._held_up:.2f} s just before: its commands came late"
+        """Likely cause of the tracking error of joint j other than its load; empty if unknown."""
+        if steady - self._stalled_at < STALL_MEMORY_S:
+            return f"; this node was held up for {self._stall:.2f} s just before: its commands came late"
         assert self.command is not None
         commanded = self.command.state(self.feedback.at.motion)[1]
         if abs(self.feedback.velocity[j]) <= REST_SPEED < abs(commanded[j]):
-            return "; it stands still: the controller does not follow the command, or got it late"
+            return "; it is at rest: the controller does not follow the command, or got it late"
         return ""
 
     def _watch(self, now: TimePoint, fault: str) -> None:
+        """Brake and enter the phase FAULT if there is a fault."""
         if not fault:
             return
         if self.phase in UNDER_WAY:
@@ -265,10 +270,14 @@ class Supervisor:
         self.phase, self.reason = Phase.FAULT, fault
 
     def abandon(self, now: TimePoint, why: str) -> None:
-        """Take notice that the controller does not follow any more, and holds the robot or lets somebody else move it.
+        """Handle the controller rejecting or aborting the command.
 
-        It is a fault without braking, which would be a motion anew, also when the motion was over. One that the
-        controller refuses in the middle of a fault is told beside that.
+        This is a fault without braking, which would start a new motion, even if the motion had ended. During another
+        fault the reason is appended to the present one.
+
+        Args:
+            now: present time.
+            why: reported reason.
         """
         self._since, self.command, self._reach = self.elapsed(now), None, math.inf
         self.phase, self.reason = Phase.FAULT, f"{self.reason}; {why}" if self.phase == Phase.FAULT else why
@@ -278,29 +287,29 @@ class Supervisor:
         self._since, self._reach = self.elapsed(now), math.inf
         self.command = Command(Braking(*self.command.state(now.motion), self._limits.acceleration), now)
 
-    # --- what is asked; the answer is empty, or why not ----------------------------------------------------------
+    # --- requests; each returns the reason of a rejection, empty if accepted -------------------------------------
 
     def start(self, now: TimePoint, obstacle: str) -> str:
-        """Begin the excitation."""
+        """Start the excitation."""
         if self.phase == Phase.PAUSED:
-            return "paused: end the pause to go on, or stop first"
+            return "paused: end the pause to continue, or stop first"
         return self._enter(now, obstacle, 0.0)
 
     def resume(self, now: TimePoint, obstacle: str) -> str:
-        """Go on after a pause, from where it was, by a new approach."""
+        """Continue after a pause from the same time of the excitation, by a new approach."""
         return self._enter(now, obstacle, self._since) if self.phase == Phase.PAUSED else "not paused"
 
     def pause(self, now: TimePoint) -> str:
-        """Brake, to go on later."""
+        """Brake, to continue later."""
         self._check_reach(now)
         if self.phase in UNDER_WAY:
             self._brake(now)
-            self.phase, self._after, self.reason = Phase.STOPPING, Phase.PAUSED, "paused as asked"
+            self.phase, self._after, self.reason = Phase.STOPPING, Phase.PAUSED, "paused as requested"
         pausing = self.phase == Phase.STOPPING and self._after == Phase.PAUSED
         return "" if pausing or self.phase == Phase.PAUSED else "nothing is under way"
 
     def stop(self, now: TimePoint, why: str = STOPPED) -> str:
-        """Brake, if anything moves; a pause ends too. It is never refused; `why` is the reason that is told."""
+        """Brake if the robot moves, and end a pause; never rejected. `why` is the reported reason."""
         self._check_reach(now)
         if self.phase in UNDER_WAY:
             self._brake(now)
@@ -313,7 +322,7 @@ class Supervisor:
         return ""
 
     def _enter(self, now: TimePoint, obstacle: str, since: float) -> str:
-        if self.phase in UNDER_WAY or (self.command is not None and not self.command.over(now.motion)):
+        if self.phase in UNDER_WAY or (self.command is not None and not self.command.finished(now.motion)):
             return "the robot is still moving"
         feedback = self.feedback
         problem = obstacle or feedback.silence(now.steady) or feedback.moving() or feedback.exceeded()
@@ -321,9 +330,9 @@ class Supervisor:
             return problem
         assert feedback.position is not None
         try:
-            if self._returns and since >= self.excitation.duration:  # paused on the way back
+            if self._returns and since >= self.excitation.duration:  # paused during the return
                 assert self._home is not None
-                problem = self._blocked_back(feedback.position, self._home)
+                problem = self._blocked_return(feedback.position, self._home)
                 if not problem:
                     self._return(now, feedback.position)
                 return problem
@@ -341,28 +350,28 @@ class Supervisor:
         return ""
 
     def _blocked(self, motion: Entered, home: Array) -> str:
-        """Reason why the approach, or the way back to where the robot stood, would collide; empty if none would."""
+        """Reason why the approach or the return would collide; empty if neither would."""
         hit = self.obstruction(motion.lead)
         if hit:
-            return f"the approach from where the robot stands collides: {hit}; move the robot elsewhere first"
+            return f"the approach from the present configuration collides: {hit}; move the robot first"
         end = self.excitation.evaluate(np.array([self.excitation.duration]))[0][:, 0]
-        there_and_back = home is motion.lead.start and np.allclose(end, motion.lead.goal, atol=NEAR)
-        return "" if not self._returns or there_and_back else self._blocked_back(end, home)
+        there_and_back = home is motion.lead.start and np.allclose(end, motion.lead.goal, atol=CLOSED_TOLERANCE)
+        return "" if not self._returns or there_and_back else self._blocked_return(end, home)
 
-    def _blocked_back(self, start: Array, home: Array) -> str:
-        hit = self.obstruction(way_back(start, home, self._limits))
-        return f"the way back to where the robot stood collides: {hit}; set return_to_start to false" if hit else ""
+    def _blocked_return(self, start: Array, home: Array) -> str:
+        hit = self.obstruction(return_motion(start, home, self._limits))
+        return f"the return to the initial configuration collides: {hit}; set return_to_start to false" if hit else ""
 
-    def sent(self, now: TimePoint) -> Command:
-        """The command has gone out only now: it begins now; this one is returned."""
+    def mark_sent(self, now: TimePoint) -> Command:
+        """Set the start of the command to the time at which it was sent, and return it."""
         assert self.command is not None
         self.command = replace(self.command, begin=now)
         return self.command
 
-    # --- what can be told ----------------------------------------------------------------------------------------
+    # --- status --------------------------------------------------------------------------------------------------
 
-    def outlook(self) -> str:
-        """What has been begun, and how long it takes, for people; empty while nothing is under way."""
+    def describe_motion(self) -> str:
+        """Description of the present motion and its duration; empty at rest."""
         if self.phase not in UNDER_WAY or self.command is None:
             return ""
         motion = self.command.trajectory
@@ -373,32 +382,32 @@ class Supervisor:
         total = motion.duration
         if self._returns and self._home is not None:
             end = motion.evaluate(np.array([motion.duration]))[0][:, 0]
-            back = way_back(end, self._home, self._limits).duration
+            back = return_motion(end, self._home, self._limits).duration
             steps.append(f"returns ({back:.1f} s)")
             total += back
         return f"{', '.join(steps)}: {total:.1f} s in all"
 
     def elapsed(self, now: TimePoint) -> float:
-        """Own time of the excitation [s]."""
+        """Own time of the excitation at the present time [s]."""
         if self.phase == Phase.RUNNING and self.command is not None and isinstance(self.command.trajectory, Entered):
             return float(self.command.trajectory.own_time(np.array([self.command.time(now.motion)]))[0][0])
         return self._since
 
     @property
     def complete(self) -> bool:
-        """Whether the excitation was executed to its end, whatever follows."""
+        """Whether the excitation was executed to its end."""
         return self._since >= self.excitation.duration
 
     def tracking_error(self) -> Array:
-        """Measured minus commanded position at the latest joint states, shape (n,); 0 before the first command."""
+        """Tracking error at the latest joint states [rad or m], shape (n,); 0 before the first command."""
         if self.command is None:
             return np.zeros(len(self._tracking))
         return self.feedback.error(self.command.state(self.feedback.at.motion)[0])
 
     def at_rest(self, now: TimePoint) -> bool:
-        """Whether the robot has come to rest; if it cannot be told, whether it must have long ago."""
+        """Whether the robot has come to rest, by its velocities or by the elapsed time."""
         if self.command is None:
             return True
-        if now.steady - self.command.begin.steady > self.command.trajectory.duration + GRACE:
+        if now.steady - self.command.begin.steady > self.command.trajectory.duration + SETTLING_TIME_S:
             return self.phase not in UNDER_WAY
-        return self.phase not in UNDER_WAY and self.command.over(now.motion) and not self.feedback.moving()
+        return self.phase not in UNDER_WAY and self.command.finished(now.motion) and not self.feedback.moving()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions around an excitation: from where the robot stands to its start, into it at any place, and to rest."""
+"""Motions around an excitation: approach, entry at any time of it, return and braking."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Sample, Trajectory, check_limits, compose, smooth_ramp, smooth_step
 
-SHORTEST_APPROACH = 0.5
-"""Even no way at all takes this long [s]: a controller that lags catches up before the excitation begins."""
+MIN_APPROACH_S = 0.5
+"""Minimum duration of an approach, in which the lag of a controller decays [s]."""
 
-SHORTEST_RUN_UP, LONGEST_RUN_UP = 1.0, 60.0
-"""Time in which an excitation that is entered midway reaches its full speed [s]."""
+MIN_RUN_UP_S = 1.0
+"""Shortest time to reach the full speed of an excitation that is entered midway [s]."""
+
+MAX_RUN_UP_S = 60.0
+"""Longest time to reach the full speed of an excitation that is entered midway [s]."""
 
 
 @dataclass(frozen=True)
 class PointToPoint:
-    """From rest to rest on a straight line with the least jerk (Flash and Hogan 1985), all joints together.
+    """Synchronized minimum-jerk motion from rest to rest on a straight line in joint space (Flash and Hogan 1985).
 
     Attributes:
-        start, goal: shape (n,) [rad or m].
-        duration: [s].
+        start, goal: configurations [rad or m], shape (n,).
+        duration: duration [s].
     """
 
     start: Array
@@ -34,60 +37,64 @@ class PointToPoint:
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        way = (self.goal - self.start)[:, None]
+        distance = (self.goal - self.start)[:, None]
         w, dw, ddw, dddw = smooth_step(t / self.duration)
         T = self.duration
-        return self.start[:, None] + way * w, way * dw / T, way * ddw / T**2, way * dddw / T**3
+        return self.start[:, None] + distance * w, distance * dw / T, distance * ddw / T**2, distance * dddw / T**3
 
 
 def approach(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
-    """The quickest `PointToPoint` motion within the limits of velocity, acceleration and jerk.
+    """Plan the fastest motion to the start of an excitation within the limits.
 
-    Positions lie between the ends. The start may be in the margin that excitations keep to the robot's own limits.
+    The start may be in the margin that excitations keep to the robot's own position limits.
+
+    Args:
+        start: present configuration [rad or m], shape (n,).
+        goal: start of the excitation [rad or m], shape (n,).
+        limits: motion limits of the joints.
 
     Raises:
-        MotionError: start or goal outside the limits.
+        MotionError: start or goal is outside the limits.
     """
     limits.check_positions(start[:, None], "the robot", hard=True)
     limits.check_positions(goal[:, None], "the start of the excitation")
-    return _quickest(start, goal, limits)
+    return _plan_fastest(start, goal, limits)
 
 
-def way_back(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
-    """As `approach`, but to where the robot once stood, which may be in the margin too.
+def return_motion(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
+    """Plan the motion back to the initial configuration, which may be in the margin too; see `approach`.
 
     Raises:
-        MotionError: start or goal outside the robot's own limits.
+        MotionError: start or goal is outside the robot's own limits.
     """
     limits.check_positions(start[:, None], "the robot", hard=True)
-    limits.check_positions(goal[:, None], "where the robot stood at first", hard=True)
-    return _quickest(start, goal, limits)
+    limits.check_positions(goal[:, None], "the initial configuration", hard=True)
+    return _plan_fastest(start, goal, limits)
 
 
-def _quickest(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
-    way = np.abs(goal - start)
-    speed, acceleration, jerk = 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0  # peaks of the quintic of way and duration 1
+def _plan_fastest(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
+    distance = np.abs(goal - start)
+    speed, acceleration, jerk = 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0  # peaks of the quintic of distance and duration 1
     needed = np.array(
         [
-            speed * way / limits.velocity,
-            np.sqrt(acceleration * way / limits.acceleration),
-            np.cbrt(jerk * way / limits.jerk),
+            speed * distance / limits.velocity,
+            np.sqrt(acceleration * distance / limits.acceleration),
+            np.cbrt(jerk * distance / limits.jerk),
         ]
     )
-    return PointToPoint(start, goal, max(SHORTEST_APPROACH, float(needed.max())))
+    return PointToPoint(start, goal, max(MIN_APPROACH_S, float(needed.max())))
 
 
 @dataclass(frozen=True)
 class Braking:
-    """From any state to rest with the largest deceleration, every joint by itself: the shortest way and time.
+    """Braking of every joint with its largest deceleration, which takes the shortest distance and time.
 
-    The acceleration has steps at the beginning and where a joint comes to rest: only this is at rest after v / a, and
-    a limit of the jerk does not hold for it.
+    The acceleration has steps at the beginning and where a joint comes to rest, so that jerk limits do not apply.
 
     Attributes:
-        position: at the beginning, shape (n,) [rad or m].
-        velocity: at the beginning, shape (n,).
-        deceleration: positive, shape (n,).
+        position: initial positions [rad or m], shape (n,).
+        velocity: initial velocities [rad/s or m/s], shape (n,).
+        deceleration: decelerations, positive [rad/s^2 or m/s^2], shape (n,).
     """
 
     position: Array
@@ -96,16 +103,16 @@ class Braking:
 
     @property
     def times(self) -> Array:
-        """When each joint rests [s], shape (n,)."""
+        """Time at which each joint comes to rest [s], shape (n,)."""
         return np.asarray(np.abs(self.velocity) / self.deceleration)
 
     @property
     def duration(self) -> float:
-        """When all joints rest [s]."""
+        """Time at which all joints are at rest [s]."""
         return float(self.times.max())
 
     def evaluate(self, t: Array) -> Sample:
-        """See `Trajectory`; the last state stays."""
+        """See `Trajectory`; the final state is held."""
         signed = (-np.sign(self.velocity) * self.deceleration)[:, None]
         moving = t < self.times[:, None]
         t = np.minimum(t, self.times[:, None])
@@ -116,16 +123,16 @@ class Braking:
 
 @dataclass(frozen=True)
 class Entered:
-    """An approach, then an excitation from some time on, run up to its speed along its own path.
+    """An approach followed by an excitation from a given time on, accelerated along its own path.
 
-    With s the excitation's own time, ds/dt grows smoothly from 0 to 1 over the run-up: positions are those of the
-    excitation, velocities at most its own, both ends at rest.
+    With s the excitation's own time, ds/dt rises smoothly from 0 to 1 during the run-up: the path is that of the
+    excitation, velocities are at most its own, and both ends are at rest.
 
     Attributes:
-        lead: the approach to the excitation's position at `since`.
-        excitation: the whole one.
-        since: own time of the excitation where it is entered [s].
-        run_up: [s]; 0 enters at full speed, which an excitation's beginning, being at rest, allows.
+        lead: approach to the excitation's position at `since`.
+        excitation: the entire excitation.
+        since: own time of the excitation at which it is entered [s].
+        run_up: duration of the run-up [s]; 0 at the beginning of an excitation, which is at rest.
     """
 
     lead: PointToPoint
@@ -135,21 +142,21 @@ class Entered:
 
     @property
     def duration(self) -> float:
-        """How long it takes, the approach included [s]."""
+        """Duration including the approach [s]."""
         return self.lead.duration + self._time_for(self.excitation.duration - self.since)
 
-    def _time_for(self, way: float) -> float:
-        """How long an own time `way` takes [s]."""
-        if way >= self.run_up / 2:
-            return way + self.run_up / 2
-        low, high = 0.0, 1.0  # the root lies between, found by bisection
+    def _time_for(self, span: float) -> float:
+        """Duration in which the own time advances by `span` [s]."""
+        if span >= self.run_up / 2:
+            return span + self.run_up / 2
+        low, high = 0.0, 1.0  # bisection
         for _ in range(60):
             x = (low + high) / 2
-            low, high = (x, high) if self.run_up * float(smooth_ramp(np.array(x))) < way else (low, x)
+            low, high = (x, high) if self.run_up * float(smooth_ramp(np.array(x))) < span else (low, x)
         return high * self.run_up
 
     def own_time(self, t: Array) -> Sample:
-        """The excitation's own time at times `t` and its three derivatives, shape (N,) each."""
+        """Own time of the excitation at times `t` with its three derivatives, shape (N,) each."""
         t = np.maximum(t - self.lead.duration, 0.0)
         if self.run_up == 0.0:
             return self.since + t, np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
@@ -168,22 +175,22 @@ class Entered:
 
 
 def enter(excitation: Trajectory, since: float, start: Array, limits: MotionLimits) -> Entered:
-    """The motion from where a robot stands into an excitation, at its beginning or at a later time of it.
+    """Plan the motion from the present configuration into an excitation at a time of it.
 
     Args:
-        excitation: within the limits.
-        since: own time of the excitation [s]; its state there need not be at rest.
-        start: where the robot stands [rad or m], shape (n,).
-        limits: of the joints.
+        excitation: an excitation within the limits.
+        since: own time of the excitation [s]; its state need not be at rest.
+        start: present configuration [rad or m], shape (n,).
+        limits: motion limits of the joints.
 
     Raises:
-        MotionError: the robot stands outside its limits, or no run-up keeps the limits of acceleration and jerk.
+        MotionError: the robot is outside its limits, or every run-up exceeds the limits of acceleration or jerk.
     """
     goal = excitation.evaluate(np.array([since]))[0][:, 0]
     motion = Entered(approach(start, goal, limits), excitation, since)
     if since == 0.0:
         return motion
-    run_up = SHORTEST_RUN_UP
+    run_up = MIN_RUN_UP_S
     while True:
         motion = replace(motion, run_up=run_up)
         begin = motion.lead.duration
@@ -192,5 +199,5 @@ def enter(excitation: Trajectory, since: float, start: Array, limits: MotionLimi
             return motion
         except MotionError:
             run_up *= 2.0
-            if run_up > LONGEST_RUN_UP:
+            if run_up > MAX_RUN_UP_S:
                 raise

@@ -15,11 +15,10 @@ from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.execution.supervision import unobstructed
-from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
@@ -347,11 +346,15 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         for name in ("tracking_error", "effort_limit")
     )
     if not len(effort):
-        scale = settings.effort_scale
-        effort = scale * model.limits.effort if scale > 0.0 else np.full(len(model.joint_names), np.inf)
-    # noise alone makes a robot that stands look as fast as this, however small its limit
-    velocity = np.maximum((1.0 + settings.velocity_tolerance) * limits.velocity, REST_SPEED)
-    return GuardThresholds(tracking, velocity, effort, settings.guard_time, settings.timeout)
+        effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
+    return GuardThresholds.from_limits(
+        limits,
+        settings.velocity_tolerance,
+        tracking=tracking,
+        effort=effort,
+        patience=settings.guard_time,
+        timeout=settings.timeout,
+    )
 
 
 def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:

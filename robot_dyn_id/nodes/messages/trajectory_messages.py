@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a motion as one JointTrajectory message that is used again and again."""
+"""TrajectoryPoints of a motion as one JointTrajectory message that is used again and again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.sampling import Points
+from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 
 EMPTY = array.array("d")
 
@@ -23,7 +23,7 @@ class TrajectoryMessage:
         self._message = JointTrajectory(joint_names=list(joint_names))
         self._pool: list[JointTrajectoryPoint] = []
 
-    def fill(self, points: Points, begin: Time | None = None) -> JointTrajectory:
+    def fill(self, points: TrajectoryPoints, begin: Time | None = None) -> JointTrajectory:
         """The message of these points; it holds until the next call.
 
         Args:

@@ -130,7 +130,7 @@ def test_constants_that_a_term_cannot_have_are_refused():
         Stribeck().with_constants({"vs": 1.0})
     with pytest.raises(UsageError, match=r"signed_square must be true or false, not 0\.5"):
         ImprovedStribeck().with_constants({"signed_square": 0.5})
-    with pytest.raises(UsageError, match="viscous twice cannot be told apart"):
+    with pytest.raises(UsageError, match="viscous twice cannot be identified together"):
         Settings(terms=(Viscous(), Viscous()))
 
 
@@ -235,7 +235,7 @@ SLIDES = urdf(joint("lift", "base", "l1", kind="prismatic"), joint("turn", "l1",
     ("coupling", "words"),
     [
         ((("turn", 1.0), ("knee", 1.0)), "coupling both: knee is not among the joints lift, turn"),
-        ((("turn", 1.0), ("lift", 1.0)), "coupling both: turn, lift slide and turn: their sum has no unit"),
+        ((("turn", 1.0), ("lift", 1.0)), "coupling both: turn, lift are prismatic and revolute: their sum has no unit"),
         ((), "give every joint that it is a sum of"),
         ((("turn", np.nan),), "weight of turn must be a number other than 0, not nan"),
     ],

@@ -59,7 +59,7 @@ def test_without_belief_it_is_separable_and_with_much_it_stays():
 
 
 def test_steps_that_are_too_few_are_told():
-    with pytest.raises(ConvergenceError, match=r"map_constants: the constants .* still move after 1 steps"):
+    with pytest.raises(ConvergenceError, match=r"map_constants: the constants .* have not converged after 1 steps"):
         MaximumAPosterioriConstants(iterations=1).fit(arm_problem(noisy(1)))
 
 

@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, Offset, Strib
 from robot_dyn_id.estimators import Separable
 from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes, differentiation, interpolation
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.grid import best_of_grid
+from robot_dyn_id.estimators.constants.grid import search_grid
 from robot_dyn_id.estimators.constants.projected import NODES_PER_CONSTANT, Projected
 from robot_dyn_id.estimators.factors import Factors, Grams
 from robot_dyn_id.estimators.weighting import compute_weights
@@ -89,7 +89,7 @@ def test_its_derivatives_are_those_of_differences(projected):
 def test_a_grid_is_searched_as_by_trying_all(projected):
     """Of one term at a time nothing on the grid is better than the choice."""
     constants, grid = projected.constants, 6
-    found = best_of_grid(projected, grid)
+    found = search_grid(projected, grid)
     assert projected.cost(projected.descend(found)) <= projected.cost(found)
     if len(constants.numbers[next(iter(constants.numbers))]) > 1:
         return

@@ -25,7 +25,7 @@ def test_without_constants_there_is_nothing_to_search(name):
 
 
 def test_steps_that_are_too_few_are_told():
-    with pytest.raises(ConvergenceError, match=r"lm: the constants .* did not settle in 1 steps"):
+    with pytest.raises(ConvergenceError, match=r"lm: the constants .* have not converged after 1 steps"):
         ESTIMATORS["lm"](iterations=1).fit(arm_problem(noisy(1)))
 
 

@@ -54,7 +54,7 @@ class Bench:
                 if name in self.present and self.t - self.told[name] >= HEARTBEAT:
                     self.report(name)
             self.watch.tick(self.t)
-            self.watch.forget(self.t, self.present)
+            self.watch.remove_absent(self.t, self.present)
             if until():
                 break
         return self
@@ -136,7 +136,7 @@ def test_without_a_recorder_only_required_recording_refuses():
         assert bench.obstacle[: len("nothing is recorded")] == words
         bench.watch.begin()
         assert bench.wait(3.0).fault == ""
-        assert bench.watch.blind() == ("" if policy == IGNORE else "recording, as there is no recorder")
+        assert bench.watch.unmonitored() == ("" if policy == IGNORE else "recording, as there is no recorder")
 
 
 def test_all_recorders_that_are_there_at_the_start_are_watched_and_no_later_one():

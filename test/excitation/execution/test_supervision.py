@@ -3,6 +3,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from support.simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED, Feedback, TimePoint
-from robot_dyn_id.excitation.execution.guard import GuardThresholds
+from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
+from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
 from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint
+from robot_dyn_id.excitation.limits import scale_effort_limits
 from robot_dyn_id.model.robot import RobotModel
 
 NAMES = ["shoulder", "elbow", "wrist"]
@@ -172,7 +174,7 @@ def test_stop_ends_a_pause_also_while_it_brakes():
     cell = Cell().brought_to(Phase.STOPPING)
     cell.supervisor.stop(cell.now)
     cell.until(Phase.READY)
-    assert cell.supervisor.reason == "stopped as asked"
+    assert cell.supervisor.reason == "stopped as requested"
     assert cell.start() == ""
 
 
@@ -211,19 +213,19 @@ def blocked(cell):
 
 
 def deserted(cell):
-    cell.obstacle = "no controller: nobody subscribes to commands"
+    cell.obstacle = "no controller: no subscriber of commands"
 
 
 FAULTS = {
     silent: r"no joint states for 0\.1\d s, more than 0.1 s",
-    halted: r"the stamps of the joint states stand still for 0\.1\d s, more than 0.1 s",
+    halted: r"the stamps of the joint states do not advance for 0\.1\d s, more than 0.1 s",
     not_a_number: "joint elbow: its measured position is nan",
     missing: "joint states lack elbow",
     far: r"tracking error: joint wrist is 0\.6 rad away from its command, more than 0.2 rad",
     outside: r"joint elbow is at .* rad, outside its limits -2 to 3 rad",
     fast: rf"joint elbow: its measured velocity is {-1.2 * LIMITS.velocity[1]:.4g} rad/s, more than {SPEED[1]:.4g} rad/s",
     blocked: r"joint elbow: its measured effort is -12.5 N m, more than 10 N m",
-    deserted: "no controller: nobody subscribes to commands",
+    deserted: "no controller: no subscriber of commands",
 }
 
 
@@ -280,7 +282,7 @@ def test_a_tracking_error_names_what_it_may_come_from():
     cell.offset, cell.velocity = np.array([0.0, 0.3, 0.0]), np.zeros(3)
     assert cell.step() == Phase.FAULT
     assert cell.supervisor.reason.endswith(
-        "more than 0.2 rad; it stands still: the controller does not follow the command, or got it late"
+        "more than 0.2 rad; it is at rest: the controller does not follow the command, or got it late"
     )
     cell = Cell().brought_to(Phase.RUNNING)
     cell.steady, cell.t = cell.steady + 0.4, cell.t + 0.4
@@ -294,20 +296,20 @@ def test_a_tracking_error_names_what_it_may_come_from():
 
 def test_what_has_begun_tells_its_steps_and_takes_as_long_as_it_says():
     cell = Cell().brought_to(Phase.READY)
-    assert cell.supervisor.outlook() == ""
+    assert cell.supervisor.describe_motion() == ""
     began = cell.t
     assert cell.start() == ""
     told = re.fullmatch(
         r"approaches the excitation \((.*) s\), follows it \(4\.0 s\), returns \((.*) s\): (.*) s in all",
-        cell.supervisor.outlook(),
+        cell.supervisor.describe_motion(),
     )
     lead, back, whole = (float(number) for number in told.groups())
     assert whole == pytest.approx(lead + 4.0 + back, abs=0.11)
     cell.until(Phase.DONE)
     assert cell.t - began == pytest.approx(whole, abs=0.1)
-    assert Cell(returns=False).supervisor.outlook() == ""
+    assert Cell(returns=False).supervisor.describe_motion() == ""
     once = Cell(returns=False).brought_to(Phase.APPROACHING)
-    assert "returns" not in once.supervisor.outlook()
+    assert "returns" not in once.supervisor.describe_motion()
 
 
 def test_what_the_controller_gives_up_is_a_fault_without_a_new_motion():
@@ -460,9 +462,9 @@ def test_a_robot_that_is_pressed_against_something_is_not_started():
 def test_what_is_not_watched_is_told():
     feedback = Feedback(LIMITS, THRESHOLDS)
     feedback.receive(TimePoint(1.0, 1.0), 1.0, NAMES, [0.0] * 3, [0.0] * 3, [0.0] * 3)
-    assert feedback.blind() == "effort of wrist has no limit"
+    assert feedback.unmonitored() == "effort of wrist has no limit"
     feedback.receive(TimePoint(2.0, 2.0), 2.0, NAMES, [0.0] * 3, [0.0, math.nan, 0.0], [])
-    assert feedback.blind() == (
+    assert feedback.unmonitored() == (
         "velocity of elbow is not in the joint states; "
         "effort of wrist has no limit; effort of shoulder, elbow is not in the joint states"
     )
@@ -486,7 +488,7 @@ def returning(cell):
         if cell.supervisor.reason:
             break
         cell.step()
-    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to where the robot stood")
+    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to the initial configuration")
     return cell
 
 
@@ -535,7 +537,7 @@ def test_the_way_back_can_be_paused_and_stopped_and_faults_brake_it():
     cell.until(Phase.PAUSED)
     assert not np.allclose(cell.q, home)
     assert cell.supervisor.resume(cell.now, "") == ""
-    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to where the robot stood")
+    assert (cell.supervisor.phase, cell.supervisor.reason) == (Phase.RUNNING, "returning to the initial configuration")
     cell.until(Phase.DONE)
     assert np.array_equal(cell.q, home)
 
@@ -543,7 +545,7 @@ def test_the_way_back_can_be_paused_and_stopped_and_faults_brake_it():
     cell.step(20)
     assert cell.supervisor.stop(cell.now) == ""
     cell.until(Phase.READY)
-    assert cell.supervisor.reason == "stopped as asked"
+    assert cell.supervisor.reason == "stopped as requested"
 
     cell = returning(Cell())
     cell.step(20)
@@ -592,7 +594,7 @@ def test_when_the_pieces_are_used_up_the_braking_that_has_begun_is_commanded(eve
     assert supervisor.command.begin.motion == reach
     assert np.array_equal(motion.position, q) and np.array_equal(motion.velocity, dq)
     cell.step(300)
-    assert supervisor.command.over(cell.t)
+    assert supervisor.command.finished(cell.t)
     assert cell.start() == ""
 
 
@@ -660,3 +662,13 @@ def test_clocks_that_disagree_are_found_and_one_late_message_is_not():
         assert f"joint states are {words} this node's clock: synchronize" in clocks.problem(1.6)
         clocks.receive(1.7, 0.0)
         assert clocks.problem(1.7) == ""
+
+
+def test_thresholds_follow_from_limits_and_never_stop_a_robot_at_rest():
+    limits = replace(LIMITS, velocity=np.array([2.0, 0.01, 1.0]))
+    tracking, effort = np.full(3, 0.2), scale_effort_limits(np.array([10.0, 20.0, np.inf]), 0.5)
+    thresholds = GuardThresholds.from_limits(limits, 0.1, tracking=tracking, effort=effort, patience=0.3, timeout=0.4)
+    np.testing.assert_allclose(thresholds.velocity, [2.2, REST_SPEED, 1.1])
+    np.testing.assert_array_equal(thresholds.effort, [5.0, 10.0, np.inf])
+    assert np.isinf(scale_effort_limits(np.array([10.0, 20.0]), 0.0)).all()
+    assert (thresholds.patience, thresholds.timeout) == (0.3, 0.4)
