@@ -256,7 +256,7 @@ class TestCommand:
         for changed, code, words in (
             ({"robot": folder / "other.urdf"}, 3, "another description of small"),
             ({"parameters": folder / "none.yaml"}, 3, "cannot read the parameters"),
-            ({"parameters": folder / "empty.yaml"}, 3, "not a parameter file"),
+            ({"parameters": folder / "empty.yaml"}, 3, "not a parameters file"),
             ({"format": "sdf"}, 2, "invalid choice: 'sdf'"),
             ({"out": folder / "arm.urdf" / "model"}, 3, "is a file; give a folder"),
         ):

@@ -19,7 +19,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonitor
 from robot_dyn_id.simulation.sensors import colored_noise
-from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
+from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 
@@ -132,7 +132,7 @@ def stopped(arm, stop, late):
     """
     truth = Dynamics(arm.regressor, np.arange(len(arm.parameters)), arm.parameters)
     motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
-    robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, limit_effort=False)
+    robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, Actuation(limit_effort=False))
     q, dq, ddq, _ = motion.evaluate(t)
     robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
     q, dq, _, _ = motion.evaluate(np.array([stop]))
@@ -205,8 +205,9 @@ def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
 
 def test_motion_outside_the_trained_one_is_told_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
-    before = dict(watch(arm, parameters)[0].outside)
-    after = dict(watch(arm, replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0]))[0].outside)
+    before = {one.name: one.share for one in watch(arm, parameters)[0].outside}
+    slower = replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0])
+    after = {one.name: one.share for one in watch(arm, slower)[0].outside}
     assert "elbow speed" not in before
     assert 0.05 < after["elbow speed"] < 1.0
     assert {what for what in after if "elbow" not in what} == {what for what in before if "elbow" not in what}
