@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior, earlier_prior, nominal_prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
-from robot_dyn_id.estimators.essential import Essential, essential, reduced
+from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
@@ -61,7 +61,7 @@ def fit_model(
     elimination = None
     if settings.essential:
         elimination = essential(estimate, base.names, settings.essential)
-        base, estimate = reduced(base, estimate, elimination)
+        base, estimate = reduce_to_essential(base, estimate, elimination)
     model = IdentifiedModel(estimate.regressor or regressor, base, estimate)
     return Fit(model, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior)))
 
