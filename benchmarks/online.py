@@ -33,7 +33,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online import RecursiveLeastSquares
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.sensors import Sensors, colored_noise, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, colored_noise, sample_times, simulated_recording
 from robot_dyn_id.version import __version__
 
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
@@ -54,7 +54,9 @@ def model() -> ParameterSet:
     regressor = arms.with_friction(ARM)
     parameters = arms.true_parameters(regressor.model)
     trials = [
-        simulated_recording(regressor, parameters, random_fourier(regressor.model, s), 60.0, 100.0, SENSORS, s)
+        simulated_recording(
+            regressor, parameters, random_fourier(regressor.model, s), sample_times(60.0, 100.0), SENSORS, s
+        )
         for s in (1, 2)
     ]
     return identify(trials[:1], trials[1:], regressor.model, Settings(), __version__).parameters

@@ -46,7 +46,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
-from robot_dyn_id.simulation.sensors import simulated_recording
+from robot_dyn_id.simulation.sensors import sample_times, simulated_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
 MASSES, CENTER, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])
@@ -84,7 +84,9 @@ class Study(NamedTuple):
         """One recording with a body on the hand."""
         parameters = self.parameters.copy()
         parameters[10 * self.at.body : 10 * self.at.body + 10] += moved(self.at) @ payload
-        return simulated_recording(self.regressor, parameters, self.motion, DURATION, RATE, sensors_of(kind), seed)
+        return simulated_recording(
+            self.regressor, parameters, self.motion, sample_times(DURATION, RATE), sensors_of(kind), seed
+        )
 
     def problem(self, recording: ArrayRecording) -> LinearProblem:
         """Its rows."""
@@ -108,7 +110,7 @@ def study() -> Study:
         design(make_design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation
     )
     parameters = arms.true_parameters(regressor.model)
-    first = simulated_recording(regressor, parameters, motion, DURATION, RATE, sensors_of("white"), 0)
+    first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
     plan = plan_signals(survey([first], first.joint_names, {}), found.parameters.cutoff_frequency, 4, "auto")
     at = placement_of(regressor.model, LINK)

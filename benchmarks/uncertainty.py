@@ -67,7 +67,7 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.closed_loop import ControllerModel
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 from robot_dyn_id.version import __version__
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
@@ -113,7 +113,9 @@ class Study:
 
     def record(self, sensors: Sensors, seed: int) -> ArrayRecording:
         """One recording."""
-        return simulated_recording(self.regressor, self.parameters, self.motion, DURATION, RATE, sensors, seed)
+        return simulated_recording(
+            self.regressor, self.parameters, self.motion, sample_times(DURATION, RATE), sensors, seed
+        )
 
     def problem(self, recording: ArrayRecording, plan: SignalPlan) -> LinearProblem:
         """As `pipeline.identify` makes it, kept in memory because several estimators read it."""
@@ -154,7 +156,7 @@ def study() -> Study:
     base = base_parameters(regressor)
     motion, other = (random_fourier(regressor.model, seed) for seed in (MOTION, OTHER))
     states = Motion(*other.evaluate(np.arange(0.0, other.period, 1.0 / RATE))[:3])
-    first = simulated_recording(regressor, parameters, motion, DURATION, RATE, Sensors(NOISE), 0)
+    first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), Sensors(NOISE), 0)
     plan = plan_signals(survey([first], first.joint_names, {}), None, Settings().filter_order, "auto")
     plan = plan.periodic(motion.period)
     return Study(

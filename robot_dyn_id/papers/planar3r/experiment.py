@@ -28,7 +28,7 @@ from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors, measured
-from robot_dyn_id.simulation.simulated_robot import SimulatedRobot, followed
+from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot, simulate_motion
 
 RATE = 1000.0
 """Sample rate of the paper, and rate of the simulated robot [Hz]."""
@@ -135,7 +135,7 @@ class SimulatedExperiment:
     def run(self, motion: Trajectory) -> Chunk:
         """True samples of the arm that follows a motion."""
         start = motion.evaluate(np.zeros(1))[0][:, 0]
-        return followed(SimulatedRobot(self.plant, start, 1.0 / RATE, limit_effort=False), motion)
+        return simulate_motion(SimulatedRobot(self.plant, start, 1.0 / RATE, Actuation(limit_effort=False)), motion)
 
     def measured(self, runs: Sequence[Chunk], seed: int) -> list[ArrayRecording]:
         """Sensor readings of runs, each with its own noise."""
