@@ -32,7 +32,7 @@ from support.recording_files import (
 import robot_dyn_id
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.recordings.bag_writer import BagWriter, definition, write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import BagWriter, StampedSamples, definition, write_joint_state_bag
 
 EXPECTED = truth()
 QOS = Qos(
@@ -271,7 +271,7 @@ with BagWriter(sys.argv[1]) as writer:
 def test_simulated_joint_states(tmp_path, velocity, effort):
     long = truth(2500)
     fields = long.dq if velocity else None, long.tau if effort else None
-    write_joint_state_bag(tmp_path / "bag", "/sim/joint_states", JOINTS, long.stamps, long.q, *fields)
+    write_joint_state_bag(tmp_path / "bag", "/sim/joint_states", JOINTS, StampedSamples(long.stamps, long.q, *fields))
     with AnyReader([tmp_path / "bag"]) as reader:
         for row, (connection, log_time, data) in enumerate(reader.messages()):
             message = reader.deserialize(data, connection.msgtype)
