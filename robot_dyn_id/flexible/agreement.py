@@ -18,9 +18,9 @@ class Agreement:
     """Error of one equation, filtered, of the samples that count.
 
     Attributes:
-        equation: which experiment, kind and joint, `both: link of joint1`.
-        rms: of its torque [N m or N]: what is measured; the spring's, in link equations of joints without a sensor.
-        error: rms of what the parameters leave of it [N m or N]; NaN where one in the equation is not identified.
+        equation: experiment, kind and joint, such as `both: link of joint1`.
+        rms: RMS of the measured torque [N m or N]; of the spring's torque in link equations of joints without a sensor.
+        error: RMS of the residual [N m or N]; NaN if a parameter of the equation is not identified.
     """
 
     equation: str

@@ -21,8 +21,8 @@ from robot_dyn_id.signals.processing import EDGE
 from robot_dyn_id.signals.reversals import SIGMAS, noise_left
 
 DETAIL = 4.0
-"""Positions are low-passed so many times less than the rows: columns are products of them, made before the rows are
-filtered together with their torques."""
+"""Cut-off of the positions over that of the rows: columns are products of positions, made before the rows are filtered
+together with their torques."""
 
 WIDTHS = 3.0
 """Smoothing widths below which Coulomb friction depends on how fast a joint is: tanh(3) = 0.995."""

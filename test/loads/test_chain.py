@@ -121,7 +121,7 @@ def test_noisy_wrenches_give_inertias_within_their_uncertainty():
 
 
 def test_the_least_deviations_are_those_of_slopes_by_the_inertias():
-    """Of 36 wrench channels, by differences of what sensors show of robots with other inertias; the model is linear."""
+    """Bound from 36 wrench channels, by differences of readings of robots with other inertias; the model is linear."""
     motion, noise = moving(60), np.random.default_rng(5).uniform(0.5, 2.0, (6, 2))
     inertias = np.zeros((6, 10))
     inertias[:, CENTROIDAL] = ROBOT.truth
@@ -132,9 +132,9 @@ def test_the_least_deviations_are_those_of_slopes_by_the_inertias():
 
     exact = np.concatenate([b.wrench / np.repeat(s, 3)[:, None] for b, s in zip(chain(motion), noise, strict=True)])
     np.testing.assert_allclose(shown(inertias), exact, rtol=0, atol=1e-12 * np.abs(exact).max())
-    told = [(body, column) for body in range(6) for column in CENTROIDAL if body or column in (0, 4)]
+    identifiable = [(body, column) for body in range(6) for column in CENTROIDAL if body or column in (0, 4)]
     slopes = []
-    for entry in told:
+    for entry in identifiable:
         other = inertias.copy()
         other[entry] += 1.0
         slopes.append((shown(other) - shown(inertias)).ravel())
@@ -175,7 +175,7 @@ def test_the_motion_of_a_chain_is_found_with_its_inertias():
         Reading(ROBOT.frames[0], np.zeros((3, 5)), np.zeros(3), np.zeros((6, 5)), np.ones(2))
 
 
-def test_a_motion_that_nothing_tells_is_refused():
+def test_a_motion_that_no_signal_determines_is_refused():
     rest = Motion(*np.zeros((3, 6, 5)))
     signals = zip(ROBOT.frames, chain(rest), strict=True)
     readings = [Reading(frame, body.rate, np.full(3, np.inf), body.wrench, np.ones(2)) for frame, body in signals]
@@ -202,9 +202,11 @@ def test_all_ten_parameters_in_the_frames_of_the_joints():
     frames = [replace(frame, position=np.zeros(3)) for frame in centroidal_frames(model)]
     found = identify_chain(simulate_chain(model, motion, frames), 40 / 3.0, tuple(model.gravity), ALL)
     expected = model.inertial_parameters.reshape(n, 10)
-    told = np.isfinite(found.values)
-    assert told[1:].all() and not told[0].all()
-    np.testing.assert_allclose(found.values[told], expected[told], rtol=0, atol=1e-9 * np.abs(expected).max())
+    identifiable = np.isfinite(found.values)
+    assert identifiable[1:].all() and not identifiable[0].all()
+    np.testing.assert_allclose(
+        found.values[identifiable], expected[identifiable], rtol=0, atol=1e-9 * np.abs(expected).max()
+    )
 
 
 def test_bad_chains_are_named():

@@ -60,7 +60,7 @@ def found(seed, correlation_time=0.0):
 
 
 def test_payload_with_its_uncertainty():
-    """White and coloured noise: the truth lies within the reported errors, of which the arm's own are a part."""
+    """White and colored noise: the truth lies within the reported errors, of which the arm's own are a part."""
     scores = []
     for seed in range(2):
         payload = found(seed, 0.1 * seed)
@@ -100,7 +100,7 @@ def test_what_a_link_near_the_base_does_not_show_is_named():
         identify_payload([recording], bare_arm(), "panda_link0", SETTINGS)
 
 
-def test_no_payload_is_said():
+def test_no_payload_is_reported():
     recording = panda().record(seed=9, duration=20.0, noise=NOISE)
     try:
         payload = identify_payload([recording], bare_arm(), LINK, SETTINGS)[0]
@@ -123,17 +123,19 @@ def test_impossible_estimates_become_the_nearest_body():
 
 
 def test_slopes_of_the_central_parameters():
-    def told(parameters):
+    def central_values(parameters):
         mass, center, inertia = central(parameters)
         return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
     step = 1e-6
-    numeric = [(told(BRICK + step * unit) - told(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)]
+    numeric = [
+        (central_values(BRICK + step * unit) - central_values(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)
+    ]
     np.testing.assert_allclose(central_slopes(BRICK), np.transpose(numeric), atol=1e-8)
 
 
 def shown_wrench(recording, motion, offsets, noise, seed):
-    """What a sensor at the hand shows of the brick, by samples of the true motion."""
+    """Readings of a sensor at the hand that carries the brick, by samples of the true motion."""
     model = panda().model
     t = recording.samples.t
     body = wrench_regressor(frame_motion(model, motion, placement_of(model, LINK)))
@@ -175,7 +177,7 @@ def test_gains_from_a_known_payload():
     runs = [replace(run, effort_is_torque=False) for run in runs]
     found = identify_gains([runs[0]], [runs[1]], panda().model, known, Settings())
     values, sigmas = (np.array([getattr(gain, name) for gain in found]) for name in ("value", "standard_deviation"))
-    told = np.isfinite(values)
-    assert told[1:6].all()
-    assert (np.abs(values - gains)[told] < 4.0 * sigmas[told]).all()
+    identifiable = np.isfinite(values)
+    assert identifiable[1:6].all()
+    assert (np.abs(values - gains)[identifiable] < 4.0 * sigmas[identifiable]).all()
     assert (sigmas / np.abs(gains))[[1, 3]].max() < 0.02
