@@ -20,7 +20,7 @@ ARMS = {
     "ur5": ("ur5_robot.urdf", ()),
     "panda": ("panda.urdf", ("panda_finger_joint1", "panda_finger_joint2")),
 }
-"""URDF in the wheel example-robot-data, and joints that stand still."""
+"""URDF in the wheel example-robot-data, and locked joints."""
 
 
 NOISE = np.array([0.3, 0.6, 0.4, 0.4, 0.1, 0.1, 0.05])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What designed motions of a 7-axis arm are worth: against random ones, for parameters, one after another.
+"""Value of designed motions of a 7-axis arm: against random ones, for parameters, one after another.
 
 The condition number of unit-norm columns depends on which columns stand for the base parameters. Its figures are given
 for the leftmost independent columns, which this package uses, and for the rightmost ones, which the goals were set
@@ -52,7 +52,7 @@ def planned(**demands) -> DesignTask:
 
 
 def rightmost(base: BaseParameters, regressor: Regressor) -> BaseParameters:
-    """The same parameters, told by the rightmost independent columns."""
+    """The same parameters, represented by the rightmost independent columns."""
     rows = regressor.dense(arms.motion(regressor.model, 200)).transpose(2, 1, 0).reshape(-1, len(regressor.names))
     chosen: list[int] = []
     directions = np.zeros((len(rows), 0))
@@ -198,7 +198,7 @@ PARTS = {
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run the requested measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; all by default")
     parser.add_argument("--seeds", type=int, default=5)

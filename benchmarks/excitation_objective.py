@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goal 11: the figure that a design of excitation minimises, and its gradient.
+"""Goal 11: the figure that a design of excitation minimizes, and its gradient.
 
 The peer is what everybody writes: a loop over Pinocchio, the base columns stacked, the condition number by singular
 values. Ours is the information matrix, joint by joint, and its eigenvalues. A period needs few samples: sums over
@@ -74,7 +74,7 @@ def _with_friction() -> tuple[str, Information]:
 
 
 def _gradient(title: str, ours: Information, motion: Motion) -> list[Goal]:
-    """What the gradient costs beside the objective, the default one."""
+    """Cost of the gradient relative to the objective, the default one."""
     gradient = d_optimal(ours.matrix(motion)).gradient()
     ms = {
         name: 1e3 * value

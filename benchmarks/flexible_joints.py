@@ -23,7 +23,7 @@ from robot_dyn_id.flexible import (
 )
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.flexible2r.arm import ORDERS, arm, experiments, noisy, true_values
-from robot_dyn_id.papers.flexible2r.reproduction import ASKED, NAMES, SIDE_BY_SIDE
+from robot_dyn_id.papers.flexible2r.reproduction import NAMES, SIDE_BY_SIDE, TARGETS
 from robot_dyn_id.signals.filtering import LowPass
 
 DRAWS = 10
@@ -91,11 +91,11 @@ def of_width(width: float) -> list[Goal]:
         scores = [(one.values - truth) / one.standard_deviations for one in found]
         what = f"{width:g} rad/s, {order}"
         goals += [
-            at_most(f"{what}: worst parameter without noise [%]", worst, ASKED["no noise"]),
+            at_most(f"{what}: worst parameter without noise [%]", worst, TARGETS["no noise"]),
             *(
-                at_most(f"{what}: {name}, rms error [%]", rms[order][own], ASKED[name])
+                at_most(f"{what}: {name}, rms error [%]", rms[order][own], TARGETS[name])
                 for name, own in NAMES.items()
-                if name in ASKED
+                if name in TARGETS
             ),
             *(
                 at_most(f"{what}: {name} against the paper's order [%]", rms[order][NAMES[name]],

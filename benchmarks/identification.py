@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals 3 and 6: from samples to parameters, how fast and how exactly, beside least squares as everybody writes it.
+"""Goals 3 and 6: from samples to parameters, how fast and how exactly, compared with textbook least squares.
 
 Speed: samples of an arm with friction to its base parameters, streamed by QR and by Gram matrices, against a Python
 loop over Pinocchio whose rows `numpy.linalg.lstsq` solves, and against FIGAROH from end to end.
 
 Accuracy: torques without noise along motions that shrink, so that the problem gets worse and worse conditioned. The
 error of one motion is rounding and luck: that of either contender scatters by more than a factor of ten. So geometric
-means over several motions are compared, and the worst ratio of a single one stands beside.
+means over several motions are compared, and the worst ratio of a single one is given too.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _compared(amplitude: float, lines: list[Line], independent: Array) -> list[G
     for method, limit in UP_TO.items():
         estimates = [OrdinaryLeastSquares(method=method).fit(line.problem) for line in lines]
         ours = np.array([line.off(estimate.values) for line, estimate in zip(lines, estimates, strict=True)])
-        warned = np.array([bool(_said(estimate)) for estimate in estimates])
+        warned = np.array([bool(_codes(estimate)) for estimate in estimates])
         for inside in (True, False):
             some = (conditions <= limit) == inside
             if not some.any():
@@ -225,7 +225,7 @@ def _typical(errors: Array) -> float:
     return float(np.exp(np.mean(np.log(errors))))
 
 
-def _said(estimate: Estimate) -> tuple[str, ...]:
+def _codes(estimate: Estimate) -> tuple[str, ...]:
     """Codes of the findings about an estimate: its own, and those of its condition number."""
     findings = (*estimate.findings, *judge_training(estimate.condition_number, 0.0, Thresholds()))
     return (*(one.code for one in findings), *(["not_excited"] if estimate.unexcited else []))

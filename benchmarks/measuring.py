@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How benchmarks measure: ratios of CPU times of contenders that take turns, against goals.
+"""Measurement of benchmarks: ratios of CPU times of contenders that take turns, against goals.
 
 Machines are shared and clocks change: no figure of one run is compared with one of another. Every contender runs once
 unmeasured (compilers, caches, page faults), then all of them in turn; the medians of their CPU times count. The
@@ -18,7 +18,7 @@ from typing import Any
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Goal = dict[str, Any]
-"""`name`, `ratio`, `goal`, `met`, and details; `met` is None, and `why` tells the reason, where nothing was
+"""`name`, `ratio`, `goal`, `met`, and details; `met` is None, and `why` gives the reason, where nothing was
 measured."""
 
 
@@ -75,6 +75,6 @@ def _short(value: Any) -> str:
 
 
 def script(measure: Callable[[], list[Goal]]) -> None:
-    """What a benchmark does when it is run by itself."""
+    """Main function of a benchmark that is run alone."""
     one_thread()
     print(table(measure()))

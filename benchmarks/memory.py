@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goal 5: memory does not grow with a recording: two real bags, the second ten times the first, through `identify`.
 
-Each run is a process of its own that tells its peak resident set at its end (VmHWM: the largest since it became this
+Each run is a process of its own that reports its peak resident set at its end (VmHWM: the largest since it became this
 program). A run on a short bag goes before, so that none of the two compiles a kernel.
 """
 

@@ -65,8 +65,8 @@ VELOCITY_CUTOFF = 50.0
 PROPORTIONAL, DERIVATIVE = np.array([600.0, 150.0]), np.array([40.0, 10.0])
 FRICTION = {"fv": (2.0, 0.8), "fc": (3.0, 1.2), "off": (0.5, -0.3)}
 CUTOFFS = (4.0, 5.0, 7.0, 10.0, 20.0, 50.0)
-ASKED = (10.0, 20.0, 50.0)
-"""Of the estimators that simulate; least squares has its luckiest among the others."""
+CUTOFFS_WITH_GOALS = (10.0, 20.0, 50.0)
+"""Cut-off frequencies of the simulating estimators [Hz]; least squares may use the best of all."""
 INTERVALS = (0.90, 0.98)
 
 
@@ -95,7 +95,7 @@ def robot() -> Robot:
 
 @cache
 def motion() -> FourierSeries:
-    """What the robot is told to do."""
+    """Reference motion of the robot."""
     return random_fourier(robot().regressor.model, 3)
 
 
@@ -142,7 +142,7 @@ def estimate(recorded: ArrayRecording, estimator: Estimator, cutoff: float) -> E
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one estimator behind one filter: bias, share of 95 % intervals that hold the truth, time of a fit [s]."""
+    """Result of one estimator with one filter: bias, fraction of 95 % intervals that hold the truth, CPU time [s]."""
 
     bias: float
     held: float
@@ -155,7 +155,7 @@ def measured(runs: int) -> dict[str, dict[float, Figures]]:
     truth = robot().truth
     figures: dict[str, dict[float, Figures]] = {}
     for estimator in estimators():
-        for cutoff in CUTOFFS if isinstance(estimator, WeightedLeastSquares) else ASKED:
+        for cutoff in CUTOFFS if isinstance(estimator, WeightedLeastSquares) else CUTOFFS_WITH_GOALS:
             start = time.process_time()
             found = [estimate(one, estimator, cutoff) for one in recorded]
             seconds = (time.process_time() - start) / runs
@@ -170,24 +170,24 @@ def measured(runs: int) -> dict[str, dict[float, Figures]]:
 
 
 def goals(figures: dict[str, dict[float, Figures]]) -> list[Goal]:
-    """What is asked."""
+    """Goals of the comparison."""
     plain, instrumental, output, positions = (figures[e.name] for e in estimators())
     luckiest = min(plain.values(), key=lambda f: f.bias).bias
-    asked = []
+    wanted = []
     for cutoff, most in ((10.0, 0.6), (50.0, 0.45)):
         ratio = instrumental[cutoff].bias / plain[cutoff].bias
-        asked.append(at_most(f"instrumental, {cutoff:g} Hz: bias over that of weighted", ratio, most))
+        wanted.append(at_most(f"instrumental, {cutoff:g} Hz: bias over that of weighted", ratio, most))
     for cutoff in (10.0, 50.0):
         ratio = output[cutoff].bias / plain[cutoff].bias
-        asked.append(at_most(f"output_error, {cutoff:g} Hz: bias over that of weighted", ratio, 0.25))
+        wanted.append(at_most(f"output_error, {cutoff:g} Hz: bias over that of weighted", ratio, 0.25))
         ratio = output[cutoff].bias / luckiest
-        asked.append(at_most(f"output_error, {cutoff:g} Hz: over weighted at its luckiest filter", ratio, 0.5))
+        wanted.append(at_most(f"output_error, {cutoff:g} Hz: over weighted at its luckiest filter", ratio, 0.5))
     simulating = {"instrumental": instrumental, "output_error": output, ClosedLoopOutputError.name: positions}
     for name, by_cutoff in simulating.items():
         for cutoff in (10.0, 50.0):
             held = by_cutoff[cutoff].held
-            asked.append(at_least(f"{name}, {cutoff:g} Hz: 95 % intervals that hold the truth", held, INTERVALS[0]))
-    return asked
+            wanted.append(at_least(f"{name}, {cutoff:g} Hz: 95 % intervals that hold the truth", held, INTERVALS[0]))
+    return wanted
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a robot that works: how soon a payload is seen and weighed, false alarms, and what a moment costs.
+"""Changes of a working robot: time until a payload is detected and weighed, false alarms, and cost per sample.
 
 A 7-axis arm, identified from 60 s with the same noise (autoregressive, 0.1 s), repeats a random period;
 60 s are learned from. False alarms are counted in motions that go on like the learned one, and in others.
@@ -33,15 +33,15 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online import RecursiveLeastSquares
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.sensors import Sensors, colored_noise, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, colored_noise, sample_times, simulated_recording
 from robot_dyn_id.version import __version__
 
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
 SENSORS = Sensors(NOISE, correlation_time=CORRELATION)
-CENTRE, RADIUS = np.array([0.02, 0.01, 0.2]), 0.04
-"""Of the payload: center of mass in the frame of the last joint, radius of gyration about it [m]."""
+CENTER, RADIUS = np.array([0.02, 0.01, 0.2]), 0.04
+"""Payload: center of mass in the frame of the last joint, radius of gyration about it [m]."""
 DETECTION = {2.0: 0.2, 0.5: 0.5, 0.2: 1.0}
-"""Payloads [kg], and the time within which they are to be seen [s]."""
+"""Payloads [kg], and the time within which they must be detected [s]."""
 SETTLING = {0.05: 2.0, 0.02: 3.0}
 """Relative errors of a 2 kg payload, and the time within which they are to be reached for good [s]."""
 AFTER = 6.0
@@ -50,11 +50,13 @@ AFTER = 6.0
 
 @cache
 def model() -> ParameterSet:
-    """What an equally noisy recording tells of the arm."""
+    """Arm identified from an equally noisy recording."""
     regressor = arms.with_friction(ARM)
     parameters = arms.true_parameters(regressor.model)
     trials = [
-        simulated_recording(regressor, parameters, random_fourier(regressor.model, s), 60.0, 100.0, SENSORS, s)
+        simulated_recording(
+            regressor, parameters, random_fourier(regressor.model, s), sample_times(60.0, 100.0), SENSORS, s
+        )
         for s in (1, 2)
     ]
     return identify(trials[:1], trials[1:], regressor.model, Settings(), __version__).parameters
@@ -62,12 +64,12 @@ def model() -> ParameterSet:
 
 def payload(mass: float) -> Array:
     """Its standard parameters in the frame of the last joint, shape (10,)."""
-    moments = RADIUS**2 / 3.0 * np.eye(3) + np.outer(CENTRE, CENTRE)
-    return parameters_of(mass * np.block([[moments, CENTRE[:, None]], [CENTRE[None, :], np.ones((1, 1))]]))
+    moments = RADIUS**2 / 3.0 * np.eye(3) + np.outer(CENTER, CENTER)
+    return parameters_of(mass * np.block([[moments, CENTER[:, None]], [CENTER[None, :], np.ones((1, 1))]]))
 
 
 def added(mass: float) -> Array:
-    """What a payload adds to all parameters, shape (c,)."""
+    """Contribution of a payload to all parameters, shape (c,)."""
     regressor = arms.with_friction(ARM)
     parameters, last = np.zeros(len(regressor.names)), 10 * (len(regressor.model.body_names) - 1)
     parameters[last : last + 10] = payload(mass)
@@ -75,7 +77,7 @@ def added(mass: float) -> Array:
 
 
 class Outcome(NamedTuple):
-    """Of one motion: when something was detected [s], and masses that were told then, with the times, shape (k, 2)."""
+    """Outcome of one motion: time of detection [s], and reported masses with their times, shape (k, 2)."""
 
     detections: tuple[float, ...]
     masses: Array
@@ -108,8 +110,8 @@ def watched(seed: int, mass: float, step: float, duration: float, other: bool = 
 
 def settled(outcome: Outcome, mass: float, step: float, error: float) -> float:
     """Time after the step from which on the mass is within a relative error [s]."""
-    t, told = outcome.masses.T
-    outside = t[(np.abs(told - mass) > error * mass)]
+    t, reported = outcome.masses.T
+    outside = t[(np.abs(reported - mass) > error * mass)]
     begin = float(t[0]) if len(t) else np.inf
     return max(begin, float(outside[-1]) if len(outside) else 0.0) - step
 
@@ -151,7 +153,7 @@ def goals_of(mass: float, outcomes: list[Outcome], steps: list[float]) -> list[G
     both = list(zip(outcomes, steps, strict=True))
     first = [next((d for d in o.detections if d >= s), np.inf) - s for o, s in both]
     early = sum(any(d < s for d in o.detections) for o, s in both)
-    within, title = DETECTION[mass], f"payload of {mass:g} kg: seen after, worst of {len(steps)} motions [s]"
+    within, title = DETECTION[mass], f"payload of {mass:g} kg: detected after, worst of {len(steps)} motions [s]"
     share = float(np.mean(np.array(first) <= within))
     goals = [at_most(title, max(first), within, median=float(np.median(first)), share=share, early=early)]
     for error, time in SETTLING.items() if mass == max(DETECTION) else ():

@@ -58,7 +58,7 @@ def leftmost(rows: np.ndarray) -> list[int]:
 
 
 def beyond(motion: tuple[np.ndarray, ...], limits: tuple[np.ndarray, ...]) -> float:
-    """How far a motion is beyond lower, upper, velocity and acceleration limits; at most 0 (to rounding): feasible."""
+    """Largest violation by a motion of lower, upper, velocity and acceleration limits; feasible at 0 or less."""
     (q, dq, ddq), (lower, upper, velocity, acceleration) = motion, limits
     ends = max((lower - q.min(axis=1)).max(), (q.max(axis=1) - upper).max())
     rates = [
@@ -143,7 +143,7 @@ def _choose(n: int, k: int) -> float:
 
 
 def series() -> tuple[float, float, float, int]:
-    """Of the designed Fourier series, 10 s at 100 Hz: condition number raw and of unit-norm columns, how far it is
+    """Designed Fourier series, 10 s at 100 Hz: condition number raw and of unit-norm columns, how far it is
     beyond the limits, and the number of columns."""
     plan = space6r.plan()
     motion = designed("space6r", plan).excitation
@@ -213,7 +213,7 @@ PARTS = {"planar3r": of_planar3r, "logistic2r": of_logistic2r, "flexible2r": of_
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run the requested measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("papers", nargs="*", help=f"some of {', '.join(PARTS)}; all by default")
     for paper in parser.parse_args().papers or PARTS:

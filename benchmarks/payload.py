@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well is a payload found on top of an arm that was itself identified from noisy data?
+"""Accuracy of a payload on an arm that was itself identified from noisy data.
 
 A simulated Panda runs one 10 s D-optimal motion twice, bare and with 1, 2 and 5 kg on its hand, with new noise every
 time: white, or pieces of a measured arm's residuals (of the folder that ROBOT_DYN_ID_DATA names, else left out). The
@@ -46,12 +46,12 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
-from robot_dyn_id.simulation.sensors import simulated_recording
+from robot_dyn_id.simulation.sensors import sample_times, simulated_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
-MASSES, CENTRE, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])
+MASSES, CENTER, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])
 KINDS = ("white", "measured")
-ASKED = {
+LIMITS = {
     ("white", 1.0): (0.004, 1.5), ("white", 2.0): (0.002, 0.8), ("white", 5.0): (0.001, 0.4),
     ("measured", 1.0): (0.010, 3.0), ("measured", 2.0): (0.005, 1.5), ("measured", 5.0): (0.002, 0.8),
 }  # fmt: skip
@@ -71,7 +71,7 @@ class Twice:
 
 
 class Study(NamedTuple):
-    """What all runs share: robot, its parameters, motion, plan of the signals, a bare arm, where the payload is."""
+    """Common data of all runs: robot, its parameters, motion, plan of the signals, a bare arm, where the payload is."""
 
     regressor: Regressor
     parameters: Array
@@ -84,7 +84,9 @@ class Study(NamedTuple):
         """One recording with a body on the hand."""
         parameters = self.parameters.copy()
         parameters[10 * self.at.body : 10 * self.at.body + 10] += moved(self.at) @ payload
-        return simulated_recording(self.regressor, parameters, self.motion, DURATION, RATE, sensors_of(kind), seed)
+        return simulated_recording(
+            self.regressor, parameters, self.motion, sample_times(DURATION, RATE), sensors_of(kind), seed
+        )
 
     def problem(self, recording: ArrayRecording) -> LinearProblem:
         """Its rows."""
@@ -94,8 +96,8 @@ class Study(NamedTuple):
 
 def brick(mass: float) -> Array:
     """The payload."""
-    second = np.diag(SIDES**2) / 12.0 + np.outer(CENTRE, CENTRE)
-    return parameters_of(mass * np.block([[second, CENTRE[:, None]], [CENTRE[None], np.ones((1, 1))]]))
+    second = np.diag(SIDES**2) / 12.0 + np.outer(CENTER, CENTER)
+    return parameters_of(mass * np.block([[second, CENTER[:, None]], [CENTER[None], np.ones((1, 1))]]))
 
 
 @cache
@@ -108,7 +110,7 @@ def study() -> Study:
         design(make_design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation
     )
     parameters = arms.true_parameters(regressor.model)
-    first = simulated_recording(regressor, parameters, motion, DURATION, RATE, sensors_of("white"), 0)
+    first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
     plan = plan_signals(survey([first], first.joint_names, {}), found.parameters.cutoff_frequency, 4, "auto")
     at = placement_of(regressor.model, LINK)
@@ -124,7 +126,7 @@ class Run(NamedTuple):
     square: float
 
 
-def told(parameters: Array) -> Array:
+def principal_properties(parameters: Array) -> Array:
     """Mass, center and central inertia of a body, shape (10,)."""
     mass, center, inertia = central(parameters)
     return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
@@ -143,7 +145,7 @@ def one(kind: str, seed: int) -> list[Run]:
         wrong = payload.unconstrained - brick(mass)
         runs.append(
             Run(
-                told(payload.parameters) - told(brick(mass)),
+                principal_properties(payload.parameters) - principal_properties(brick(mass)),
                 payload.central_standard_deviations,
                 other.central_standard_deviations,
                 float(wrong @ np.linalg.solve(payload.covariance, wrong)),
@@ -161,15 +163,15 @@ def rows(kind: str, results: list[list[Run]]) -> Iterator[tuple[str, list[Goal]]
         of_center = float(1e3 * np.sqrt((errors[:, 1:4] ** 2).sum(axis=1).mean()))
         inside = [float((np.abs(errors) < count * sigmas).mean()) for count in (2, 3)]
         z, z_frozen = (float(np.sqrt(((errors / s)[:, :4] ** 2).mean())) for s in (sigmas, frozen))
-        name, asked = f"payload {mass:g} kg, {kind} noise", ASKED[kind, mass]
+        name, limits = f"payload {mass:g} kg, {kind} noise", LIMITS[kind, mass]
         line = (f"{name:<32} mass {of_mass:.3%} center {of_center:.2f} mm, z {z:.2f} (arm taken for certain "
                 f"{z_frozen:.2f}), within 2, 3 sigma {inside[0]:.3f} {inside[1]:.3f}, score of 10: "
                 f"{np.mean([run.square for run in runs]):.1f}")  # fmt: skip
         yield (
             line,
             [
-                at_most(f"{name}: mass, rms", of_mass, asked[0]),
-                at_most(f"{name}: center of mass, rms [mm]", of_center, asked[1]),
+                at_most(f"{name}: mass, rms", of_mass, limits[0]),
+                at_most(f"{name}: center of mass, rms [mm]", of_center, limits[1]),
                 at_least(f"{name}: truth within 2 sigma", inside[0], TWO[0]),
                 at_most(f"{name}: and not too often", inside[0], TWO[1]),
                 at_least(f"{name}: truth within 3 sigma", inside[1], THREE),
@@ -190,9 +192,9 @@ def main() -> None:
                 goals.append(skipped("payload, measured noise", 0.0, why))
                 continue
             results = list(pool.map(one, [kind] * arguments.runs, range(1, arguments.runs + 1), chunksize=5))
-            for line, asked in rows(kind, results):
+            for line, limits in rows(kind, results):
                 print(line, flush=True)
-                goals += asked
+                goals += limits
     print(f"\n{table(goals)}")
 
 

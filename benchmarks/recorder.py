@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder at 1 kHz for a minute beside other nodes, and killed at random moments: nothing may be missing.
+"""The recorder at 1 kHz for a minute next to other nodes, and killed at random moments: nothing may be missing.
 
 Three processes on the same host: this one publishes seven joints, a second one decodes them and sends efforts as a
 controller would, the third is the recorder. Counters and bytes on disk are compared with those that were published.
@@ -35,7 +35,7 @@ keep_to_this_host(listen=False)
 
 SECONDS, RATE, KILLS = 60, 1000, 20
 
-BESIDE = """
+OTHER_NODES = """
 import rclpy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -43,7 +43,7 @@ from robot_dyn_id.nodes.runtime.robot_node import SENSOR, STREAM
 from robot_dyn_id.nodes.runtime.running import make_executor, spin
 
 rclpy.init()
-node = rclpy.create_node("beside")
+node = rclpy.create_node("other_nodes")
 effort = node.create_publisher(Float64MultiArray, "effort_command", SENSOR)
 answer = lambda message: effort.publish(Float64MultiArray(data=message.position))
 node.create_subscription(JointState, "joint_states", answer, STREAM)
@@ -55,7 +55,7 @@ spin(executor, lambda: False)
 
 def measure() -> list[Goal]:
     """The long recording, then the short ones."""
-    with tempfile.TemporaryDirectory() as scratch, beside():
+    with tempfile.TemporaryDirectory() as scratch, other_nodes():
         return [*_minute(Path(scratch) / "bag"), *_killed(Path(scratch))]
 
 
@@ -136,7 +136,7 @@ def _cpu(process: int) -> float:
 
 @contextmanager
 def recorded(folder: Path) -> Iterator[tuple[World, Any]]:
-    """A world and a recorder beside it."""
+    """World with a recorder in a process of its own."""
     world = World()
     process = start_recorder("-p", f"folder:={folder}")
     try:
@@ -150,9 +150,9 @@ def recorded(folder: Path) -> Iterator[tuple[World, Any]]:
 
 
 @contextmanager
-def beside() -> Iterator[None]:
+def other_nodes() -> Iterator[None]:
     """The other nodes."""
-    with subprocess.Popen([sys.executable, "-c", BESIDE]) as process:
+    with subprocess.Popen([sys.executable, "-c", OTHER_NODES]) as process:
         try:
             yield
         finally:

@@ -3,7 +3,7 @@
 
 The arm of seven joints with friction and noise follows a trajectory; a listener in another process takes the arrival
 times, as any recorder would see them. Periods of stamps are exact by construction; those of arrival are judged. On a
-machine that others use too the 99th percentile tells about them: read it together with the share of late wake-ups of a
+machine that others use too the 99th percentile is about them: read it together with the share of late wake-ups of a
 bare timer, which is measured in the same minute.
 """
 
@@ -125,7 +125,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def bare_timer() -> str:
-    """What the machine does to a program that only sleeps for the next millisecond, 99th percentile [ms]."""
+    """Delay by the machine of a program that only sleeps for the next millisecond, 99th percentile [ms]."""
     wakes, start = [], time.monotonic()
     for k in range(3000):
         time.sleep(max(0.0, start + 1e-3 * k - time.monotonic()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the excitation publisher stops a robot: faults at random moments, over real DDS, 100 runs of each.
+"""Braking of the excitation publisher: faults at random moments, over real DDS, 100 runs of each.
 
 The robot is the follower of the tests, all nodes are in one process but those that Ctrl-C or SIGKILL end. Half of the
 runs send the motion in pieces, half send it whole. For every run: the time from the fault to the arrival of the
@@ -11,7 +11,7 @@ of each, `stopping.py 10 NaN Ctrl-C` of these.
 A node that is killed cannot command anything: its runs send pieces, and what is measured is the time to rest beyond
 the horizon and v / a, v being the speed at which the braking begins, and the way of the joint that goes farthest.
 
-Every fault has a line of its own on standard error: the worst values, and how many runs kept all of what is asked.
+Every fault has a line of its own on standard error: the worst values, and how many runs met all requirements.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ DELAY = 0.2
 """Longest time from a fault to the arrival of the braking motion, or to the report [s]."""
 
 EXCESS = 0.02
-"""How much longer than v / a it may take to rest [s]: two points of the trajectory."""
+"""Allowance over v / a until rest [s]: two points of the trajectory."""
 
 HORIZON = 0.3
-"""How far pieces of the motion reach [s]."""
+"""Length of the pieces of the motion [s]."""
 
 HORIZONS = (HORIZON, 0.0)
 
@@ -95,11 +95,11 @@ FAULTS = {
     "effort": (disturbed(blocked), "joint joint6: its measured effort is -25 N m, more than 18 N m"),
     "missing joint": (disturbed(lacking), "joint states lack joint1"),
 }
-"""How a robot goes wrong, and what the status must tell then."""
+"""Fault of a robot, and the words that the status must contain."""
 
 
 class Cell:
-    """A follower, the node and what it tells."""
+    """A follower, the node, and its status messages."""
 
     def __init__(self, world, horizon: float, namespace: str = "") -> None:
         from robot_dyn_id.msg import ExcitationStatus
@@ -123,7 +123,7 @@ class Cell:
         )
         self.follower = world.add(lambda **options: Follower(names, np.zeros(7), **options), namespace=self.namespace)
         self.arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-        self.told: list[tuple[float, int, float, str]] = []
+        self.statuses: list[tuple[float, int, float, str]] = []
         self.early = 0
         world.probe.create_subscription(ExcitationStatus, f"{self.namespace}/excitation_status", self.hear, LATCHED)
         self.begin()
@@ -139,7 +139,7 @@ class Cell:
         return not self.node._obstacle()
 
     def hear(self, message) -> None:
-        self.told.append((time.monotonic(), message.state, message.elapsed, message.reason))
+        self.statuses.append((time.monotonic(), message.state, message.elapsed, message.reason))
 
     def run_until(self, progress: float) -> None:
         """Let the excitation begin, and get to some place [s]."""
@@ -150,21 +150,21 @@ class Cell:
         """Whether the excitation got there before anything stopped it."""
         from std_srvs.srv import Trigger
 
-        self.world.until(lambda: self.told and self.told[-1][1] in (self.state.READY, self.state.FAULT))
+        self.world.until(lambda: self.statuses and self.statuses[-1][1] in (self.state.READY, self.state.FAULT))
         self.world.until(lambda: self.follower.at_rest() and self.commandable())
         name = f"{self.namespace}/excitation_publisher/start"
         self.world.until(lambda: self.world.call(Trigger, name).success)  # refused while the machine is held up
-        begun, ends = len(self.told), {self.state.FAULT, self.state.DONE}
+        begun, ends = len(self.statuses), {self.state.FAULT, self.state.DONE}
 
         def there() -> bool:
-            return self.told[-1][1] == self.state.RUNNING and self.told[-1][2] >= progress
+            return self.statuses[-1][1] == self.state.RUNNING and self.statuses[-1][2] >= progress
 
-        self.world.until(lambda: there() or ends & {state for _, state, *_ in self.told[begun:]})
+        self.world.until(lambda: there() or ends & {state for _, state, *_ in self.statuses[begun:]})
         return there()
 
     def over(self) -> bool:
         """Whether the node has done what a fault demands."""
-        return self.told[-1][1] == self.state.FAULT
+        return self.statuses[-1][1] == self.state.FAULT
 
     def stopped(self, fault: Callable, words: str) -> tuple[float, float, float, bool]:
         """Seconds from the fault to the braking motion, from there to rest beyond v / a, and of the longest hold-up.
@@ -175,7 +175,7 @@ class Cell:
         """
         follower, before = self.follower, len(self.follower.received)
         began = time.monotonic()
-        heard = len(self.told)
+        heard = len(self.statuses)
         fault(self)
         self.world.until(self.over)
         self.world.until(follower.at_rest, 5.0)
@@ -187,19 +187,19 @@ class Cell:
         )
         follower.speak, follower.disturb = True, lambda message: message
         turns = [t for t, _, _ in follower.history if began - 0.1 <= t <= arrival + 0.1]
-        named = any(words in reason for *_, reason in self.told[heard:])
+        named = any(words in reason for *_, reason in self.statuses[heard:])
         if not named:
-            print(f"  instead of {words!r}: {[told[1:] for told in self.told[heard - 1 :]]}", file=sys.stderr)
+            print(f"  instead of {words!r}: {[status[1:] for status in self.statuses[heard - 1 :]]}", file=sys.stderr)
         return arrival - began, rest - speed.max() / ACCELERATION, float(np.diff(turns).max()), named
 
     def deserted(self) -> tuple[float, bool]:
         """Seconds from the loss of the controller to the report, and whether that names it."""
         self.follower.leave()
         began = time.monotonic()
-        self.world.until(lambda: self.told[-1][1] == self.state.FAULT)
-        told, why = next((t, why) for t, state, _, why in self.told if t > began and state == self.state.FAULT)
+        self.world.until(lambda: self.statuses[-1][1] == self.state.FAULT)
+        reported, why = next((t, why) for t, state, _, why in self.statuses if t > began and state == self.state.FAULT)
         self.follower.come()
-        return told - began, why.startswith("no controller: nobody subscribes to ")
+        return reported - began, why.startswith("no controller: no subscriber of ")
 
 
 class Interrupted(Cell):
@@ -214,7 +214,7 @@ class Interrupted(Cell):
     def run_until(self, progress: float) -> None:
         code = "import sys; from robot_dyn_id.nodes.excitation_publisher import main; sys.exit(main())"
         remap = ["--ros-args", "-r", f"__ns:=/{self.namespace}"]
-        self.told.clear()
+        self.statuses.clear()
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *remap, *self.arguments], stderr=subprocess.DEVNULL
         )
@@ -237,7 +237,7 @@ class Interrupted(Cell):
         return rest, rest - HORIZON - speed / ACCELERATION, float(np.abs(after[-1][1] - after[0][1]).max())
 
 
-def tell(line: str, begun: float) -> None:
+def report(line: str, begun: float) -> None:
     """One line for each fault as soon as it is known, with the time that its runs took."""
     print(f"{line} ({time.monotonic() - begun:.0f} s)", file=sys.stderr, flush=True)
 
@@ -252,7 +252,7 @@ def goals_of(name: str, cells: list[Cell], fault: Callable, words: str, runs: in
     delay, excess, held_up, named = np.array(figures).T
     worst = delay.argmax()
     kept = (delay <= DELAY) & (excess <= EXCESS) & (named == 1.0)
-    tell(
+    report(
         f"{name:<20} met by {np.count_nonzero(kept)} of {runs} runs; worst: commanded after "
         f"{1e3 * delay.max():.0f} ms, at rest "
         f"{1e3 * excess.max():+.0f} ms from v / a, reason named {int(named.sum())} x",
@@ -297,7 +297,7 @@ def measure(runs: int, chosen: Sequence[str]) -> list[Goal]:
 
 
 def goals_of_loss(cells: list[Cell], runs: int, rng) -> list[Goal]:
-    """The figures of the loss of the controller, which can only be told."""
+    """Figures of the loss of the controller, which can only be reported."""
     lost, begun = [], time.monotonic()
     for run in range(runs):
         cell = cells[run % len(cells)]
@@ -305,9 +305,9 @@ def goals_of_loss(cells: list[Cell], runs: int, rng) -> list[Goal]:
         lost.append(cell.deserted())
     delay, named = np.array(lost).T
     kept = np.count_nonzero((delay <= DELAY) & (named == 1.0))
-    tell(f"{LOST:<20} met by {kept} of {runs} runs; worst: told after {1e3 * delay.max():.0f} ms", begun)
+    report(f"{LOST:<20} met by {kept} of {runs} runs; worst: reported after {1e3 * delay.max():.0f} ms", begun)
     return [
-        at_most(f"{LOST}: told, largest [s]", delay.max(), DELAY, median=float(np.median(delay))),
+        at_most(f"{LOST}: reported, largest [s]", delay.max(), DELAY, median=float(np.median(delay))),
         at_least(f"{LOST}: reason published, share of the runs", named.mean(), 1.0),
     ]
 
@@ -322,7 +322,7 @@ def goals_of_death(world, runs: int, rng) -> list[Goal]:
         figures.append(cell.killed())
         world.executor.remove_node(cell.follower)
     rest, excess, way = np.array(figures).T
-    tell(
+    report(
         f"{KILLED:<20} met by {np.count_nonzero(excess <= EXCESS)} of {runs} runs; at rest after "
         f"{np.median(rest):.2f} s (median), {rest.max():.2f} s (largest), within {way.max():.2f} rad",
         begun,

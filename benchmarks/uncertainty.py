@@ -3,9 +3,9 @@
 
 A simulated arm, recorded with white noise, with noise that is correlated over 0.1 and 0.5 s, and with resampled
 residuals of a measured arm (of the folder that ROBOT_DYN_ID_DATA names, else left out), goes through the real line:
-survey, plan, windows, filters, tiles, estimator. Base parameters and plan are found once. Beside our estimators stands
-what least squares is usually said to be off by, s^2 (W' W)^-1 on every filtered row; beside the errors of the torque
-those that no unbiased estimator falls below, where the law of the noise is known.
+survey, plan, windows, filters, tiles, estimator. Base parameters and plan are found once. The usual
+formula of least squares, s^2 (W' W)^-1 on every filtered row, is evaluated for comparison, as is the lowest
+error of the torque that an unbiased estimator can reach, where the noise model is known.
 
     python benchmarks/uncertainty.py --runs 100 --processes 2
     python benchmarks/uncertainty.py --runs 100 --estimators robust map ridge separable
@@ -67,7 +67,7 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.closed_loop import ControllerModel
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 from robot_dyn_id.version import __version__
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
@@ -81,9 +81,9 @@ STUDIED = ("weighted", "generalized", "ols")
 """Estimators unless others are named."""
 LOOP = ControllerModel("computed_torque", (("all", 400.0),), (("all", 40.0),))
 OPTIONS: dict[str, dict[str, Any]] = {name: {"controller": LOOP} for name in ("instrumental", "output_error")}
-"""Of estimators that cannot do without."""
+"""Options of estimators that need some."""
 WHITENED = ("generalized", "robust", "map", "map_constants")
-"""Those whose joint region is asked about as well."""
+"""Estimators whose joint region is evaluated too."""
 NAIVE = "s^2 (W'W)^-1"
 ESSENTIAL = "essential"
 HELD, TOO_WIDE, LOWEST, NRMSE = 0.90, 0.98, 0.80, 0.01
@@ -92,14 +92,14 @@ REGION = (0.75, 0.99)
 
 @dataclass(frozen=True)
 class Study:
-    """What all runs have in common.
+    """Common data of all runs.
 
     Attributes:
         regressor, base, parameters, truth: robot, base parameters, all parameters, and the true base values.
         motion: what is recorded.
         other: states of another trajectory.
         torque: without noise, along those.
-        plan: of the signals.
+        plan: signal processing.
     """
 
     regressor: Regressor
@@ -113,10 +113,12 @@ class Study:
 
     def record(self, sensors: Sensors, seed: int) -> ArrayRecording:
         """One recording."""
-        return simulated_recording(self.regressor, self.parameters, self.motion, DURATION, RATE, sensors, seed)
+        return simulated_recording(
+            self.regressor, self.parameters, self.motion, sample_times(DURATION, RATE), sensors, seed
+        )
 
     def problem(self, recording: ArrayRecording, plan: SignalPlan) -> LinearProblem:
-        """As `pipeline.identify` makes it, kept in memory because several estimators walk it."""
+        """As `pipeline.identify` makes it, kept in memory because several estimators read it."""
         trials = FilteredTrials([recording], recording.joint_names, {}, plan)
         prior = nominal_prior(self.regressor.model, self.base.mapping)  # of robots to simulate
         streamed = trials.problem(self.regressor, self.base.independent, prior)
@@ -154,7 +156,7 @@ def study() -> Study:
     base = base_parameters(regressor)
     motion, other = (random_fourier(regressor.model, seed) for seed in (MOTION, OTHER))
     states = Motion(*other.evaluate(np.arange(0.0, other.period, 1.0 / RATE))[:3])
-    first = simulated_recording(regressor, parameters, motion, DURATION, RATE, Sensors(NOISE), 0)
+    first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), Sensors(NOISE), 0)
     plan = plan_signals(survey([first], first.joint_names, {}), None, Settings().filter_order, "auto")
     plan = plan.periodic(motion.period)
     return Study(
@@ -165,7 +167,7 @@ def study() -> Study:
 
 @cache
 def measured_residuals() -> Array | str:
-    """What its identified model leaves of a measured arm's unfiltered efforts, at our rate; or why there is nothing."""
+    """Residuals of a measured arm's unfiltered efforts at our rate, or the reason why they are missing."""
     folder = os.environ.get("ROBOT_DYN_ID_DATA")
     if folder is None:
         return "ROBOT_DYN_ID_DATA, the folder of measured data, is not set"
@@ -222,7 +224,7 @@ def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
 
 
 def eliminated(estimate: Estimate, names: Sequence[str]) -> Run:
-    """Of the essential parameters: their torque, their joint region, and an interval for every parameter."""
+    """Result with the essential parameters: their torque, their joint region, and an interval for every parameter."""
     found, values, sigmas = essential(estimate, names), estimate.values.copy(), estimate.standard_deviations.copy()
     alone = np.zeros(len(values))
     alone[found.kept] = values[found.kept] = found.values
@@ -260,7 +262,7 @@ def _run(values: Array, sigmas: Array, covariance: Array) -> Run:
 
 @dataclass(frozen=True)
 class Figures:
-    """What the runs of one estimator with one kind of noise amount to.
+    """Statistics over the runs of one estimator with one kind of noise.
 
     Attributes:
         held: share of the 95 % intervals that hold the truth, mean of the parameters.
@@ -310,28 +312,28 @@ def studied(runs: int, processes: int, names: Sequence[str]) -> dict[str, dict[s
 
 
 def goals(figures: dict[str, dict[str, Figures]], names: Sequence[str]) -> list[Goal]:
-    """What is asked of every estimator that is not biased towards what it was not told."""
-    asked = []
+    """Goals of every estimator that is not biased."""
+    wanted = []
     for kind, name in product(KINDS, names):
         title = f"coverage {ARM}, {kind} noise, {name}"
         if kind not in figures:
-            asked.append(skipped(title, HELD, str(measured_residuals())))
+            wanted.append(skipped(title, HELD, str(measured_residuals())))
             continue
         if name == Ridge.name:
             continue
         ours = figures[kind][name]
         limits = {} if kind == "measured" else {"cramer_rao": bound(kind)}
         if name in WHITENED:
-            asked.append(at_least(f"{title}: joint regions that hold the truth", ours.region, REGION[0]))
-            asked.append(at_most(f"{title}: joint regions, and not too often", ours.region, REGION[1]))
-        asked += [
+            wanted.append(at_least(f"{title}: joint regions that hold the truth", ours.region, REGION[0]))
+            wanted.append(at_most(f"{title}: joint regions, and not too often", ours.region, REGION[1]))
+        wanted += [
             at_least(f"{title}: 95 % intervals that hold the truth", ours.held, HELD),
             at_most(f"{title}: and not too often", ours.held, TOO_WIDE),
             at_least(f"{title}: of one parameter", ours.lowest[0], LOWEST, parameter=ours.lowest[1]),
             at_most(f"{title}: NRMSE, mean of the runs", ours.nrmse[0], NRMSE, **limits),
             at_most(f"{title}: NRMSE, worst run", ours.nrmse[1], NRMSE),
         ]
-    return asked
+    return wanted
 
 
 def rows(figures: dict[str, dict[str, Figures]]) -> str:

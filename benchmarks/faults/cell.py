@@ -32,7 +32,7 @@ ACCELERATION = 5.0
 """Largest acceleration of the motion and of braking [rad/s^2]."""
 
 PR_SET_PDEATHSIG = 1
-"""Of prctl(2), Linux only."""
+"""Option of prctl(2), Linux only."""
 
 REST_SPEED = 0.01
 """A joint below this speed is at rest [rad/s]."""
@@ -80,7 +80,7 @@ class Process:
     """A node as a process.
 
     Attributes:
-        name: of the node.
+        name: name of the node.
         log: file with all that it has written.
     """
 
@@ -152,9 +152,9 @@ class Cell:
         """Begin with no nodes.
 
         Args:
-            world: of `ros_world`, in the process of the suite.
+            world: world of `ros_world`, in the process of the suite.
             folder: for logs, bags and results.
-            namespace: of the cell.
+            namespace: namespace of the cell.
             watch: whether joint states and efforts are kept; at 1 kHz that takes much of a core.
         """
         from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
@@ -206,7 +206,7 @@ class Cell:
         """Start a node.
 
         Args:
-            name: of the node.
+            name: name of the node.
             relayed: whether a relay stands between robot and node, which then hears another topic.
             prepare: runs in the new process first.
             remap: further rules, such as `old:=new`.
@@ -331,14 +331,14 @@ def parameters_of_arm(folder: Path) -> Path:
     from robot_dyn_id.identification.pipeline import identify
     from robot_dyn_id.identification.settings import Settings
     from robot_dyn_id.model.robot import RobotModel
-    from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+    from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
     terms, model = (Viscous(), Coulomb(), Offset()), RobotModel.from_file(URDF)
     regressor, n = Regressor(model, terms_on_joints(model, terms)), len(JOINTS)
     values = np.concatenate([model.inertial_parameters, np.full(n, 1.5), np.full(n, 0.5), np.zeros(n)])
     sensors = Sensors(np.full(n, 0.05), 1e-6, 1e-4)
     trials = [
-        simulated_recording(regressor, values, random_fourier(model, seed), 20.0, 200.0, sensors, seed)
+        simulated_recording(regressor, values, random_fourier(model, seed), sample_times(20.0, 200.0), sensors, seed)
         for seed in (1, 2)
     ]
     write_parameters(path, identify(trials[:1], trials[1:], model, Settings(terms=terms), "test").parameters)

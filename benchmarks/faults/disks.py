@@ -154,9 +154,9 @@ def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list
     """Let disks fail.
 
     Args:
-        world: of `ros_world`.
+        world: world of `ros_world`.
         folder: for logs and disks.
-        runs: of each fault.
+        runs: number of runs of each fault.
         chosen: faults; empty: all.
     """
     from faults.cell import cell

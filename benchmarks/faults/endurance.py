@@ -89,7 +89,7 @@ def namespaces(world: Any, folder: Path, runs: int) -> list[Result]:
 
 
 def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
-    """What the resting robot and its nodes took of an excitation and identification of the other one."""
+    """Reaction of the resting robot and its nodes to an excitation and identification of the other one."""
     from robot_dyn_id.msg import ExcitationStatus as Status
     from robot_dyn_id.msg import IdentificationReport
 
@@ -103,7 +103,7 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
         listen(IdentificationReport, f"/{name}/identification_report", heard.append, RELIABLE)
         for name, heard in reports.items()
     ]
-    states, said, recorded = len(resting.states), len(resting.excitation), len(resting.recording)
+    states, reported, recorded = len(resting.states), len(resting.excitation), len(resting.recording)
     moving.start_motion()
     moving.until_excitation(Status.RUNNING)
     moving.world.wait(4.0)
@@ -118,7 +118,7 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
     problems = []
     if speed > REST_SPEED:
         problems.append(f"the other robot moves at {speed:.2f} rad/s")
-    if len({state for state, _ in resting.excitation[said:]}) > 1:
+    if len({state for state, _ in resting.excitation[reported:]}) > 1:
         problems.append("the other excitation publisher changes its state")
     if len({state for state, _ in resting.recording[recorded:]}) > 1:
         problems.append("the other recorder changes its state")

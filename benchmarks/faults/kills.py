@@ -32,12 +32,12 @@ SETTLE_S = 1.5
 
 @dataclass
 class Outcome:
-    """What came of one kind of kill, in all its runs.
+    """Result of one kind of kill over its runs.
 
     Attributes:
         promise: what must hold.
         fault: which node, in which state.
-        bound: of the figure, if there is one.
+        bound: limit of the figure, if any.
         figures: one per run.
         broken: one line per run that broke the promise.
         runs: number of runs.
@@ -254,10 +254,10 @@ def _recovered(bag: Path) -> None:
     if "recover" not in VERBS:
         raise AssertionError("there is no `robot-dyn-id recover`")
     made = bag.with_name(f"{bag.name}_recovered")
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as output:
         code = main(["recover", str(bag), "--out", str(made)])
     if code != 0:
-        raise AssertionError(f"recover ends with exit code {code}: {said.getvalue()[-200:]}")
+        raise AssertionError(f"recover ends with exit code {code}: {output.getvalue()[-200:]}")
     whole = made if made.exists() else bag
     (file,) = whole.glob("*.mcap")
     with file.open("rb") as stream:
@@ -390,12 +390,12 @@ def run(
     """Kill nodes.
 
     Args:
-        world: of `ros_world`.
+        world: world of `ros_world`.
         folder: for logs, bags and results.
         runs: kills in each state of each node.
         chosen: nodes to kill; empty: all.
-        states: in which they are killed; empty: all.
-        seed: of the moments.
+        states: states in which the processes are killed; empty for all.
+        seed: seed of the random times.
     """
     from faults.cell import cell
 

@@ -164,7 +164,7 @@ class ClockRelay:
 
     Attributes:
         shift: added to the time [s].
-        halted: whether the clock stands still.
+        halted: whether the clock stops.
     """
 
     def __init__(self, cell: Cell) -> None:
@@ -189,9 +189,9 @@ class ClockRelay:
 CLOCKS: dict[str, tuple[float, bool]] = {
     "/clock jumps 10 s ahead": (10.0, False),
     "/clock jumps 10 s back": (-10.0, False),
-    "/clock stands still": (0.0, True),
+    "/clock stops": (0.0, True),
 }
-"""Shift [s] of the clock, and whether it stands still."""
+"""Shift [s] of the clock, and whether it stops."""
 
 
 def _speed_limits() -> np.ndarray:
@@ -298,10 +298,10 @@ def run(world: Any, folder: Path, runs: int, duration: float = 3.0, chosen: Sequ
     """Try the faults of joint states and clock.
 
     Args:
-        world: of `ros_world`.
+        world: world of `ros_world`.
         folder: for logs and results.
-        runs: of each fault.
-        duration: of a fault [s].
+        runs: number of runs of each fault.
+        duration: duration of a fault [s].
         chosen: faults; empty: all.
     """
     from faults.cell import cell

@@ -66,7 +66,7 @@ def payload_summary(payload: Payload) -> dict[str, Any]:
             "inertia": dict(zip(MOMENTS, sigma[4:], strict=True)),
         },
         "parameters": dict(zip(INERTIAL_SYMBOLS, payload.parameters.tolist(), strict=True)),
-        "not_seen": list(payload.not_seen),
+        "not_excited": list(payload.not_excited),
         "findings": [finding.summary() for finding in payload.findings],
     }
 

@@ -62,7 +62,7 @@ class Payload:
             shape (10,).
         covariance: of those that the data show, without the bounds of consistency, shape (10, 10).
         unconstrained: what the data say without these bounds, shape (10,).
-        not_seen: symbols of parameters that the data do not tell: there the values are a guess.
+        not_excited: symbols of parameters that the data do not tell: there the values are a guess.
         findings: findings about the estimate.
         arm_slopes: derivatives of the parameters by the base parameters of the arm below, shape (10, p); None where no
             arm was needed.
@@ -72,7 +72,7 @@ class Payload:
     parameters: Array
     covariance: Array
     unconstrained: Array
-    not_seen: tuple[str, ...] = ()
+    not_excited: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     arm_slopes: Array | None = None
 
@@ -95,14 +95,14 @@ class Payload:
     def standard_deviations(self) -> Array:
         """One sigma of the parameters, infinite where the data do not tell, shape (10,)."""
         sigma = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        return np.where(np.isin(INERTIAL_SYMBOLS, self.not_seen), np.inf, sigma)
+        return np.where(np.isin(INERTIAL_SYMBOLS, self.not_excited), np.inf, sigma)
 
     @property
     def central_standard_deviations(self) -> Array:
         """One sigma of mass, center of mass (3) and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, shape (10,)."""
         slopes = central_slopes(self.parameters)
         sigma = np.sqrt(np.maximum(np.diag(slopes @ self.covariance @ slopes.T), 0.0))
-        hidden = np.isin(INERTIAL_SYMBOLS, self.not_seen)
+        hidden = np.isin(INERTIAL_SYMBOLS, self.not_excited)
         return np.where((slopes[:, hidden] != 0.0).any(axis=1), np.inf, sigma)
 
 
@@ -193,8 +193,8 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
     if not mass > 0.0:
         why = "the sign of the wrench or of the efforts is wrong" if mass < -SIGMAS * sigma else "there may be none"
         raise InputError(f"the mass on link {link} is {mass:.3g} +- {sigma:.2g} kg: {why}")
-    not_seen = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unseen])
-    if is_consistent(values) and not not_seen:
+    not_excited = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unseen])
+    if is_consistent(values) and not not_excited:
         return Payload(link, values, covariance, values)
     bodies, _ = solid((values if values[1:].any() else _ball(mass))[None], (link,))
     size, directions = np.linalg.eigh(covariance / (scale := _scale(bodies[0])) / scale[:, None])
@@ -204,8 +204,9 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
     full = Completion(root, values, np.eye(10), bodies, nothing, WIDE, FLOOR, "entropic").solve()
     step = root @ (full - values)
     findings = []
-    if not_seen:
-        message = f"the motion does not determine {', '.join(not_seen)} of the payload: the values written are a guess"
+    if not_excited:
+        names = ", ".join(not_excited)
+        message = f"the motion does not determine {names} of the payload: the values written are a guess"
         findings.append(make_finding("payload_not_identified", message))
     if not is_consistent(values):
         message = (
@@ -213,7 +214,7 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
             f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away"
         )
         findings.append(make_finding("payload_not_physical", message))
-    return Payload(link, full, covariance, values, not_seen, tuple(findings))
+    return Payload(link, full, covariance, values, not_excited, tuple(findings))
 
 
 def _ball(mass: float) -> Array:

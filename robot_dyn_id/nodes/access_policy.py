@@ -37,7 +37,7 @@ EVERY_NODE = {
         "~/set_parameters_atomically",
     ),
 }
-"""What rclpy itself sets up for every node, and without which the node does not start."""
+"""Interfaces that rclpy creates for every node, and without which the node does not start."""
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Least permissions of the nodes of robot_dyn_id, for `ros2 security create_permission` (docs/security.md).

@@ -38,39 +38,45 @@ from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 
-BATCH = 0.005
+BATCH_S = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
 
-SHORTEST = 1e-3
+SHORTEST_PERIOD_S = 1e-3
 """Shortest period of the timer [s]: faster robots do several ticks each time."""
 
-GONE = 10.0
-"""Time by the computer's clock after which simulated time does not wait for the next effort command any more [s]."""
+PAUSE_TIMEOUT_S = 10.0
+"""Maximum duration of a pause of simulated time for the next effort command, by the computer's clock [s]."""
 
-REPORTS = 10
-"""Looks at the state of the robot per second of its own time."""
+REPORTS_PER_SECOND = 10
+"""Reports of the state per second of simulated time."""
 
 
 class Simulator(RobotNode):
-    """Does what a robot and its driver do, tick by tick."""
+    """Simulated robot with its driver, in fixed time steps."""
 
     NAME = "simulator"
     PURPOSE = "simulates a robot with friction and sensors from a URDF or from an identified ParameterSet"
     SETTINGS = SimulatorSettings
     INTERFACES = (
-        Interface(PUBLISHES, "joint_states", JointState, "What the sensors show", RELIABLE),
-        Interface(PUBLISHES, "robot_description", String, "The URDF, unless it came from this topic", LATCHED),
-        Interface(PUBLISHES, "/clock", Clock, "Simulated time, if asked for", RELIABLE),
-        Interface(SUBSCRIBES, "robot_description", String, "The URDF, if it is given in no other way", LATCHED),
-        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "The model, if it is to be simulated", LATCHED),
+        Interface(PUBLISHES, "joint_states", JointState, "Simulated measurements", RELIABLE),
+        Interface(PUBLISHES, "robot_description", String, "URDF, unless it was received on this topic", LATCHED),
+        Interface(PUBLISHES, "/clock", Clock, "Simulated time, if enabled", RELIABLE),
+        Interface(SUBSCRIBES, "robot_description", String, "URDF, if it is not given otherwise", LATCHED),
+        Interface(
+            SUBSCRIBES,
+            "identified_parameters",
+            ParameterSetMsg,
+            "Identified model, if the parameter model is parameters",
+            LATCHED,
+        ),
         Interface(
             SUBSCRIBES,
             "joint_trajectory_controller/joint_trajectory",
             JointTrajectory,
-            "Followed in position control from now on; without points: hold",
+            "Trajectory to follow in position control; without points: hold",
             RELIABLE,
         ),
-        Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Followed in effort control", SENSOR),
+        Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
     )
 
     def begin(self) -> None:
@@ -146,7 +152,7 @@ class Simulator(RobotNode):
         self._robot = robot
         self._report()
         factor = self.settings.factor
-        period = max(SHORTEST, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST
+        period = max(SHORTEST_PERIOD_S, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST_PERIOD_S
         self._timer = self.create_timer(period, self._run, clock=self.steady)
 
     # --- time
@@ -156,7 +162,7 @@ class Simulator(RobotNode):
         begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
-                while time.monotonic() < begin + BATCH and not self._waits():
+                while time.monotonic() < begin + BATCH_S and not self._waits():
                     self._tick()
             else:
                 now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
@@ -168,7 +174,7 @@ class Simulator(RobotNode):
             self.end = error
             self._timer.cancel()
             return
-        if time.monotonic() > begin + BATCH:
+        if time.monotonic() > begin + BATCH_S:
             self._timer.reset()  # a timer that is always late would leave nothing else a turn
 
     def _tick(self) -> None:
@@ -184,15 +190,15 @@ class Simulator(RobotNode):
             for view, values in zip(self._views, self._sensors.measure(*state), strict=True):
                 view[:] = values
             self._states.publish(self._message)
-        if number % max(1, round(self.settings.rate / REPORTS)) == 0:
+        if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
             self._report()
 
     def _waits(self) -> bool:
-        """Whether time stands still until the next effort command."""
+        """Whether simulated time pauses until the next effort command."""
         assert self._robot is not None
         if not self._wait < self._robot.command_age < math.inf:
             return False
-        return time.monotonic() - self._commanded < GONE
+        return time.monotonic() - self._commanded < PAUSE_TIMEOUT_S
 
     @property
     def _begun(self) -> int:
@@ -200,7 +206,7 @@ class Simulator(RobotNode):
         return 0 if self._clock_publisher else self._pace.start
 
     def _report(self) -> None:
-        """Say how the robot is."""
+        """Report the state of the robot."""
         robot = self._robot
         assert robot is not None
         beyond, lost, self._lost = robot.plant.beyond_stops(), self._pace.lost - self._lost, self._pace.lost

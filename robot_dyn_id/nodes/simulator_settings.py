@@ -23,6 +23,7 @@ from robot_dyn_id.simulation.simulated_robot import (
     FASTEST,
     MODES,
     POSITION,
+    Actuation,
     SensorStream,
     SimulatedRobot,
 )
@@ -135,10 +136,8 @@ class SimulatorSettings:
         start = joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
-        return SimulatedRobot(
-            dynamics, start, 1.0 / self.rate, self.control, self.limit_effort, self.effort_timeout, self.bandwidth,
-            self.brakes,
-        )  # fmt: skip
+        actuation = Actuation(self.control, self.limit_effort, self.effort_timeout, self.bandwidth, self.brakes)
+        return SimulatedRobot(dynamics, start, 1.0 / self.rate, actuation)
 
     def sensors(self, joint_names: Sequence[str]) -> SensorStream:
         """Sensors of the robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executables of nodes call: a node that is asked to end does so at once, also while it still loads."""
+"""Start of a node from its executable; SIGINT also ends a node that is still loading."""
 
 from __future__ import annotations
 

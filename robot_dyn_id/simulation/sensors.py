@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated recordings: what the sensors of a known robot would have shown along a motion."""
+"""Simulated recordings: measurements of a known robot along a motion, with sensor errors."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Sensors:
     Attributes:
         effort: standard deviation of the effort noise [N m or N], shape (n,).
         position: standard deviation of the position noise [rad or m].
-        velocity: of the velocity noise, or None if velocities are not recorded.
-        correlation_time: of the effort noise [s]; 0 is white noise.
-        resolution: step of the position encoders [rad or m]; 0 is none.
-        residuals: residuals of a real recording at the same rate [N m or N], shape (n, M), that the effort noise is
-            drawn from as well, or None.
-        block: length of the pieces that they are drawn in [s].
+        velocity: standard deviation of the velocity noise [rad/s or m/s]; None if velocities are not recorded.
+        correlation_time: correlation time of the effort noise [s]; 0: white noise.
+        resolution: resolution of the position encoders [rad or m]; 0: not quantized.
+        residuals: residuals of a real recording at the same rate [N m or N], shape (n, M), which are resampled and
+            added to the effort noise, or None.
+        block: length of the resampled blocks [s].
     """
 
     effort: Array
@@ -50,10 +50,18 @@ def colored_noise(
     rng: np.random.Generator,
     before: Array | None = None,
 ) -> Array:
-    """First-order autoregressive noise of standard deviation `sigma`, shape (n, samples).
+    """Draw first-order autoregressive noise.
 
-    Its autocorrelation falls to 1/e after `correlation_time` [s]; 0 is white noise. It goes on from the values
-    `before`, shape (n,), or begins stationary.
+    Args:
+        sigma: standard deviations, shape (n,).
+        samples: number of samples.
+        rate: sampling rate [Hz].
+        correlation_time: time after which the autocorrelation is 1/e [s]; 0: white noise.
+        rng: random number generator.
+        before: values before the first sample, shape (n,); stationary by default.
+
+    Returns:
+        Noise, shape (n, samples).
     """
     white = sigma[:, None] * rng.normal(size=(len(sigma), samples))
     if correlation_time == 0.0:
@@ -65,13 +73,21 @@ def colored_noise(
 
 
 def resample_residuals(residuals: Array, samples: int, block: int, rng: np.random.Generator) -> Array:
-    """Noise made of pieces of recorded residuals, shape (n, samples).
+    """Resample recorded residuals by a circular block bootstrap (Politis and Romano 1992).
 
-    Circular block bootstrap (Politis and Romano 1992): pieces of `block` samples from random places, all joints from
-    the same one: correlation in time and between joints is kept, and every residual is as likely as any other.
+    Blocks start at random samples common to all joints, which preserves the correlation in time and between joints.
+
+    Args:
+        residuals: recorded residuals, shape (n, M).
+        samples: number of samples.
+        block: length of the blocks [samples].
+        rng: random number generator.
+
+    Returns:
+        Noise, shape (n, samples).
 
     Raises:
-        UsageError: a block that is not within 1 and the number of residuals.
+        UsageError: the block length is not within 1 and M.
     """
     if not 1 <= block <= residuals.shape[1]:
         raise UsageError(f"blocks of {block} samples cannot be drawn from {residuals.shape[1]} residuals")
@@ -80,50 +96,53 @@ def resample_residuals(residuals: Array, samples: int, block: int, rng: np.rando
     return residuals[:, places % residuals.shape[1]]
 
 
-def simulated_recording(
-    regressor: Regressor,
-    parameters: Array,
-    motion: Trajectory,
-    duration: float,
-    rate: float,
-    sensors: Sensors,
-    seed: int,
-    source: str = "simulation",
-) -> ArrayRecording:
-    """Record a robot of known parameters that follows a motion exactly.
+def sample_times(duration: float, rate: float) -> Array:
+    """Equally spaced sample times from 0 on [s].
 
     Args:
-        regressor: robot and terms.
-        parameters: of all columns, shape (c,).
-        motion: what the robot does; it can be evaluated for so long.
-        duration: [s].
-        rate: samples per second [Hz].
-        sensors: their errors.
-        seed: of the noise.
-        source: name of the recording.
+        duration: duration [s].
+        rate: sampling rate [Hz].
 
     Raises:
-        UsageError: less than two samples, or see `resample_residuals`.
+        UsageError: fewer than two samples.
     """
     count = round(duration * rate)
     if count < 2:
         raise UsageError(f"{duration:g} s at {rate:g} Hz are only {count} samples")
-    t = np.arange(count) / rate
+    return np.arange(count) / rate
+
+
+def simulated_recording(
+    regressor: Regressor, parameters: Array, motion: Trajectory, t: Array, sensors: Sensors, seed: int
+) -> ArrayRecording:
+    """Simulate the recording of a robot with known parameters that follows a motion exactly.
+
+    Args:
+        regressor: regressor of the robot and its terms.
+        parameters: parameters of all columns, shape (c,).
+        motion: motion of the robot, defined at all sample times.
+        t: sample times at a constant rate [s], shape (N,); see `sample_times`.
+        sensors: sensor errors.
+        seed: seed of the noise.
+
+    Raises:
+        UsageError: see `resample_residuals`.
+    """
     q, dq, ddq, _ = motion.evaluate(t)
     tau = regressor.torque(Motion(q, dq, ddq), parameters)
-    return measured(regressor.model.joint_names, Chunk(t, q.T, dq.T, tau.T), sensors, seed, source)
+    return measured(regressor.model.joint_names, Chunk(t, q.T, dq.T, tau.T), sensors, seed)
 
 
 def measured(
     joint_names: Sequence[str], true: Chunk, sensors: Sensors, seed: int, source: str = "simulation"
 ) -> ArrayRecording:
-    """What sensors show of true states.
+    """Add sensor errors to true states.
 
     Args:
-        joint_names: of the columns.
-        true: samples at a constant rate, with velocities and efforts.
-        sensors: their errors.
-        seed: of the noise.
+        joint_names: joint names of the columns.
+        true: true states at a constant rate, with velocities and efforts.
+        sensors: sensor errors.
+        seed: seed of the noise.
         source: name of the recording.
 
     Raises:

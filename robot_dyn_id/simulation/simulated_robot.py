@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot with its sensors and its own position controller: tick by tick what a robot's driver does."""
+"""Simulated robot with sensors and a position controller, advanced tick by tick like a robot driver."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,49 +22,52 @@ from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypo
 
 POSITION, EFFORT = "position", "effort"
 MODES = (POSITION, EFFORT)
-"""What a simulated robot is commanded by: trajectories, or efforts."""
+"""Command modes of a simulated robot: trajectories or efforts."""
 
 BANDWIDTH = 60.0
-"""Of the position controller [rad/s]."""
+"""Default bandwidth of the position controller [rad/s]."""
 
 FASTEST = 10_000.0
-"""Most ticks per second [Hz]."""
+"""Highest rate of ticks [Hz]."""
 
 WAYPOINTS = 100.0
-"""Points per second of a trajectory that is followed [Hz]; between them the way is quintic."""
+"""Rate of the points of a followed trajectory, which is interpolated by quintics [Hz]."""
 
 LARGEST = 1e9
-"""Bound of effort commands [N m or N]: beyond it they are no efforts of motors."""
+"""Largest magnitude of effort commands [N m or N]."""
 
 BLOCK = 1024
-"""Noise is drawn for so many samples at once."""
+"""Number of noise samples drawn at a time."""
 
 
 class SensorStream:
-    """Sensor errors of one sample after the other; with the same seed always the same ones."""
+    """Sensor errors sample by sample, reproducible by their seed."""
 
     def __init__(self, sensors: Sensors, rate: float, delay: float, seed: int) -> None:
-        """Make the sensors of n joints.
+        """Initialize the sensors of n joints.
 
         Args:
-            sensors: their errors; recorded residuals are not used.
-            rate: samples per second [Hz].
-            delay: time by which all of them are late [s].
-            seed: of the noise.
+            sensors: sensor errors, without recorded residuals.
+            rate: sampling rate [Hz].
+            delay: delay of all sensors [s].
+            seed: seed of the noise.
 
         Raises:
-            UsageError: residuals are given, or no velocities.
+            UsageError: residuals are given, or velocities are not measured.
         """
         if sensors.residuals is not None or sensors.velocity is None:
             raise UsageError("a stream of samples has velocities, and no noise from recorded residuals")
-        self._sensors, self._rate, self._rng = sensors, rate, np.random.default_rng(seed)
+        self._sensors = sensors
+        self._rate = rate
+        self._rng = np.random.default_rng(seed)
         self._sigmas = [np.full_like(sensors.effort, x) for x in (sensors.position, sensors.velocity)]
         self._past: deque[Array] = deque(maxlen=round(delay * rate) + 1)
         self._effort_noise: Array | None = None
-        self._noise, self._next = np.empty((BLOCK, 3, len(sensors.effort))), BLOCK  # all of it is spent
+        self._noise = np.empty((BLOCK, 3, len(sensors.effort)))
+        self._next = BLOCK  # all noise is used
 
     def measure(self, q: Array, dq: Array, tau: Array) -> Array:
-        """What the sensors show at the next sample: position, velocity, effort, shape (3, n)."""
+        """Measured position, velocity and effort at the next sample, shape (3, n)."""
         if self._next == BLOCK:
             self._draw()
         self._past.append(np.array((q, dq, tau)))
@@ -74,7 +78,7 @@ class SensorStream:
         return shown
 
     def errors(self, count: int) -> Array:
-        """What the sensors add at the next samples, before the encoders' steps, shape (count, 3, n)."""
+        """Noise of the next samples before quantization, shape (count, 3, n)."""
         blocks = [self._rest()]
         while sum(map(len, blocks)) < count:
             self._draw()
@@ -83,11 +87,11 @@ class SensorStream:
         return np.concatenate(blocks)[:count]
 
     def _rest(self) -> Array:
-        """What is left of the noise that was drawn."""
+        """Noise that was drawn but not used."""
         return self._noise[self._next :]
 
     def _draw(self) -> None:
-        """The noise of the next samples, shape (BLOCK, 3, n)."""
+        """Draw the noise of the next samples, shape (BLOCK, 3, n)."""
         position, velocity = (sigma * self._rng.normal(size=(BLOCK, len(sigma))) for sigma in self._sigmas)
         self._effort_noise = colored_noise(
             self._sensors.effort,
@@ -101,14 +105,33 @@ class SensorStream:
         self._next = 0
 
 
-class SimulatedRobot:
-    """A plant under commands, in ticks of one period. Times are those of its own clock, which begins at 0 [s].
+@dataclass(frozen=True)
+class Actuation:
+    """Actuation of a simulated robot.
 
     Attributes:
-        plant: its true state.
+        mode: command mode, one of `MODES`.
+        limit_effort: whether efforts are limited to the effort limits of the URDF.
+        effort_timeout: age above which an effort command is replaced by zero [s].
+        bandwidth: bandwidth of the position controller [rad/s].
+        brakes: whether the joints are locked until the first effort command.
+    """
+
+    mode: str = POSITION
+    limit_effort: bool = True
+    effort_timeout: float = 0.1
+    bandwidth: float = BANDWIDTH
+    brakes: bool = False
+
+
+class SimulatedRobot:
+    """A plant under commands, advanced in ticks of one period; its clock starts at 0 [s].
+
+    Attributes:
+        plant: true state.
         period: time between ticks [s].
-        time: of the state [s].
-        tracker: where the joints should be, in position mode.
+        time: time of the state [s].
+        tracker: setpoints of the joints in position mode.
     """
 
     def __init__(
@@ -116,43 +139,41 @@ class SimulatedRobot:
         dynamics: Dynamics,
         q: Array,
         period: float,
-        mode: str = POSITION,
-        limit_effort: bool = True,
-        effort_timeout: float = 0.1,
-        bandwidth: float = BANDWIDTH,
-        brakes: bool = False,
+        actuation: Actuation | None = None,
     ) -> None:
         """Place the robot at rest.
 
         Args:
-            dynamics: of the robot.
-            q: where it stands at first [rad or m], shape (n,).
+            dynamics: dynamics of the robot.
+            q: initial configuration [rad or m], shape (n,).
             period: time between ticks [s].
-            mode: one of `MODES`.
-            limit_effort: whether the motors are limited to the efforts of the URDF.
-            effort_timeout: age at which an effort command is not followed any more: zero then [s].
-            bandwidth: of the position controller [rad/s].
-            brakes: whether the joints stand still until the first effort command.
+            actuation: command mode and limits; trajectories by default.
 
         Raises:
             InputError: see `Plant`.
         """
-        self.plant = Plant(dynamics, q, dynamics.regressor.model.limits.effort if limit_effort else None)
-        self.period, self.ticks = period, 0
+        actuation = actuation or Actuation()
+        limits = dynamics.regressor.model.limits
+        position_mode = actuation.mode == POSITION
+        self.plant = Plant(dynamics, q, limits.effort if actuation.limit_effort else None)
+        self.period = period
+        self.ticks = 0
         self.tracker = TrajectoryTracker(self.plant.q)
-        self._servo = PositionServo(self.plant.dynamics, bandwidth, period) if mode == POSITION else None
-        self._timeout, self._command, self._commanded = effort_timeout, np.zeros(len(q)), -np.inf
+        self._servo = PositionServo(self.plant.dynamics, actuation.bandwidth, period) if position_mode else None
+        self._timeout = actuation.effort_timeout
+        self._command = np.zeros(len(q))
+        self._commanded = -np.inf
         self._applied: Array | None = None
-        self._braked = brakes and mode == EFFORT
+        self._braked = actuation.brakes and actuation.mode == EFFORT
 
     @property
     def time(self) -> float:
-        """Of the state [s]."""
+        """Time of the state [s]."""
         return self.ticks * self.period
 
     @property
     def doing(self) -> str:
-        """What it does, in words."""
+        """Description of the present state."""
         if self._servo is not None:
             return "holds its position" if self.tracker.resting(self.time) else "follows a trajectory"
         if self._braked:
@@ -161,7 +182,7 @@ class SimulatedRobot:
 
     @property
     def command_age(self) -> float:
-        """Time since the newest effort command [s]; infinite if there is none, or it gave way to zero."""
+        """Time since the latest effort command [s]; infinite without command or after its timeout."""
         age = self.time - self._commanded
         return age if age <= self._timeout else math.inf
 
@@ -170,10 +191,10 @@ class SimulatedRobot:
         return math.isfinite(self.command_age)
 
     def command_effort(self, effort: Array) -> None:
-        """Take up an effort command [N m or N], shape (n,).
+        """Set an effort command [N m or N], shape (n,).
 
         Raises:
-            InputError: another number of joints, not finite, or larger than any motor's.
+            InputError: wrong number of joints, or values that are not finite or too large.
         """
         names = self.plant.dynamics.model.joint_names
         if effort.shape != (len(names),):
@@ -184,12 +205,17 @@ class SimulatedRobot:
         bad = np.flatnonzero(np.abs(effort) > LARGEST)
         if len(bad):
             raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]:g}, above {LARGEST:g}")
-        self._command, self._commanded, self._braked = effort, self.time, False
+        self._command = effort
+        self._commanded = self.time
+        self._braked = False
 
     def tick(self) -> tuple[Array, Array, Array]:
-        """The true positions, velocities and efforts of the moment, shape (n,) each; then one period passes.
+        """Return the present state and advance by one period.
 
-        The torque of a period is constant, so that of the moment is the mean of the periods before and after it.
+        The torque is constant within a period; the present torque is the mean of the periods before and after.
+
+        Returns:
+            True positions, velocities and efforts before the period, shape (n,) each.
         """
         q, dq = self.plant.q.copy(), self.plant.dq.copy()
         if self._braked:
@@ -208,26 +234,29 @@ class SimulatedRobot:
 
 
 def follow(robot: SimulatedRobot, motion: Trajectory) -> None:
-    """Tell a robot to follow a motion from now on.
+    """Command a robot to follow a motion from now on.
 
     Args:
-        robot: in position mode, where the motion begins.
-        motion: what it is told to do.
+        robot: robot in position mode at the start of the motion.
+        motion: commanded motion.
 
     Raises:
-        InputError: it stands elsewhere.
+        InputError: the robot is not at the start of the motion.
     """
     t = np.linspace(0.0, motion.duration, math.ceil(motion.duration * WAYPOINTS) + 1)
     q, dq, ddq, _ = motion.evaluate(t)
     robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), robot.time, robot.time)
 
 
-def followed(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
-    """True states and efforts of a robot that follows a motion from its beginning to its end, a sample every tick.
+def simulate_motion(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
+    """Simulate a robot that follows a motion.
 
     Args:
-        robot: in position mode, where the motion begins; time has not begun.
-        motion: what it is told to do.
+        robot: robot in position mode at the start of the motion, at time 0.
+        motion: commanded motion.
+
+    Returns:
+        True states and efforts, one sample per tick.
 
     Raises:
         InputError: see `follow`, or `Plant`.
@@ -238,36 +267,40 @@ def followed(robot: SimulatedRobot, motion: Trajectory) -> Chunk:
 
 
 class RealTimePacer:
-    """How many ticks are due by a clock, in whole nanoseconds, so that stamps neither drift nor jitter.
+    """Pacing of ticks by a clock in integer nanoseconds, so that stamps have no drift and no jitter.
 
     Attributes:
-        start: time of tick 0 [ns]. It moves on by what was given up.
-        lost: time that was given up because the ticks came too late [ns].
+        start: time of tick 0 [ns]; it increases by skipped time.
+        lost: time skipped because ticks were too late [ns].
     """
 
     PATIENCE = 500_000_000
-    """What is made up for at most [ns]: a longer pause is left out. Reading a trajectory of 6000 points takes 0.2 s."""
+    """Longest delay that is caught up by default [ns]; reading a trajectory of 6000 points takes 0.2 s."""
 
     IMPATIENCE = 20_000_000
-    """The same for ticks that *are* the time of others: a leap would leave them no moment to act in between."""
+    """Longest delay that is caught up if other nodes use the simulated time [ns]."""
 
     def __init__(self, period: int, factor: float = 1.0, patience: int = PATIENCE) -> None:
-        """Make it.
+        """Initialize without ticks.
 
         Args:
-            period: between ticks [ns].
-            factor: how much faster than the clock the ticks run.
-            patience: how long a pause by the clock is made up for at most [ns].
+            period: time between ticks [ns].
+            factor: speed relative to the clock.
+            patience: longest delay that is caught up [ns].
         """
-        self._period, self._factor, self._patience = period, factor, patience
-        self._origin, self.start, self.lost = 0, 0, 0
+        self._period = period
+        self._factor = factor
+        self._patience = patience
+        self._origin = 0
+        self.start = 0
+        self.lost = 0
         self._done = 0
         self._begun = False
 
     def due(self, now: int) -> int:
-        """Number of ticks that must be done now, by a clock that shows `now` [ns]; they count as done.
+        """Number of ticks that are due at a time `now` of the clock [ns]; they count as done.
 
-        It is rounded to the nearest: a timer that fires a little early or late still means its own tick.
+        The number is rounded to the nearest integer, as timers may fire slightly early or late.
         """
         if not self._begun:
             self.start = self._origin = now

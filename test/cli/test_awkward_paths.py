@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of files that are no plain text: they never cost an identification its result."""
+"""Names of files that are not plain text: an identification keeps its result."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_awkward_names_pass_over_the_network(name):
     from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
 
     stored = AWKWARD[name][1]
-    known = replace(identified(), data_sources=(stored,), reasons=(f"{stored}: stands still",), verdict="suspect")
+    known = replace(identified(), data_sources=(stored,), reasons=(f"{stored}: at rest",), verdict="suspect")
     heard = deserialize_message(serialize_message(parameter_set_message(known)), ParameterSetMsg)
     assert parameter_set(heard).data_sources == (stored,)
     assert parameter_set(heard).reasons == known.reasons

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no estimator may make garbage of: too little motion, budgets that are too small, priors that do not belong."""
+"""Unusable input of estimators: too little motion, budgets that are too small, priors of another robot."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ def one_joint_moves(noise):
 
 
 @every_estimator
-def test_data_that_tell_half_of_the_parameters_give_small_ones_that_explain_them(name):
+def test_data_with_half_of_the_information_give_small_parameters_that_explain_them(name):
     """Parameters that the data do not show are named and stay small, and the torque of this motion is right."""
     estimate = estimator_of(name).fit(arm_problem(one_joint_moves(0.1)))
     truth = arm()[0].base_values
@@ -60,7 +60,7 @@ BUDGETS = {name: option for name, kind in ESTIMATORS.items() for option in ("ite
 
 
 @pytest.mark.parametrize("name", BUDGETS)
-def test_an_answer_that_did_not_settle_is_refused_or_told_by_the_uncertainty(name):
+def test_an_answer_that_did_not_settle_is_refused_or_has_a_large_uncertainty(name):
     started = replace(estimator_of(name), **{BUDGETS[name]: 1})
     try:
         estimate = started.fit(arm_problem(noisy(1)))
@@ -104,7 +104,7 @@ def evaluate(recording, model):
     return identify(training, rest, model, Settings(), "0").evaluation
 
 
-def test_too_little_motion_is_told_as_such():
+def test_too_little_motion_is_reported():
     robot, recording = arm()
     short = evaluate(changed(recording, rows=slice(200)), robot.model)
     assert short.verdict.word != "good"
@@ -123,7 +123,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_the_urdf_of_another_robot_with_the_same_joints_is_told(name):
+def test_the_urdf_of_another_robot_with_the_same_joints_is_reported(name):
     change, another = OTHERS[name]
     evaluation = evaluate(noisy(1), RobotModel.from_urdf(ARM.replace(*change)))
     assert any(one.code == "prior_contradicted" for one in evaluation.findings) == another
@@ -164,7 +164,7 @@ def test_the_command_names_a_joint_that_never_moves(name, cli, tmp_path):
     assert "fv3" in findings["not_excited"]["message"]
 
 
-def test_every_command_tells_that_data_lie_outside_the_trained_motion(cli, tmp_path):
+def test_every_command_reports_data_outside_the_training_range(cli, tmp_path):
     trials = [Simulated().record(seed=seed, duration=20.0, noise=0.1, share=0.3) for seed in (3, 5)]
     files = [save_npz(tmp_path / f"{number}.npz", trial) for number, trial in enumerate(trials)]
     large = save_npz(tmp_path / "large.npz", noisy(1))

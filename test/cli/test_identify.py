@@ -39,7 +39,7 @@ def test_identify(files, tmp_path, cli, data):
     np.testing.assert_allclose(stored.values, expected.values, atol=1e-6)
 
 
-def test_without_json_people_get_a_table(files, tmp_path, cli):
+def test_without_json_a_table_is_printed(files, tmp_path, cli):
     code, out, _ = cli("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
     assert code == 0
     assert all(name in out for name in JOINTS)
@@ -99,7 +99,7 @@ def test_friction_by_name(name, files, tmp_path, cli):
     assert "data.npz" in error and "term temperature_coulomb needs the temperatures of the joints" in error
 
 
-def test_the_prior_run_is_replaced_as_a_whole_but_only_if_asked(files, tmp_path, cli):
+def test_the_prior_run_is_replaced_as_a_whole_but_only_with_force(files, tmp_path, cli):
     (tmp_path / "parameters.yaml").write_text("old")
     words = ("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
     code, out, err = cli(*words)
@@ -228,7 +228,7 @@ BAD = {
     "currents without gains": (saved("amps.npz", tau=None, current=np.ones((1500, 3))), 3, "shoulder has only a current"),
     "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: only one"),
     "clock going back and forth": (saved("saw.npz", t=lambda t: t - 0.5 * (t % 1.0 > 0.5)), 3, "going backward"),
-    "clock standing still": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz: only one sample, or time"),
+    "clock that does not advance": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz: only one sample, or time"),
     "degrees": (saved("deg.npz", q=np.degrees, dq=np.degrees), 3, "positions_in_degrees"),
     "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only one sample"),
     "ten samples": (saved("ten.npz", rows=slice(10)), 3, "ten.npz"),
@@ -257,7 +257,7 @@ BAD = {
     "range of two recordings": (twice("--train-range", 0, 9), 2, "--train-range needs one recording"),
     "cutoff above the data": (with_options("--cutoff", 40), 2, "40 Hz is too high for data at 50 Hz"),
     "cutoff of nothing": (with_options("--cutoff", 0), 2, "cut-off frequency must be positive"),
-    "gravity is no number": (with_options("--gravity", 0, 0, "nan"), 2, "gravity"),
+    "gravity that is not a number": (with_options("--gravity", 0, 0, "nan"), 2, "gravity"),
     "unknown estimator": (with_options("--estimator", "magic"), 2, "invalid choice: 'magic'"),
     "unknown option": (with_options("--magic"), 2, "--magic"),
     "velocities not recorded": (

@@ -68,17 +68,17 @@ def test_ctrl_c(when, how, files, out, long_recording):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        said = ""
+        output = ""
         for line in process.stderr:
-            said += line
+            output += line
             if line.startswith(when):
                 break
         time.sleep(0.1)
         process.send_signal(how)
         stdout, rest = process.communicate(timeout=60)
     assert process.returncode == 130
-    check_error_line(said + rest, "interrupted, nothing was written")
-    check_error_object(stdout, said + rest, 130)
+    check_error_line(output + rest, "interrupted, nothing was written")
+    check_error_object(stdout, output + rest, 130)
     check_unchanged(out)
 
 
@@ -93,7 +93,7 @@ def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
     del callback
     with pytest.raises(KeyboardInterrupt):
         progress("writing")
-    assert main(["--help"]) == 0  # another command begins anew
+    assert main(["--help"]) == 0  # another command starts without the interruption
     progress("writing")
 
 
@@ -103,7 +103,7 @@ def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own
 
     monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", broken)
     monkeypatch.setattr(faults, "mkstemp", lambda **given: mkstemp(**given, dir=tmp_path))
-    monkeypatch.setenv("SECRET_TOKEN", "tell nobody")
+    monkeypatch.setenv("SECRET_TOKEN", "a secret")
     code, stdout, err = cli("base", "--robot", files / "arm.urdf", "--json")
     assert code == 4
     error = check_error_object(stdout, err, 4)
@@ -116,7 +116,7 @@ def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own
     assert "Traceback (most recent call last)" in text and "in broken" in text
     assert f"robot_dyn_id {__version__}" in text and "numpy " in text
     assert f"command: robot-dyn-id base --robot {files / 'arm.urdf'} --json" in text
-    assert "tell nobody" not in text
+    assert "a secret" not in text
     code, stdout, _ = cli("base", "--robot", files / "arm.urdf")
     assert (code, stdout) == (4, "")
 

@@ -56,7 +56,7 @@ def test_data_and_robot_must_fit_the_parameters(verb, change, expected, words, f
 
 
 @pytest.mark.parametrize("verb", ["predict", "validate"])
-def test_repairs_of_the_file_are_told_by_every_verb(verb, files, tmp_path, recording, cli):
+def test_repairs_of_the_file_are_reported_by_every_command(verb, files, tmp_path, recording, cli):
     target = tmp_path / "tau.npz" if verb == "predict" else tmp_path
     code, stdout, _ = cli(verb, *csv(tmp_path, recording, cut=True), "--robot", files / "arm.urdf", "--parameters",
                           files / "parameters.yaml", "--out", target, "--json")  # fmt: skip

@@ -105,9 +105,9 @@ def test_payload_on_an_arm(files, tmp_path, cli):
 
 @pytest.mark.parametrize("data", ["sensed.npz", "bag"])
 def test_tool_at_a_sensor(files, tmp_path, cli, data):
-    code, out, told = cli("payload", files / data, "--robot", files / "arm.urdf", "--wrench", "--link", "l3",
+    code, out, printed = cli("payload", files / data, "--robot", files / "arm.urdf", "--wrench", "--link", "l3",
                           "--out", tmp_path, "--json")  # fmt: skip
-    assert (code, told) == (0, "")
+    assert (code, printed) == (0, "")
     answer = json.loads(out)
     assert answer["mass"] == pytest.approx(1.5, rel=2e-3)
     np.testing.assert_allclose(answer["center_of_mass"], [0.05, 0.02, 0.1], atol=1e-3)
@@ -145,10 +145,10 @@ def test_gains(files, tmp_path, cli):
     ],
 )
 def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
-    found, _, told = cli(*on_arm(files, tmp_path), *words)
+    found, _, printed = cli(*on_arm(files, tmp_path), *words)
     assert found == code
-    assert len(told.strip().splitlines()) == 1
-    assert named in told
+    assert len(printed.strip().splitlines()) == 1
+    assert named in printed
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
 )
 def test_wrong_payload_files(files, tmp_path, cli, text, named):
     (tmp_path / "known.yaml").write_text(text)
-    code, _, told = cli("gains", "--bare", files / "bare.npz", "--loaded", files / "loaded.npz", "--robot",
+    code, _, printed = cli("gains", "--bare", files / "bare.npz", "--loaded", files / "loaded.npz", "--robot",
                         files / "arm.urdf", "--payload", tmp_path / "known.yaml", "--out", tmp_path / "g.yaml")  # fmt: skip
     assert code == 3
-    assert named in told
+    assert named in printed

@@ -40,7 +40,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
         world, file, effort_noise="[0.02]", initial_position="[0.3, -0.2]", clock="true", real_time_factor=1.0, **plant
     )
     world.until(lambda: scene.logged("brakes closed until the first effort command"), what="brakes")
-    assert np.array_equal(scene.position, [0.3, -0.2]), "nobody holds it but its brakes"
+    assert np.array_equal(scene.position, [0.3, -0.2]), "only its brakes hold it"
     world.add(Identifier, *ros_arguments(use_sim_time="true", config=config, folder=tmp_path / "results"))
     world.add(
         ComputedTorqueController,

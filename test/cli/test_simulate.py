@@ -137,7 +137,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
     assert far["often"] < 0.05 < far["never"]
 
 
-def test_weak_motors_leave_the_trajectory_and_that_is_told(files, tmp_path, capfd):
+def test_weak_motors_leave_the_trajectory_and_that_is_reported(files, tmp_path, capfd):
     weak = replace(read_parameters(files / "parameters.yaml"), urdf=ARM, urdf_sha256=urdf_hash(ARM))
     (tmp_path / "arm.urdf").write_text(ARM)
     write_parameters(tmp_path / "parameters.yaml", weak)
@@ -169,13 +169,13 @@ CHANGED = {
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_models_that_have_no_forward_dynamics_are_refused(name, files, tmp_path, capfd):
-    change, said = CHANGED[name]
+    change, expected_words = CHANGED[name]
     (tmp_path / "arm.urdf").write_text(STRONG)
     write_parameters(tmp_path / "parameters.yaml", change(read_parameters(files / "parameters.yaml")))
     code = main(words(tmp_path, "--trajectory", files / "trajectory.yaml", "--out", tmp_path / "out.npz"))
     out, err = capfd.readouterr()
     assert (code, out, len(err.splitlines())) == (3, "", 1)
-    assert said in err
+    assert expected_words in err
     assert not (tmp_path / "out.npz").exists()
 
 
@@ -200,13 +200,13 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_mistakes_are_one_line(name, files, tmp_path, simulate):
-    given, out, expected, said = WRONG[name]
+    given, out, expected, expected_words = WRONG[name]
     t = np.arange(500) / 100.0
     np.savez(files / "still.npz", t=t, q=np.sin(t)[:, None] * np.ones(3), joint_names=np.array(ROBOT.joints))
     named = [files / word if str(word).endswith((".npz", ".yaml", ".urdf")) else word for word in given]
     code, stdout, err = simulate(*named, "--out", tmp_path / out)
     assert (code, stdout) == (expected, ""), err
-    assert said in err.splitlines()[-1]
+    assert expected_words in err.splitlines()[-1]
     assert not list(tmp_path.iterdir())
 
 

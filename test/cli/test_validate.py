@@ -16,7 +16,7 @@ def test_validate(files, tmp_path, cli):
     assert json.loads((tmp_path / "report.json").read_text()) == answer
 
 
-def test_validate_writes_only_where_it_is_told_to(files, tmp_path, cli, monkeypatch):
+def test_validate_writes_only_with_out(files, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = (
         "validate",

@@ -167,7 +167,7 @@ def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
     model = RobotModel.from_file(ROOT / "urdf" / "planar3r.urdf")
     limits = MotionLimits.from_model(model, given["ros__parameters"]["acceleration"])
     for file in (ROOT / "config" / "trajectories").glob("planar3r_*.yaml"):
-        assert read_trajectory(file).check_robot(model, limits) == ""
+        assert read_trajectory(file).check_robot(model, limits) == ()
 
 
 genuine = pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="launch_ros is not installed")

@@ -17,9 +17,9 @@ from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.loads.wrench import wrench_regressor
 from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.papers.quaternion6r.arm import NOISE, Arm, accelerated, swinging, with_noise
+from robot_dyn_id.papers.quaternion6r.arm import NOISE, SpaceArm, accelerated, swinging, with_noise
 
-ROBOT = Arm.of_urdf()
+ROBOT = SpaceArm.of_urdf()
 GRAVITY = tuple(ROBOT.model.gravity)
 
 

@@ -64,7 +64,7 @@ def test_payload_with_its_uncertainty():
     scores = []
     for seed in range(2):
         payload = found(seed, 0.1 * seed)
-        assert payload.not_seen == ()
+        assert payload.not_excited == ()
         error = payload.unconstrained - BRICK
         scores.append(error @ np.linalg.solve(payload.covariance, error))
         assert abs(payload.mass - 2.0) < 4.0 * payload.central_standard_deviations[0]

@@ -189,7 +189,7 @@ def test_a_second_publisher_is_named_and_recorded_though_it_offers_less(world, l
     line.until(RECORDING, counts=[100])
     log = capfd.readouterr().err
     assert "2 publishers on /joint_states: /driver, /impostor; their messages mix" in log
-    assert "/joint_states offers less than those before it: subscribed anew" in log
+    assert "/joint_states offers less than those before it: subscribed again" in log
     assert line.call("stop").success
     assert bytes_on_disk(line.folder) == first.published + second.published
 

@@ -19,7 +19,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonitor
 from robot_dyn_id.simulation.sensors import colored_noise
-from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
+from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 
@@ -132,7 +132,7 @@ def stopped(arm, stop, late):
     """
     truth = Dynamics(arm.regressor, np.arange(len(arm.parameters)), arm.parameters)
     motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
-    robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, limit_effort=False)
+    robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, Actuation(limit_effort=False))
     q, dq, ddq, _ = motion.evaluate(t)
     robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
     q, dq, _, _ = motion.evaluate(np.array([stop]))

@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
 from robot_dyn_id.papers.logistic2r.drawings import drawings
-from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, Arm
+from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, LockableArm
 from robot_dyn_id.papers.logistic2r.studies import BEST, ITERATIONS, repeated
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
@@ -19,7 +19,7 @@ from robot_dyn_id.simulation.simulated_robot import BLOCK, SensorStream
 
 @pytest.fixture(scope="module")
 def arm():
-    return Arm()
+    return LockableArm()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from robot_dyn_id.files.joint_limits import read_joint_limits
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.planar3r import experiment as planar3r_experiment
 from robot_dyn_id.papers.planar3r import reproduction as planar3r
-from robot_dyn_id.papers.planar3r.experiment import Errors, Experiment, arm, sine
+from robot_dyn_id.papers.planar3r.experiment import EstimateDraws, SimulatedExperiment, arm, sine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import paper_designs
@@ -86,14 +86,16 @@ def test_the_one_motion_is_as_long_as_the_three_runs_and_within_what_they_use():
 
 
 def test_errors_are_counted():
-    found = Errors(np.array([1.0, 0.05]), np.array([[1.2, 0.05], [0.9, 0.55]]), np.array([[0.1, 0.1], [0.1, 0.2]]))
+    found = EstimateDraws(
+        np.array([1.0, 0.05]), np.array([[1.2, 0.05], [0.9, 0.55]]), np.array([[0.1, 0.1], [0.1, 0.2]])
+    )
     assert found.worst == pytest.approx([0.2, 0.1])
     assert found.norms * np.hypot(1.0, 0.05) == pytest.approx([0.2, np.hypot(0.1, 0.5)])
     assert found.beyond(1.5).tolist() == [[True, False], [False, True]]
 
 
 def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
-    experiment = Experiment.of_paper()
+    experiment = SimulatedExperiment.of_paper()
     motions = planar3r_experiment.three_runs(planar3r.TURNS)
     runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
     ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.settings.estimator)

@@ -6,18 +6,18 @@ import json
 import numpy as np
 import pytest
 
-from robot_dyn_id.papers.quaternion6r.arm import PRINTED, Arm, accelerated, body_by_body, to_digits
+from robot_dyn_id.papers.quaternion6r.arm import PRINTED, SpaceArm, accelerated, body_by_body, to_digits
 from robot_dyn_id.papers.quaternion6r.reproduction import (
     HIDDEN,
     IDENTIFIABLE,
     OTHER_READING,
     PUBLISHED,
     TARGETS,
-    Errors,
+    ParameterErrors,
     noisy_runs,
 )
 
-ARM = Arm.of_urdf()
+ARM = SpaceArm.of_urdf()
 RATE = 1.0 / PRINTED[0]
 
 
@@ -36,36 +36,38 @@ def test_exact_signals_give_all_identifiable_entries(acceleration):
     signals = ARM.recorded(accelerated(PRINTED, acceleration))
     found = ARM.fitted(signals, RATE)
     assert found.not_excited == HIDDEN and np.isinf(found.standard_deviations[0, 2:]).all()
-    assert Errors.from_values(found.values, ARM.truth).all < 1e-9
+    assert ParameterErrors.from_values(found.values, ARM.truth).all < 1e-9
     own = body_by_body(ARM.bodies(signals), 1e-6)
     assert np.array_equal(np.isnan(own), np.isnan(found.values))
-    assert Errors.from_values(own, ARM.truth).all < 1e-9
+    assert ParameterErrors.from_values(own, ARM.truth).all < 1e-9
 
 
 def test_what_is_not_found_is_no_small_error():
     values = ARM.truth + 1e-3
     values[0, 2:] = np.nan
-    assert Errors.from_values(values, ARM.truth).inertia == pytest.approx(1e-3), "hidden entries are left out"
+    assert ParameterErrors.from_values(values, ARM.truth).inertia == pytest.approx(1e-3), "hidden entries are left out"
     values[3, 1] = np.nan
-    assert np.isnan(Errors.from_values(values, ARM.truth).inertia) and np.isnan(
-        Errors.from_values(values, ARM.truth).all
+    assert np.isnan(ParameterErrors.from_values(values, ARM.truth).inertia) and np.isnan(
+        ParameterErrors.from_values(values, ARM.truth).all
     )
-    assert Errors.from_values(values, ARM.truth).mass == pytest.approx(1e-3)
-    assert {one.verdict for one in Errors.from_values(values, ARM.truth).below_published("")} == {
+    assert ParameterErrors.from_values(values, ARM.truth).mass == pytest.approx(1e-3)
+    assert {one.verdict for one in ParameterErrors.from_values(values, ARM.truth).below_published("")} == {
         "beaten",
         "not reproducible",
     }
 
 
 def test_seven_digits_are_better_than_the_paper_and_six_are_not():
-    seven, six = (Errors.from_values(ARM.printed(accelerated(PRINTED), digits).values, ARM.truth) for digits in (7, 6))
+    seven, six = (
+        ParameterErrors.from_values(ARM.printed(accelerated(PRINTED), digits).values, ARM.truth) for digits in (7, 6)
+    )
     assert [figure.verdict for figure in seven.below_published("7")] == ["beaten"] * 3
     assert "not reproducible" in [figure.verdict for figure in six.below_published("6")]
 
 
 def test_the_published_errors_are_those_of_the_papers_own_fit_between_seven_and_six_digits():
     seven, six = (
-        Errors.from_values(
+        ParameterErrors.from_values(
             body_by_body(ARM.bodies(ARM.rounded(accelerated(PRINTED), digits)), 10.0**-digits), ARM.truth
         )
         for digits in (7, 6)

@@ -13,7 +13,7 @@ from robot_dyn_id.papers.space6r import reproduction as space6r
 from robot_dyn_id.papers.space6r.effects import ALPHA, WEIGHTLESS, Heat, Weightless, ranks, velocity_deviations
 from robot_dyn_id.papers.space6r.network import trained, why_not
 from robot_dyn_id.papers.space6r.shown import drawings, notes
-from robot_dyn_id.papers.space6r.trials import RATE, TABLE_1, Trial, Trials, cost, error, parameters, states
+from robot_dyn_id.papers.space6r.trials import RATE, TABLE_1, NoisyTrial, Trials, cost, error, parameters, states
 
 MODEL = model_of("space6r")
 MOTION, OTHER = (states(random_fourier(MODEL, seed, period)) for seed, period in ((1, 10.0), (2, 12.5)))
@@ -22,7 +22,7 @@ MOTION, OTHER = (states(random_fourier(MODEL, seed, period)) for seed, period in
 @pytest.fixture(scope="module")
 def quiet():
     """Three methods on one robot whose torques have a thousandth of the paper's noise."""
-    trial = Trial.of(0, 1e-3, MOTION, OTHER)
+    trial = NoisyTrial.of(0, 1e-3, MOTION, OTHER)
     found = {
         "separable": Separable(weighted=False),
         "separable, weighted": Separable(),
@@ -130,6 +130,6 @@ def test_stribeck_velocities_below_the_resolution_of_samples_are_not_identifiabl
 
 
 def test_what_is_identified_without_weight_does_not_carry_arms_on_the_ground():
-    found = Weightless.of(0, Trial.of(0, 1e-3, MOTION, OTHER), MOTION)
+    found = Weightless.of(0, NoisyTrial.of(0, 1e-3, MOTION, OTHER), MOTION)
     assert found.to_ground[1] > 10.0 * found.to_orbit[1]
     assert np.all(found.friction[1, 1:3] > found.friction[0, 1:3])

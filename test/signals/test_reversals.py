@@ -22,7 +22,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_the_noise_of_the_velocity_is_found_from_the_data(robot, rate, velocity)
     """Within 15 % of what is left of the known noise behind the low-pass."""
     motion = random_fourier(robot.model, 1)
     sensors = Sensors(np.zeros(3), 1e-4, 0.01)
-    recording = simulated_recording(robot.regressor, robot.parameters, motion, 40.0, rate, sensors, 1)
+    recording = simulated_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, rate), sensors, 1)
     trials = prepared(recording, robot.joints, 8.0, velocity)
     errors = [(p.motion.dq - motion.evaluate(p.t)[1])[:, p.own] for p in trials]
     truth = np.sqrt(np.mean(np.concatenate(errors, axis=1) ** 2, axis=1))
@@ -138,7 +138,7 @@ class Reversing:
         self.parameters = np.concatenate([self.model.inertial_parameters, [4.0, 5.0, 8.0 - 5.0]])
         sensors = Sensors(np.array([0.5]), 1e-5, 0.005)
         motion = random_fourier(self.model, seed)
-        recording = simulated_recording(self.truth, self.parameters, motion, 60.0, 500.0, sensors, seed)
+        recording = simulated_recording(self.truth, self.parameters, motion, sample_times(60.0, 500.0), sensors, seed)
         self.trials = prepared(recording, self.model.joint_names)
         held_out = Motion(*random_fourier(self.model, seed + 100).evaluate(np.linspace(0.0, 50.0, 10_001))[:3])
         self.slow = held_out.take(np.abs(held_out.dq[0]) < 0.1)

@@ -17,7 +17,7 @@ from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.signals.stillness import Stillness, stillness
 from robot_dyn_id.signals.survey import CUTOFF_PER_BANDWIDTH, PERIODOGRAM
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
 RATE = 100.0
 
@@ -84,7 +84,10 @@ def robot():
 def clean(robot):
     motion = Eased(random_fourier(robot.model, 1), [0.0, PAUSE / RATE, 40.0])
     sensors = Sensors(np.full(3, 0.1), 1e-6, 1e-3, 0.0)
-    return simulated_recording(robot.regressor, robot.parameters, motion, 40.0, RATE, sensors, 1, "arm.mcap")
+    return replace(
+        simulated_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, RATE), sensors, 1),
+        source="arm.mcap",
+    )
 
 
 @pytest.fixture(scope="module")

@@ -203,7 +203,7 @@ def test_what_cannot_be_simulated_is_refused():
 class Stribeck(Term):
     """A law that the compiled loops do not know."""
 
-    name = "stribeck"
+    name = "decaying"
     symbols = ("fs",)
     powers = ((0, 0),)
 
@@ -216,5 +216,5 @@ def test_a_term_that_the_loops_do_not_know_is_refused_by_name():
     parameters = np.concatenate([panda_arm().inertial_parameters, np.ones(7), np.zeros(7)])
     assert CompiledDynamics(Dynamics(regressor, np.arange(84), parameters)).coordinates == 0
     parameters[-1] = 0.1
-    with pytest.raises(InputError, match="term stribeck cannot be simulated"):
+    with pytest.raises(InputError, match="term decaying cannot be simulated"):
         CompiledDynamics(Dynamics(regressor, np.arange(84), parameters))

@@ -9,7 +9,14 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.simulation.sensors import Sensors, colored_noise, measured, resample_residuals, simulated_recording
+from robot_dyn_id.simulation.sensors import (
+    Sensors,
+    colored_noise,
+    measured,
+    resample_residuals,
+    sample_times,
+    simulated_recording,
+)
 
 
 @pytest.mark.parametrize("correlation_time", [0.0, 0.1, 0.5])
@@ -53,7 +60,7 @@ def test_encoders_and_residuals_are_in_the_recording():
     exact = Sensors(np.zeros(3), position=0.0, velocity=None)
     real = Sensors(np.zeros(3), position=0.0, velocity=None, resolution=1e-3, residuals=residuals, block=0.2)
     clean, noisy = (
-        simulated_recording(arm.regressor, arm.parameters, motion, 3.0, 50.0, sensors, 1).samples
+        simulated_recording(arm.regressor, arm.parameters, motion, sample_times(3.0, 50.0), sensors, 1).samples
         for sensors in (exact, real)
     )
     steps = noisy.q / 1e-3
@@ -67,7 +74,7 @@ def test_encoders_and_residuals_are_in_the_recording():
 def test_without_noise_the_recording_is_the_model():
     arm, motion = Simulated(), random_fourier(Simulated().model, 1)
     sensors = Sensors(np.zeros(3), position=0.0, velocity=0.0)
-    recording = simulated_recording(arm.regressor, arm.parameters, motion, 3.0, 50.0, sensors, 1)
+    recording = simulated_recording(arm.regressor, arm.parameters, motion, sample_times(3.0, 50.0), sensors, 1)
     (chunk,) = recording.chunks(arm.joints)
     q, dq, ddq, _ = motion.evaluate(np.arange(150) / 50.0)
     assert np.array_equal(chunk.q, q.T)

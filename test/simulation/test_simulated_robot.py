@@ -10,7 +10,14 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.simulation.controllers import Gains, computed_torque, wanted_acceleration
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
-from robot_dyn_id.simulation.simulated_robot import EFFORT, RealTimePacer, SensorStream, SimulatedRobot, followed
+from robot_dyn_id.simulation.simulated_robot import (
+    EFFORT,
+    Actuation,
+    RealTimePacer,
+    SensorStream,
+    SimulatedRobot,
+    simulate_motion,
+)
 from robot_dyn_id.simulation.trajectory_tracking import Setpoint, Waypoints
 
 START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
@@ -23,7 +30,7 @@ def arm(viscous=1.0, coulomb=0.5):
 
 
 def robot(**options):
-    return SimulatedRobot(arm(), START, 1e-3, **options)
+    return SimulatedRobot(arm(), START, 1e-3, Actuation(**options))
 
 
 def target(offset=0.5, duration=1.0):
@@ -33,13 +40,13 @@ def target(offset=0.5, duration=1.0):
 def test_what_follows_a_motion_has_its_states_and_the_torques_that_move_it():
     motion = random_fourier(panda_arm(), 1, period=2.0)
     q, _, ddq = (x.T for x in motion.evaluate(np.arange(2000) * 1e-3)[:3])
-    true = followed(SimulatedRobot(arm(), q[0], 1e-3, limit_effort=False), motion)
+    true = simulate_motion(SimulatedRobot(arm(), q[0], 1e-3, Actuation(limit_effort=False)), motion)
     assert len(true) == 2000 and np.allclose(true.t, np.arange(2000) * 1e-3)
     assert np.abs(true.q - q).max() < 1e-3
     expected = arm().inverse_dynamics(true.q, true.dq, ddq)
     assert np.linalg.norm(true.tau - expected) < 0.02 * np.linalg.norm(expected)
     with pytest.raises(InputError, match="away from where joint number 1 is"):
-        followed(SimulatedRobot(arm(), q[0] + 0.5, 1e-3), motion)
+        simulate_motion(SimulatedRobot(arm(), q[0] + 0.5, 1e-3), motion)
 
 
 def test_the_position_servo_tracks_and_arrives():
@@ -86,7 +93,7 @@ def test_effort_commands_are_followed_until_they_are_old():
 
 def test_gravity_compensation_holds_the_arm():
     dynamics = arm(0.0, 0.0)
-    made = SimulatedRobot(dynamics, START, 1e-3, EFFORT)
+    made = SimulatedRobot(dynamics, START, 1e-3, Actuation(EFFORT))
     for _ in range(1000):
         made.command_effort(dynamics.gravity(made.plant.q))
         made.tick()

@@ -12,7 +12,7 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import parameter_set_message
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 from support import simulated
 from support.simulated import TERMS
 
@@ -32,7 +32,7 @@ def identified():
     values = np.concatenate([model.inertial_parameters, np.full(n, VISCOUS), np.full(n, COULOMB), np.zeros(n)])
     sensors = Sensors(np.full(n, NOISE), 1e-6, 1e-4)
     recordings = [
-        simulated_recording(regressor, values, random_fourier(model, seed), 20.0, 200.0, sensors, seed)
+        simulated_recording(regressor, values, random_fourier(model, seed), sample_times(20.0, 200.0), sensors, seed)
         for seed in (1, 2)
     ]
     return identify(recordings[:1], recordings[1:], model, Settings(terms=TERMS), "test").parameters

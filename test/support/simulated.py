@@ -14,7 +14,7 @@ from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.closed_loop import ControllerModel
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 from support.robots import joint, urdf
 
 ARM = urdf(
@@ -88,7 +88,7 @@ class Simulated:
         """A recording of a random motion, of joints within their limits."""
         motion = random_fourier(self.model, seed, **options)
         sensors = Sensors(np.full(len(self.joints), noise), 1e-6, velocity, correlation_time)
-        return simulated_recording(self.regressor, self.parameters, motion, duration, rate, sensors, seed)
+        return simulated_recording(self.regressor, self.parameters, motion, sample_times(duration, rate), sensors, seed)
 
 
 def changed(recording, rows=slice(None), **channels):

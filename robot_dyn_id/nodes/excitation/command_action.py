@@ -23,15 +23,15 @@ ERRORS = (
 
 ENDS = {
     GoalStatus.STATUS_ABORTED: "aborted the motion",
-    GoalStatus.STATUS_CANCELED: "cancelled the motion, as somebody else asked it to",
+    GoalStatus.STATUS_CANCELED: "canceled the motion on request of another client",
 }
 
 
 class CommandAction:
     """A `CommandInterface`: every message is a goal, which replaces the goal before.
 
-    A controlled stop is such a goal as well. A controller that is told to cancel holds the position at once, with
-    whatever deceleration its motors can give, so that this is kept for when it rejects the goal that brakes.
+    A controlled stop is a goal, too. A controller whose goal is canceled holds its position at once, with the maximum
+    deceleration of its motors; therefore a goal is canceled only if the controller rejects the goal that brakes.
     """
 
     def __init__(self, node: RobotNode) -> None:
@@ -59,7 +59,7 @@ class CommandAction:
 
     def obstacle(self) -> str:
         """See `CommandInterface`."""
-        return "" if self._client.server_is_ready() else f"no controller: nobody serves the action {self._name}"
+        return "" if self._client.server_is_ready() else f"no controller: no server of the action {self._name}"
 
     def send(self, message: JointTrajectory) -> None:
         """See `CommandInterface`."""
@@ -81,13 +81,13 @@ class CommandAction:
             goal.get_result_async().add_done_callback(self._guarded(lambda done: self._ended(number, done.result())))
         elif number == self._number:
             self._rejected = True
-            self._failure = f"{self._name} rejected the motion; the controller's log tells why"
+            self._failure = f"{self._name} rejected the motion; see the log of the controller"
         if self._rejected and self._goal is not None and not self._pieces:
             # what is under way must not go on where even braking is refused; a piece comes to rest on its own
             self._goal.cancel_goal_async()
 
     def _ended(self, number: int, answer: Any) -> None:
-        """A goal is over; those that were replaced, or are cancelled here, do not matter any more.
+        """Handle the end of a goal; goals that were replaced or canceled by this node are ignored.
 
         A piece that was given up while the next one was on its way was not replaced.
         """

@@ -22,7 +22,7 @@ class CommandTopic:
         """See `CommandInterface`."""
         topic = self._topic.topic_name
         if self._topic.get_subscription_count() == 0:
-            return f"no controller: nobody subscribes to {topic}"
+            return f"no controller: no subscriber of {topic}"
         if self._node.count_publishers(topic) > 1:
             return f"another node publishes to {topic} as well: only one may command the robot"
         return ""

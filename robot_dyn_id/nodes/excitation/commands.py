@@ -25,18 +25,18 @@ RENEWAL = 1.0 / 3.0
 
 
 class CommandInterface(Protocol):
-    """One way to a trajectory controller."""
+    """Command interface of a trajectory controller."""
 
     def obstacle(self) -> str:
-        """Why nobody follows what is sent, or not only that; empty if one controller does."""
+        """Reason why not exactly one controller follows the commands of this node; empty if one does."""
         ...
 
     def send(self, message: JointTrajectory) -> None:
-        """Let the controller follow this instead of what it was sent before."""
+        """Send a trajectory, which replaces the one before."""
         ...
 
     def failure(self) -> str:
-        """Why the controller does not follow what was sent last, told once; empty while nobody says so."""
+        """Reason why the controller does not follow the latest command, returned once; empty if none was reported."""
         ...
 
 
@@ -49,7 +49,7 @@ class Commands:
     """
 
     def __init__(self, node: RobotNode, clock: MotionClock) -> None:
-        """Open the way that the node's parameter `mode` names.
+        """Create the interface that the parameter `mode` of the node selects.
 
         Raises:
             UsageError: see `CommandAction`.
@@ -66,7 +66,7 @@ class Commands:
         self._message, self._limits = message, limits
 
     def obstacle(self) -> str:
-        """Why nobody follows what is sent; empty if a controller does."""
+        """Reason why no controller follows the commands; empty if one does."""
         return self._interface.obstacle()
 
     def follow(self, supervisor: Supervisor, stamped: bool = True) -> None:

@@ -66,4 +66,4 @@ class MotionClock:
     def missing(self) -> str:
         """Why there is no time yet; empty if there is."""
         unset = self.simulated and self._time() == 0
-        return "use_sim_time is set, but nobody publishes /clock" if unset else ""
+        return "use_sim_time is set, but /clock has no publisher" if unset else ""

@@ -11,13 +11,13 @@ from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, R
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 TOPICS = ("recording_status", "identifier_recording_status")
-"""Of recorders, and of identifiers."""
+"""Status topics of recorders and of identifiers."""
 
 REPORTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """The latest message of each of several publishers."""
 
-LOOK = 0.2
-"""Time between two looks at the graph [s]."""
+GRAPH_PERIOD_S = 0.2
+"""Time between two checks of the graph [s]."""
 
 
 class RecordingReports:
@@ -44,7 +44,7 @@ class RecordingReports:
     def tick(self, steady: float) -> None:
         """Pass the time on [s]."""
         self._watch.tick(steady)
-        if steady < self._looked + LOOK:
+        if steady < self._looked + GRAPH_PERIOD_S:
             return
         self._looked = steady
         found = (info for topic in TOPICS for info in self._node.get_publishers_info_by_topic(topic))

@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError
 CHANNELS = ("position", "velocity", "effort")
 
 LARGEST = 1e9
-"""Bound of the magnitudes of joint states [SI]: beyond it they are no measurements, and squares lose all digits."""
+"""Bound of the magnitudes of joint states [SI]: beyond it values are not plausible, and squares lose all digits."""
 
 
 def seconds(stamp: Any) -> float:
@@ -28,12 +28,12 @@ class JointOrder:
     def __init__(self, joint_names: Sequence[str]) -> None:
         """Pick these joints."""
         self._wanted = tuple(joint_names)
-        self._seen: list[str] | None = None
+        self._message_names: list[str] | None = None
         self._places: list[int] = []
 
     def concerns(self, message: Any) -> bool:
         """Whether a JointState has any of the joints: a gripper may have a driver of its own on the same topic."""
-        return message.name == self._seen or not set(self._wanted).isdisjoint(message.name)
+        return message.name == self._message_names or not set(self._wanted).isdisjoint(message.name)
 
     def has(self, message: Any, channel: str) -> bool:
         """Whether a JointState has values of a channel: what is not measured is left out, or NaN for all joints."""
@@ -47,14 +47,14 @@ class JointOrder:
             InputError: a joint is missing or named twice, a channel is missing or has another length, or a value is not
                 finite or not plausible.
         """
-        if message.name != self._seen:
+        if message.name != self._message_names:
             missing = [name for name in self._wanted if name not in message.name]
             if missing:
                 raise InputError(f"joint {missing[0]} is not in it; its joints are {_named(message.name)}")
             twice = [name for name in self._wanted if message.name.count(name) > 1]
             if twice:
                 raise InputError(f"joint {twice[0]} is named twice")
-            self._seen = list(message.name)
+            self._message_names = list(message.name)
             self._places = [message.name.index(name) for name in self._wanted]
         values = []
         for channel in channels:

@@ -29,7 +29,7 @@ def message_class(type_name: str) -> Any:
     """
     found = _MESSAGE.fullmatch(type_name)
     if found is None:
-        raise InputError(f"{type_name[:100]!r} is no message type of ROS 2")
+        raise InputError(f"{type_name[:100]!r} is not a message type of ROS 2")
     package, name = found.groups()
     try:
         return getattr(import_module(f"{package}.msg"), name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topic as serialised messages, nothing lost that the publishers could have delivered."""
+"""Subscription to serialized messages with a deep queue."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ DEPTH = 2000
 class RawStream:
     """Subscription to the bytes of a topic, of whatever reliability its publishers offer.
 
-    It begins reliable, as most sources of joint states are: asking the publishers first would miss the beginning. A
-    publisher that offers best effort only is incompatible with that, which the middleware reports, and the subscription
-    is made anew.
+    The first subscription is reliable, as most sources of joint states are; a query of the publishers would miss the
+    first messages. If a publisher offers best effort only, the middleware reports it, and the subscription is replaced.
 
     Attributes:
         name: full name of the topic.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision when an excitation is identified, from the status of all excitation publishers, and what is waited for."""
+"""Decision when to identify, from the status of all excitation publishers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT_REST = (Phase.WAITING, Phase.READY, Phase.DONE, Phase.FAULT)
 
 
 class Event(Enum):
-    """What a status means for the identification."""
+    """Meaning of a status for the identification."""
 
     NONE = "nothing new"
     BEGUN = "an excitation is under way"
@@ -30,7 +30,7 @@ class _Publisher:
     """An excitation publisher.
 
     Attributes:
-        waiting: what is waited for because of it.
+        waiting: event that is waited for.
         moves: an excitation that has not been identified yet was observed under way.
         executed: that excitation was executed to its end.
     """
@@ -79,11 +79,11 @@ class ExcitationWatch:
         return Event.NONE
 
     def waiting(self, present: Collection[str]) -> str:
-        """What is waited for, one line; the same words until something changes.
+        """Event that the identification waits for, one line that stays the same until something changes.
 
         Args:
-            present: full names of the nodes that publish a status now; what is known of others is forgotten, except
-                that their excitation was under way.
+            present: full names of the nodes that publish a status now; the states of other nodes are dropped, unless
+                their excitation was under way.
         """
         for name in [name for name in self._publishers if name and name not in present]:
             if not self._publishers[name].moves:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One topic of a recording: found, subscribed as its publishers offer it, passed on as bytes."""
+"""One topic of a recording: discovery, subscription with matching QoS, and transfer of the bytes."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.stream_statistics import StreamStatistics
 
 _UNNAMED = "_NODE_NAME_UNKNOWN_"
-"""What the graph says of a publisher whose node it does not know yet, or that has none."""
+"""Node name in the graph of a publisher without a node, or whose node is not discovered yet."""
 
-LOOKS = 20
-"""Looks that the graph may take to know the node of a publisher."""
+NAME_CHECKS = 20
+"""Checks of the graph until a publisher without a node name is reported."""
 
-HELD_UP = 1.0
-"""Time without a look after which messages may have waited in vain [s]."""
+STALL_S = 1.0
+"""Time without a check after which messages may have been dropped [s]."""
 
 
 class RecordedTopic:
-    """A topic from the first look for a publisher to the end of the recording.
+    """A topic from the search for a publisher to the end of the recording.
 
     Attributes:
         name: the topic's full name.
         publishers: full names of the nodes that publish it now.
         lost: messages that the middleware reported as lost.
-        problem: why some or all messages are missing from the bag; empty if none are.
+        problem: reason why messages are missing from the bag; empty if none are.
         paused: whether messages are dropped.
     """
 
@@ -61,11 +61,11 @@ class RecordedTopic:
 
     @property
     def statistics(self) -> StreamStatistics:
-        """Of the messages written so far."""
+        """Statistics of the messages written so far."""
         return self._stream.statistics if self._stream else StreamStatistics()
 
     def look(self) -> None:
-        """See who publishes, and subscribe where that is new."""
+        """Check the publishers, and subscribe if necessary."""
         found = self._node.get_publishers_info_by_topic(self._topic)
         self._name(found)
         if not found:
@@ -87,11 +87,15 @@ class RecordedTopic:
         self.paused = paused
 
     def held_up(self, seconds: float) -> None:
-        """Tell the time since the last look: the middleware keeps so many messages, and is silent on those it drops."""
+        """Report messages that may be missing: the middleware has a queue of limited depth, and drops silently.
+
+        Args:
+            seconds: time since the last check [s].
+        """
         # What waited is fetched before this look, or between it and the next.
         longest, fetched = max(seconds, self._held), self._received - self._received_before[0]
         self._held, self._received_before = seconds, (self._received_before[1], self._received)
-        if longest > HELD_UP and fetched >= STREAM.depth:
+        if longest > STALL_S and fetched >= STREAM.depth:
             self._complain(
                 f"messages of {self.name} may be missing: the executor was held up for {longest:.1f} s, "
                 f"and as many messages as can wait, {STREAM.depth}, did"
@@ -104,11 +108,11 @@ class RecordedTopic:
             self._subscription = None
 
     def _name(self, found: list[Any]) -> None:
-        """Note who publishes; where there are several, warn."""
+        """Update the names of the publishers, and warn if there are several."""
         unnamed = any(info.node_name == _UNNAMED for info in found)
         self._unnamed = self._unnamed + 1 if unnamed else 0
         names = tuple(sorted(_full_name(info) for info in found))
-        if len(names) > 1 and names != self._warned and not 0 < self._unnamed < LOOKS:
+        if len(names) > 1 and names != self._warned and not 0 < self._unnamed < NAME_CHECKS:
             self._warned = names
             self._node.get_logger().warning(
                 f"{len(names)} publishers on {self.name}: {', '.join(names)}; "
@@ -117,7 +121,7 @@ class RecordedTopic:
         self.publishers = names
 
     def _take_up(self, found: list[Any]) -> None:
-        """Settle the topic's type, that of the publisher found first."""
+        """Take the type of the topic from the publisher found first."""
         first = found[0]
         try:
             self._class = message_class(first.topic_type)
@@ -136,7 +140,7 @@ class RecordedTopic:
         self._writer.announce(self._stream)
 
     def _subscribe(self, wanted: QoSProfile) -> None:
-        """Subscribe, unless what there is receives from every publisher already."""
+        """Subscribe, unless the present subscription receives from every publisher."""
         if self._qos is not None:
             weaker = (
                 wanted.reliability != self._qos.reliability == ReliabilityPolicy.RELIABLE
@@ -145,7 +149,7 @@ class RecordedTopic:
             if not weaker:
                 return
             self._node.get_logger().warning(
-                f"a publisher of {self.name} offers less than those before it: subscribed anew; "
+                f"a publisher of {self.name} offers less than those before it: subscribed again; "
                 "messages of this moment may be missing"
             )
         self.close()

@@ -13,28 +13,28 @@ from robot_dyn_id.nodes.recording.recorded_topic import RecordedTopic
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 
-GRACE = 2.0
-"""How long publishers may take to be discovered before it is worth a word [s]."""
+DISCOVERY_TIME_S = 2.0
+"""Time for the discovery of publishers before missing ones are reported [s]."""
 
-REMIND = 5.0
-"""Time between two complaints about absent publishers [s]."""
+REPORT_PERIOD_S = 5.0
+"""Time between two warnings about missing publishers [s]."""
 
 
 class RecordingSession:
-    """What is written into one bag.
+    """Recording of topics to one bag.
 
     Attributes:
-        folder: of the bag.
+        folder: path of the bag.
         ending: whether it was ended.
     """
 
     def __init__(self, node: RobotNode, folder: str, topics: Sequence[str]) -> None:
-        """Create the bag, and look for publishers at once.
+        """Create the bag, and search for publishers.
 
         Args:
-            node: that subscribes.
-            folder: of the bag, with codes of strftime.
-            topics: their names.
+            node: node that subscribes.
+            folder: path of the bag, with strftime codes.
+            topics: names of the topics.
 
         Raises:
             UsageError: no folder is given.
@@ -47,7 +47,7 @@ class RecordingSession:
         self._node = node
         self._topics = [RecordedTopic(node, topic, self._writer) for topic in topics]
         self._began = self._looked = time.monotonic()
-        self._complain = self._began + GRACE
+        self._complain = self._began + DISCOVERY_TIME_S
         self._paused = self.ending = False
         self.look()
 
@@ -58,12 +58,12 @@ class RecordingSession:
 
     @property
     def failure(self) -> str | None:
-        """Why the bag is not what it should be; None if all is well."""
+        """Reason why the bag is incomplete; None if it is not."""
         return self._writer.failure
 
     @property
     def remarks(self) -> str:
-        """What is not as it should be, or not yet; empty if nothing is."""
+        """Problems of the recording; empty without any."""
         parts = [topic.problem for topic in self._topics if topic.problem]
         parts += [f"{topic.lost} messages lost on {topic.name}" for topic in self._topics if topic.lost]
         if self.ending:
@@ -82,14 +82,14 @@ class RecordingSession:
         return not any(topic.statistics.count for topic in self._topics)
 
     def look(self) -> None:
-        """See who publishes; to be called several times per second."""
+        """Check the publishers; to be called several times per second."""
         now = time.monotonic()
         for topic in self._topics:
             topic.held_up(now - self._looked)
             topic.look()
         self._looked = now
         if now >= self._complain:
-            self._complain = now + REMIND
+            self._complain = now + REPORT_PERIOD_S
             for topic in self._topics:
                 if not topic.publishers:
                     self._node.get_logger().warning(f"no publisher on {topic.name}{self._alike(topic.name)}; waiting")
@@ -113,7 +113,7 @@ class RecordingSession:
         return self._writer.ended(timeout)
 
     def describe(self, status: RecordingStatus) -> None:
-        """Fill in what a status message tells of folder and topics."""
+        """Fill in folder and topics of a status message."""
         known = [topic.statistics for topic in self._topics]
         status.folder = self.folder
         status.topics = [topic.name for topic in self._topics]
@@ -124,7 +124,7 @@ class RecordingSession:
         status.lost = [topic.lost for topic in self._topics]
 
     def figures(self) -> dict[str, str]:
-        """A few words on each topic, by its name."""
+        """Statistics of each topic as text, by its name."""
         known = {topic: topic.statistics for topic in self._topics}
         return {
             topic.name: f"{item.count} messages, {item.rate:.1f} Hz, jitter {1e3 * item.jitter:.3f} ms, "
@@ -133,7 +133,7 @@ class RecordingSession:
         }
 
     def _alike(self, name: str) -> str:
-        """Topics elsewhere that end alike, as a hint."""
+        """Hint to published topics with the same last part of the name."""
         last = name.rsplit("/", 1)[-1]
         known = [other for other, _ in self._node.get_topic_names_and_types() if other.rsplit("/", 1)[-1] == last]
         others = [other for other in known if other != name and self._node.count_publishers(other)]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every node is built on: parameters, diagnostics, start and end."""
+"""Base of the nodes: parameters, diagnostics, start and end."""

@@ -38,7 +38,7 @@ class Changes:
         """Whether to report this; True counts as reported.
 
         Args:
-            now: by any clock that does not go back [s].
+            now: time of a monotonic clock [s].
             text: the state in words.
         """
         state = FIGURE.sub("#", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node is, and what it has refused: logged when it changes, told on `diagnostics`."""
+"""Diagnostic status of a node and its rejected inputs: logged on change, published on `diagnostics`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.robot_node import OK, STALE, Diagnosis
 
-USUAL = 5.0
-"""How long a node may wait for others after its start without a warning [s]."""
+STARTUP_TIME_S = 5.0
+"""Time after the start in which waiting for other nodes is not a warning [s]."""
 
 LONGEST_REFUSAL = 400
 """Characters of a refusal that are reported: it can quote names of the message that is refused."""
@@ -21,24 +21,34 @@ class Condition:
     """The diagnosis of a node.
 
     Attributes:
-        diagnosis: what the node answers when it is asked how it is.
+        diagnosis: latest diagnostic status.
     """
 
     def __init__(self, log: Any) -> None:
-        """Begin; `log` is the logger of the node."""
+        """Begin with the status "starting".
+
+        Args:
+            log: logger of the node.
+        """
         self._log, self.diagnosis = log, Diagnosis(OK, "starting")
         self._refused, self._refusal = 0, "none"
         self._changes, self._refusals = Changes(), Changes()
         self._begun, self._waiting = time.monotonic(), False
 
     def report(self, level: bytes, message: str, values: Mapping[str, object] | None = None) -> None:
-        """Say how the node is; other words than before are logged."""
+        """Set the diagnostic status; changes are logged.
+
+        Args:
+            level: `OK`, `WARN`, `ERROR` or `STALE`.
+            message: one line.
+            values: quantities by name.
+        """
         old = self.diagnosis
         counted = {**(values or {}), "refused inputs": self._refused, "last refused": self._refusal}
         self.diagnosis = Diagnosis(level, message, counted)
         now = time.monotonic()
         if (old.level, old.message) != (level, message):
-            self._waiting = level == STALE and now < self._begun + USUAL
+            self._waiting = level == STALE and now < self._begun + STARTUP_TIME_S
         if not self._changes.due(now, f"{level!r} {message}"):  # a change that was held back is due later
             return
         if level == OK or self._waiting:
@@ -47,8 +57,8 @@ class Condition:
             self._log.warning(message)
 
     def remind(self) -> Diagnosis:
-        """The diagnosis, once a second; what has been waited for since the start for too long is warned of, once."""
-        if self._waiting and time.monotonic() >= self._begun + USUAL:
+        """Return the diagnosis, and warn once if the node has been waiting since its start for too long."""
+        if self._waiting and time.monotonic() >= self._begun + STARTUP_TIME_S:
             self._waiting = False
             self._log.warning(self.diagnosis.message)
         return self.diagnosis

@@ -24,7 +24,7 @@ LOOK_S = 0.2
 """Time between two looks at the graph."""
 
 INSTANCE, PROCESS = "instance", "process"
-"""Values in the diagnostics by which nodes of the same name tell one another apart."""
+"""Keys in the diagnostics that distinguish nodes of the same name."""
 
 _listening_since: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
@@ -101,7 +101,7 @@ class Namesakes:
         now = time.monotonic()
         names = self._node.get_node_names_and_namespaces()
         if sum(f"{namespace.rstrip('/')}/{name}" == self._name for name, namespace in names) < 2:
-            self._forget()
+            self._stop_listening()
             self.settled = self.settled or now - self._listening_since >= LISTENING_S
             return
         if self._shared_since is None:
@@ -141,7 +141,7 @@ class Namesakes:
         self._subscription = self._node.create_subscription(topic.type, topic.name, self._hear, topic.qos)
         self._diagnose()
 
-    def _forget(self) -> None:
+    def _stop_listening(self) -> None:
         if self._shared_since is None:
             return
         self._node.destroy_subscription(self._subscription)

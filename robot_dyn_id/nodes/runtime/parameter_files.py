@@ -15,7 +15,7 @@ from robot_dyn_id.text.yaml import read_yaml
 OPTION = "--params-file"
 
 OF_LAUNCH = "launch_params_"
-"""Beginning of the names of temporary files in which `ros2 launch` hands over single values: nobody wrote them."""
+"""Prefix of temporary files by which `ros2 launch` passes single values; they are not files of the user."""
 
 
 def check_parameter_file(path: str | Path) -> None:
@@ -51,7 +51,7 @@ def origin(problem: str, arguments: Sequence[str]) -> str:
 
     Args:
         problem: the line.
-        arguments: of the process; of several files that set the parameter the last one counts.
+        arguments: command line of the process; of several files that set the parameter the last one counts.
     """
     if Path(problem.partition(": ")[0]).expanduser().is_file():
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every node is made of: declared parameters, declared topics and services, one way to start and to end."""
+"""Base class of the nodes: declared parameters, topics and services, start and end."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 
 SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""What matters is the newest message."""
+"""Only the latest message matters."""
 
 STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Subscriber that must lose nothing for 2 s at 1 kHz, from publishers of either reliability."""
 
-FAREWELL = 1.0
-"""How long the last messages of a node may take to arrive [s]."""
+LAST_MESSAGES_TIMEOUT_S = 1.0
+"""Time for which a node waits at its end until its last messages have been received [s]."""
 
 REFUSAL_PERIOD = 5.0
 """Shortest time between two log lines of callbacks that refuse their input [s]."""
@@ -52,7 +52,7 @@ class Interface:
         name: relative; `~/` for the node's own.
         type: class of the message or service; the name of one whose package need not be installed.
         text: what it is, one sentence without a full stop.
-        qos: of topics.
+        qos: QoS profile of a topic; None for services and actions.
     """
 
     kind: str
@@ -80,7 +80,7 @@ DIAGNOSTICS = Interface(
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How a node is.
+    """Diagnostic status of a node.
 
     Attributes:
         level: `OK`, `WARN`, `ERROR` or `STALE`.
@@ -98,7 +98,7 @@ class RobotNode(Node):  # type: ignore[misc]
 
     Attributes:
         settings: its ROS parameters, an instance of `SETTINGS`.
-        end: why the node ends by itself, an error or the exit code of its process; None while it does not.
+        end: reason why the node ends on its own, an error or an exit code; None while it runs.
         internal_errors: number of callbacks that ended in an unexpected exception.
         namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
     """
@@ -162,13 +162,13 @@ class RobotNode(Node):  # type: ignore[misc]
         return True
 
     def farewell(self) -> None:
-        """Wait, at most `FAREWELL`, until what was published has arrived: it would be lost with the process."""
-        end = time.monotonic() + FAREWELL
+        """Wait, at most `LAST_MESSAGES_TIMEOUT_S`, until the published messages have been received."""
+        end = time.monotonic() + LAST_MESSAGES_TIMEOUT_S
         for publisher in self.publishers:
             publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
 
     def diagnosis(self) -> Diagnosis:
-        """How the node is; asked once a second."""
+        """Diagnostic status, evaluated once per second."""
         return Diagnosis(OK, "running")
 
     def fault(self, error: Exception) -> None:

@@ -57,7 +57,7 @@ class RobotSource:
             return
         RobotModel.from_urdf(ANY_ROBOT)  # what loads libraries and takes long must not happen in a callback
         topic = node.resolve_topic_name(DESCRIPTION.name)
-        self.problem = f"waiting for {topic}: nobody has published it"
+        self.problem = f"waiting for {topic}: no publisher yet"
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
         node.get_logger().info(self.problem)
         self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node runs: the fastest executor there is, one line for a user's mistake, and rest before the end."""
+"""Execution of a node: executor, signals, exit code, and rest of the robot before the end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _spin_for(executor: Any, duration: float) -> None:
     """Spin, and return also if there is more to do than can be done.
 
     An EventsExecutor (rclpy 7 to 9) looks at the time only when nothing waits: under more work than the computer can do
-    it would never return, and no Ctrl-C would be seen. A future that is complete does stop it.
+    it would never return, and Ctrl-C would be ignored. A complete future stops it.
     """
     enough = Future()
     alarm = threading.Timer(LATE * duration, enough.set_result, (None,))
@@ -73,18 +73,18 @@ def _spin_for(executor: Any, duration: float) -> None:
 
 
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
-    """Run one node until SIGINT or SIGTERM; the whole of an executable.
+    """Run one node until SIGINT or SIGTERM; the complete body of an executable.
 
     The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
-    A node that fails by an exception is brought to rest like one that is asked to end.
+    A node that fails by an exception is brought to rest like one that is stopped by a signal.
 
     Returns:
-        0 ended as asked; 2 wrong parameters; 3 bad input; 4 a fault of the node itself, such as an unexpected exception
-        in a callback; or the code with which the node has ended by itself.
+        0 ended by a signal; 2 wrong parameters; 3 bad input; 4 a fault of the node itself, such as an unexpected
+        exception in a callback; or the exit code of a node that ended on its own.
     """
-    asked: list[int] = []
+    signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: asked.append(number))
+        signal.signal(number, lambda number, frame: signals.append(number))
     command = list(arguments or sys.argv)
     node = None
     try:
@@ -93,7 +93,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         executor = make_executor()
         executor.add_node(node)
         try:
-            spin(executor, lambda: bool(asked) or node.end is not None)
+            spin(executor, lambda: bool(signals) or node.end is not None)
         except Exception as error:  # of the executor: those of callbacks do not come here
             node.fault(error)
         _bring_to_rest(executor, node)

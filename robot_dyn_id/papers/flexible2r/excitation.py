@@ -132,7 +132,7 @@ def _unit() -> Array:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableReading:
     """Possible reading of a figure of Table 3, and its smallest condition number.
 
     Attributes:
@@ -153,7 +153,7 @@ class Reading:
         return f"{', '.join(self.columns)}; {unit}; {limits}"
 
 
-def readings(case: str) -> Iterator[Reading]:
+def readings(case: str) -> Iterator[TableReading]:
     """Readings of the condition number without friction; degree 8, from the paper's start, the other joint there."""
     model, unit = arm(), _unit()
     moving = [model.model.joint_names.index(name) for name in JOINTS[case]]
@@ -169,7 +169,7 @@ def readings(case: str) -> Iterator[Reading]:
             values = np.linalg.svd(scale[:, None] * dense.reshape(len(chosen), -1), compute_uv=False)
             return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
 
-        yield Reading(columns, degrees, all_limits, least(condition, *amplitudes_within(case, all_limits)))
+        yield TableReading(columns, degrees, all_limits, least(condition, *amplitudes_within(case, all_limits)))
 
 
 def friction_within_limits(case: str) -> float:

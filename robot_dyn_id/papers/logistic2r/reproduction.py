@@ -16,7 +16,7 @@ from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
 from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
 from robot_dyn_id.papers.logistic2r.drawings import drawings
-from robot_dyn_id.papers.logistic2r.strokes import GRAVITY, JOINTS, PAPER, SAMPLE, Arm, Stroke, Strokes
+from robot_dyn_id.papers.logistic2r.strokes import GRAVITY, JOINTS, PAPER, SAMPLE, LockableArm, Stroke, Strokes
 from robot_dyn_id.papers.logistic2r.studies import BEST, START, WRONG, Run, of_noise, of_starts, repeated
 from robot_dyn_id.simulation.controllers import Gains
 
@@ -60,7 +60,7 @@ def plan(joint: str, **given: Any) -> DesignTask:
     return plan_of(settings_of("logistic2r", **given), model_of("logistic2r", GRAVITY, held), ())
 
 
-def published_strokes(arm: Arm) -> Strokes:
+def published_strokes(arm: LockableArm) -> Strokes:
     """Published optimum, about the middle of the joints' ranges; T = 40 / w is not printed."""
     strokes = {}
     for joint in JOINTS:
@@ -70,7 +70,7 @@ def published_strokes(arm: Arm) -> Strokes:
     return Strokes(arm, strokes)
 
 
-def feasible_strokes(arm: Arm) -> Strokes:
+def feasible_strokes(arm: LockableArm) -> Strokes:
     """Optimize strokes within the limits."""
     half, strokes = settings_of("logistic2r").demand.window / 2.0, {}
     for joint in JOINTS:
@@ -95,7 +95,7 @@ def gains_of(joint: str) -> Gains:
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce the paper's figures."""
-    arm = Arm()
+    arm = LockableArm()
     progress("designing strokes within the limits")
     published, feasible = published_strokes(arm), feasible_strokes(arm)
     progress("repeating the published and the feasible strokes")
@@ -134,7 +134,7 @@ def equations_of_the_paper(q: Array, dq: Array, ddq: Array) -> Array:
     return np.array([first, (none, none, none, both, along, across)]).transpose(2, 0, 1)
 
 
-def of_equations(arm: Arm, strokes: Strokes) -> list[Figure]:
+def of_equations(arm: LockableArm, strokes: Strokes) -> list[Figure]:
     """Figures on exact identities."""
     motion = Motion(*np.random.default_rng(0).uniform(-3.0, 3.0, (3, 2, 200)))
     ours = arm.regressor.dense(motion)[arm.base.independent[PAPER]].transpose(2, 1, 0)
@@ -168,7 +168,7 @@ def condition(stroke: Stroke) -> float:
     return float(np.linalg.cond(np.column_stack([ddq[0], -GRAVITY[2] * np.cos(q[0]), GRAVITY[2] * np.sin(q[0])])))
 
 
-def used(arm: Arm, joint: str, stroke: Stroke) -> Array:
+def used(arm: LockableArm, joint: str, stroke: Stroke) -> Array:
     """Largest use of a joint's limits of position (from mid-range), velocity and acceleration, shape (3,)."""
     number, limits = arm.model.joint_names.index(joint), arm.model.limits
     q, dq, ddq = (x[0] for x in stroke.motion.evaluate(np.arange(0.0, stroke.motion.duration, 1e-3))[:3])

@@ -73,7 +73,7 @@ class Stroke:
         return rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
 
 
-class Arm:
+class LockableArm:
     """Arm, and its dynamics while one of its joints is locked at 0."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Strokes:
         of: strokes by joint.
     """
 
-    arm: Arm
+    arm: LockableArm
     of: Mapping[str, Stroke]
 
     def identified(self, recording: Recording) -> StepwiseSolution:

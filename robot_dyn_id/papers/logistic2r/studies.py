@@ -15,7 +15,7 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.papers.figures import Extent, Figure, Progress
 from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, Strokes, StrokeTrials
-from robot_dyn_id.simulation.sensors import Sensors, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
 START = 0.1
 """Our rule for the start: largest gravity sag of a joint as a fraction of its stroke."""
@@ -128,7 +128,7 @@ def of_noise(feasible: Strokes, series: Trajectory, seconds: float, extent: Exte
             one, both = (Sensors(np.full(n, torque), angle, 10.0 * angle) for n in (1, 2))
             strokes.append(repeated(feasible, truth, sensors=one, seed=seed).best_error)
             train, other = (
-                simulated_recording(arm.regressor, standard, series, seconds, 1.0 / SAMPLE, both, number)
+                simulated_recording(arm.regressor, standard, series, sample_times(seconds, 1.0 / SAMPLE), both, number)
                 for number in (seed, extent.seeds + seed)
             )
             fit = identify([train], [other], arm.model, Settings(terms=()), "reproduce").parameters.values

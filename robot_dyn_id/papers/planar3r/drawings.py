@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.papers.planar3r.experiment import Errors
+from robot_dyn_id.papers.planar3r.experiment import EstimateDraws
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 MOST_POINTS = 1000
@@ -34,7 +34,7 @@ def torques(found: Identification) -> Drawing:
     return Drawing("planar3r_torques", "Torques of another motion, three runs of the paper", (*panels, boxes))
 
 
-def errors(names: Sequence[str], found: Mapping[str, Errors]) -> Drawing:
+def errors(names: Sequence[str], found: Mapping[str, EstimateDraws]) -> Drawing:
     """Draw the errors of every parameter over the draws, in standard deviations reported by the first experiment."""
     unit = np.median(next(iter(found.values())).sigma, axis=0)
     panels = []

@@ -28,7 +28,7 @@ from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors, measured
-from robot_dyn_id.simulation.simulated_robot import SimulatedRobot, followed
+from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot, simulate_motion
 
 RATE = 1000.0
 """Sample rate of the paper, and rate of the simulated robot [Hz]."""
@@ -62,7 +62,7 @@ def sine(joint: int, turns: float) -> SequentialSine:
 
 
 @dataclass(frozen=True)
-class Errors:
+class EstimateDraws:
     """Estimates for k draws of the noise.
 
     Attributes:
@@ -92,7 +92,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class SimulatedExperiment:
     """Arm with the friction of its configuration, and its identification settings.
 
     Attributes:
@@ -108,14 +108,14 @@ class Experiment:
     sensors: Sensors
 
     @staticmethod
-    def of_paper() -> Experiment:
+    def of_paper() -> SimulatedExperiment:
         """Experiment with the parameters of the simulator node."""
         chosen, given = configuration(), node_parameters("planar3r", "simulator")
         model = arm()
         viscous, coulomb, effort = (np.array(given[key]) for key in ("viscous", "coulomb", "effort_noise"))
         plant = nominal_dynamics(model, viscous, coulomb, given["smoothing_width"])
         sensors = Sensors(effort, 0.0, None, resolution=given["resolution"])
-        return Experiment(model, chosen, plant, sensors)
+        return SimulatedExperiment(model, chosen, plant, sensors)
 
     @cached_property
     def regressor(self) -> Regressor:
@@ -135,7 +135,7 @@ class Experiment:
     def run(self, motion: Trajectory) -> Chunk:
         """True samples of the arm that follows a motion."""
         start = motion.evaluate(np.zeros(1))[0][:, 0]
-        return followed(SimulatedRobot(self.plant, start, 1.0 / RATE, limit_effort=False), motion)
+        return simulate_motion(SimulatedRobot(self.plant, start, 1.0 / RATE, Actuation(limit_effort=False)), motion)
 
     def measured(self, runs: Sequence[Chunk], seed: int) -> list[ArrayRecording]:
         """Sensor readings of runs, each with its own noise."""
@@ -155,10 +155,10 @@ class Experiment:
         trials = FilteredTrials(recordings, joints, chosen.drives, plan)
         return estimator.fit(trials.problem(self.regressor, self.base.independent))
 
-    def errors(self, estimates: Sequence[Estimate]) -> Errors:
+    def errors(self, estimates: Sequence[Estimate]) -> EstimateDraws:
         """Errors of estimates."""
         values, sigma = ([getattr(e, key) for e in estimates] for key in ("values", "standard_deviations"))
-        return Errors(self.truth, np.array(values), np.array(sigma))
+        return EstimateDraws(self.truth, np.array(values), np.array(sigma))
 
     def dynamics(self, estimate: Estimate) -> Dynamics:
         """Dynamics with estimated base parameters."""

@@ -34,8 +34,8 @@ from robot_dyn_id.papers.inputs import designed, plan_of, settings_of
 from robot_dyn_id.papers.planar3r.drawings import accelerations, conditions, errors, torques
 from robot_dyn_id.papers.planar3r.experiment import (
     LARGE,
-    Errors,
-    Experiment,
+    EstimateDraws,
+    SimulatedExperiment,
     arm,
     one_motion,
     sine,
@@ -129,7 +129,7 @@ def plan(joint: str, **given: Any) -> DesignTask:
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce all steps of the paper from its URDF, then replace its three motions by one."""
-    experiment, draws = Experiment.of_paper(), max(DRAWS, extent.seeds)
+    experiment, draws = SimulatedExperiment.of_paper(), max(DRAWS, extent.seeds)
     progress("base parameters, compared with Pinocchio's equations")
     figures = [*equations(experiment.model)]
     progress("condition numbers of the sines")
@@ -258,7 +258,7 @@ def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000)
     return Observability.from_rows(rows[:, independent_columns(rows)]).condition_numbers["none"]
 
 
-def simulation(experiment: Experiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:
+def simulation(experiment: SimulatedExperiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:
     """Simulate the paper's three runs and one designed motion under the same noise, and evaluate the models."""
     motions, joint_by_joint = three_runs(TURNS), experiment.configuration.settings.estimator
     progress("simulating the three runs, the one motion and the motion to predict")
@@ -329,7 +329,7 @@ def simulation(experiment: Experiment, draws: int, progress: Progress) -> tuple[
     return [*figures, *predicted], [torques(result), errors(names, found), drawn]
 
 
-def statistics(name: str, errors: Errors) -> Iterator[Figure]:
+def statistics(name: str, errors: EstimateDraws) -> Iterator[Figure]:
     """Compare the errors over the draws with the reported standard deviations."""
     within, beyond = 1.0 - float(errors.beyond(2.0).mean()), int(errors.beyond(3.0).sum())
     count = errors.values.size
@@ -353,7 +353,7 @@ def statistics(name: str, errors: Errors) -> Iterator[Figure]:
     )
 
 
-def forward(experiment: Experiment, held: Chunk, sets: Mapping[str, Dynamics]) -> tuple[list[Figure], Drawing]:
+def forward(experiment: SimulatedExperiment, held: Chunk, sets: Mapping[str, Dynamics]) -> tuple[list[Figure], Drawing]:
     """Compare accelerations at true states and torques of another motion, at speeds above `MIN_COMPARED_SPEED`."""
     assert held.dq is not None and held.tau is not None
     moves = np.abs(held.dq).min(axis=1) > MIN_COMPARED_SPEED

@@ -79,7 +79,7 @@ class Signals:
 
 
 @dataclass(frozen=True)
-class Arm:
+class SpaceArm:
     """The robot of the paper.
 
     Attributes:
@@ -93,14 +93,14 @@ class Arm:
     truth: Array
 
     @staticmethod
-    def of_urdf() -> Arm:
+    def of_urdf() -> SpaceArm:
         """Arm of the URDF."""
         model = model_of("quaternion6r", GRAVITY)
         frames = centroidal_frames(model)
         inertias = model.inertial_parameters.reshape(-1, 10)[:, CENTROIDAL]
         offset = np.array([frame.position[0] for frame in frames])
         inertias[:, 2:] -= (inertias[:, 0] * offset**2)[:, None]  # about the center of mass, which is on the x axis
-        return Arm(model, frames, inertias)
+        return SpaceArm(model, frames, inertias)
 
     def recorded(self, motion: Motion) -> list[Signals]:
         """Signals of the paper's simulation."""

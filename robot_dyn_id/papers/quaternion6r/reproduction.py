@@ -18,7 +18,7 @@ from robot_dyn_id.papers.quaternion6r.arm import (
     LENGTH,
     NOISE,
     PRINTED,
-    Arm,
+    SpaceArm,
     accelerated,
     body_by_body,
     noise_of,
@@ -63,7 +63,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class Errors:
+class ParameterErrors:
     """Largest errors of an estimate of m, J11, J22, J33 where `IDENTIFIABLE`; NaN if one of these is not found.
 
     Attributes:
@@ -79,7 +79,7 @@ class Errors:
     all: float
 
     @classmethod
-    def from_values(cls, values: Array, truth: Array) -> Errors:
+    def from_values(cls, values: Array, truth: Array) -> ParameterErrors:
         """Errors of values, shape (6, 4)."""
         wrong = np.where(IDENTIFIABLE, np.abs(values - truth), 0.0)
         ratio = wrong / truth
@@ -111,13 +111,13 @@ class NoisyRuns:
     rate: float
     wrench_only: bool
 
-    def bound(self, arm: Arm) -> Array:
+    def bound(self, arm: SpaceArm) -> Array:
         """Cramer-Rao bound of sigma for this noise of the wrenches and known motion [%], shape (6, 4)."""
         signals = arm.recorded(self.motion)
         noise = np.array([[sizes["moment"], sizes["force"]] for sizes in noise_of(signals)])
         return 100.0 * least_deviations(arm.bodies(signals), noise, GRAVITY) / arm.truth
 
-    def errors(self, arm: Arm, draws: int) -> tuple[Array, Array, Array]:
+    def errors(self, arm: SpaceArm, draws: int) -> tuple[Array, Array, Array]:
         """Reported sigma, errors, and errors of the paper's own fit [%], each of shape (draws, 6, 4)."""
         precision = 1e-6 if self.wrench_only else NOISE
         signals = arm.recorded(self.motion)
@@ -149,11 +149,12 @@ def noisy_runs() -> tuple[NoisyRuns, ...]:
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce the paper's figures."""
-    arm = Arm.of_urdf()
+    arm = SpaceArm.of_urdf()
     progress("the printed samples")
     figures = _exact(arm)
     rounded = {
-        digits: Errors.from_values(arm.printed(accelerated(PRINTED), digits).values, arm.truth) for digits in (8, 7, 6)
+        digits: ParameterErrors.from_values(arm.printed(accelerated(PRINTED), digits).values, arm.truth)
+        for digits in (8, 7, 6)
     }
     figures += rounded[7].below_published("7 digits")
     for digits in (8, 6):
@@ -161,14 +162,16 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     for digits in (7, 6):
         own = body_by_body(arm.bodies(arm.rounded(accelerated(PRINTED), digits)), 10.0**-digits)
         name = f"{digits} digits, body by body as in the paper: largest error of inertia [%]"
-        figures.append(Figure(name, Errors.from_values(own, arm.truth).relative))
+        figures.append(Figure(name, ParameterErrors.from_values(own, arm.truth).relative))
     fine = np.linspace(0.0, PRINTED[-1], 51)[1:]
     others = {
         f"{OTHER_READING} rad/s^2": accelerated(PRINTED, OTHER_READING),
         f"{len(fine)} samples": accelerated(fine),
     }
     for name, motion in others.items():
-        figures += Errors.from_values(arm.printed(motion, 7).values, arm.truth).below_published(f"7 digits, {name}")
+        figures += ParameterErrors.from_values(arm.printed(motion, 7).values, arm.truth).below_published(
+            f"7 digits, {name}"
+        )
     postures = POSTURES * (3 if extent.full else 1)
     progress(f"{postures} random postures")
     figures.append(_postures(arm, postures))
@@ -194,7 +197,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     )
 
 
-def _exact(arm: Arm) -> list[Figure]:
+def _exact(arm: SpaceArm) -> list[Figure]:
     """Figures from exact signals, and the entries that are not identifiable."""
     signals = arm.recorded(accelerated(PRINTED))
     found, bodies = arm.fitted(signals, 1.0 / PRINTED[0]), arm.bodies(signals)
@@ -203,7 +206,7 @@ def _exact(arm: Arm) -> list[Figure]:
     return [
         Figure(
             "double precision: largest relative error",
-            Errors.from_values(found.values, arm.truth).all,
+            ParameterErrors.from_values(found.values, arm.truth).all,
             target=TARGETS["exact"],
             better="lower",
         ),
@@ -226,7 +229,7 @@ def _exact(arm: Arm) -> list[Figure]:
     ]
 
 
-def _postures(arm: Arm, count: int) -> Figure:
+def _postures(arm: SpaceArm, count: int) -> Figure:
     """Figure on the influence of the configuration, which the paper does not report."""
     rng, below = np.random.default_rng(0), []
     for _ in range(count):
@@ -234,7 +237,8 @@ def _postures(arm: Arm, count: int) -> Figure:
             np.sort(rng.uniform(0.2, LENGTH, len(PRINTED))), posture=rng.uniform(-np.pi, np.pi, 6).tolist()
         )
         below.append(
-            Errors.from_values(arm.printed(motion, 7).values, arm.truth).inertia < PUBLISHED["inertia [kg m^2]"]
+            ParameterErrors.from_values(arm.printed(motion, 7).values, arm.truth).inertia
+            < PUBLISHED["inertia [kg m^2]"]
         )
     return Figure(
         f"{count} random postures and times, 7 digits: share below the published inertia error",
@@ -274,7 +278,7 @@ def _rms(errors: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(errors**2, axis=0)))
 
 
-def _wrenches(arm: Arm) -> Drawing:
+def _wrenches(arm: SpaceArm) -> Drawing:
     """Draw force and moment in the hinges along the paper's motion."""
     t = np.linspace(0.0, LENGTH, 201)
     signals = arm.recorded(accelerated(t))
@@ -289,7 +293,7 @@ def _wrenches(arm: Arm) -> Drawing:
     return Drawing("quaternion6r_wrenches", "Wrenches of the hinges along the paper's motion", (force, moment))
 
 
-def _errors(rounded: dict[int, Errors]) -> Drawing:
+def _errors(rounded: dict[int, ParameterErrors]) -> Drawing:
     """Draw the errors over the number of printed digits, with the published error."""
     digits = np.array(list(rounded), dtype=np.float64)
     ours = Curve("ours", digits, np.array([error.relative for error in rounded.values()]))

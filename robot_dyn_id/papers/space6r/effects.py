@@ -16,7 +16,7 @@ from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Solution
 from robot_dyn_id.papers.inputs import model_of
-from robot_dyn_id.papers.space6r.trials import NOISE, RATE, TABLE_1, VELOCITIES, Trial, parameters, regressor_of
+from robot_dyn_id.papers.space6r.trials import NOISE, RATE, TABLE_1, VELOCITIES, NoisyTrial, parameters, regressor_of
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
 
@@ -133,7 +133,7 @@ class Weightless:
     to_orbit: Array
 
     @staticmethod
-    def of(seed: int, ground: Trial, motion: Motion) -> Weightless:
+    def of(seed: int, ground: NoisyTrial, motion: Motion) -> Weightless:
         """Identify in one place, vb nominal, and predict in the other.
 
         Args:
@@ -141,7 +141,7 @@ class Weightless:
             ground: trial on the ground.
             motion: motion of the identification.
         """
-        orbit = Trial.of(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
+        orbit = NoisyTrial.of(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
         return Weightless(
             np.array([_friction_share(trial, motion) for trial in (ground, orbit)]),
             _carried(orbit, ground),
@@ -149,7 +149,7 @@ class Weightless:
         )
 
 
-def _friction_share(trial: Trial, motion: Motion) -> Array:
+def _friction_share(trial: NoisyTrial, motion: Motion) -> Array:
     whole = trial.regressor
     nominal, friction = parameters(whole.model)[0], 10 * 6 + 12
     own = np.where(np.arange(len(nominal)) < friction, 0.0, nominal)
@@ -157,7 +157,7 @@ def _friction_share(trial: Trial, motion: Motion) -> Array:
     return np.asarray(size[0] / size[1])
 
 
-def _carried(source: Trial, target: Trial) -> Array:
+def _carried(source: NoisyTrial, target: NoisyTrial) -> Array:
     """Error in the target with the parameters identified in the source; unidentifiable ones are zero."""
     values = np.zeros(len(source.truth))
     values[source.base.independent] = WeightedLeastSquares().fit(source.problem).values

@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.papers.space6r.trials import Outcome, Trial
+from robot_dyn_id.papers.space6r.trials import NoisyTrial, Outcome
 
 NETWORKS = {"network": 1e-4, "network, trained longer": 1e-6}
 """Names of the methods, and the decrease of the loss at which training stops: scikit-learn's, and a hundredth of it."""
@@ -39,7 +39,7 @@ def why_not(full: bool) -> str:
     return ""
 
 
-def trained(trial: Trial, tolerance: float) -> Outcome:
+def trained(trial: NoisyTrial, tolerance: float) -> Outcome:
     """Train on the recorded motion and predict along the other one (needs scikit-learn).
 
     Args:

@@ -32,7 +32,7 @@ from robot_dyn_id.papers.space6r.trials import (
     LEVELS,
     NOISE,
     TABLE_1,
-    Trial,
+    NoisyTrial,
     Trials,
     cost,
     error,
@@ -277,7 +277,7 @@ def _of_temperature() -> Iterator[Figure]:
     )
 
 
-def _of_weight(ground: Trial, motion: Motion) -> Iterator[Figure]:
+def _of_weight(ground: NoisyTrial, motion: Motion) -> Iterator[Figure]:
     found = Weightless.of(0, ground, motion)
     for place, share in zip(("on the ground", "without weight"), found.friction, strict=True):
         yield Figure(f"friction {place}, joint 2: share of the torque", float(share[1]), why=f"joint 3: {share[2]:.2f}")

@@ -115,7 +115,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Trial:
+class NoisyTrial:
     """One true robot and its noisy data; the problem has nominal Stribeck velocities and a nominal prior.
 
     Attributes:
@@ -149,7 +149,7 @@ class Trial:
         motion: Motion,
         other: Motion,
         gravity: tuple[float, float, float] = STANDARD_GRAVITY,
-    ) -> Trial:
+    ) -> NoisyTrial:
         """Draw the robot and its noise; the same robot for any level of the noise."""
         model, rng = model_of("space6r", gravity), np.random.default_rng(seed)
         truth, velocities = parameters(model, rng)
@@ -162,7 +162,7 @@ class Trial:
             start, base.independent, motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
-        return Trial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
+        return NoisyTrial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
 
     def judged(self, predicted: Array, estimate: Estimate | None, cost: float, seconds: float) -> Outcome:
         """Evaluate a prediction along the other motion."""
@@ -188,7 +188,7 @@ class Trial:
         """Evaluate the true parameters."""
         return self.judged(self.clean, None, np.nan, 0.0)
 
-    def with_prior_by_size(self) -> Trial:
+    def with_prior_by_size(self) -> NoisyTrial:
         """The same data with the prior of a URDF."""
         prior = prior_of(self.regressor.model, self.base.mapping, by_size=True)
         return replace(self, problem=replace(self.problem, prior=prior))
@@ -240,13 +240,13 @@ class Trials:
     """
 
     level: float
-    trials: tuple[Trial, ...]
+    trials: tuple[NoisyTrial, ...]
     outcomes: dict[str, tuple[Outcome, ...]]
 
     @staticmethod
     def of(level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
         """Run all methods on all seeds."""
-        trials = tuple(Trial.of(seed, level, motion, other) for seed in range(extent.seeds))
+        trials = tuple(NoisyTrial.of(seed, level, motion, other) for seed in range(extent.seeds))
         outcomes: dict[str, tuple[Outcome, ...]] = {}
         for name, estimator in contenders(extent.full).items():
             progress(f"noise x {level:g}: {name}")

@@ -213,7 +213,7 @@ def blocked(cell):
 
 
 def deserted(cell):
-    cell.obstacle = "no controller: nobody subscribes to commands"
+    cell.obstacle = "no controller: no subscriber of commands"
 
 
 FAULTS = {
@@ -225,7 +225,7 @@ FAULTS = {
     outside: r"joint elbow is at .* rad, outside its limits -2 to 3 rad",
     fast: rf"joint elbow: its measured velocity is {-1.2 * LIMITS.velocity[1]:.4g} rad/s, more than {SPEED[1]:.4g} rad/s",
     blocked: r"joint elbow: its measured effort is -12.5 N m, more than 10 N m",
-    deserted: "no controller: nobody subscribes to commands",
+    deserted: "no controller: no subscriber of commands",
 }
 
 

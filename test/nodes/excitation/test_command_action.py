@@ -25,7 +25,7 @@ def cell(world, request):
     from support.action_follower import ActionFollower
 
     cell = Cell(world, follower=False, mode="action", horizon=getattr(request, "param", 0.0))
-    no_controller = f"no controller: nobody serves the action {ACTION}"
+    no_controller = f"no controller: no server of the action {ACTION}"
     deadline = time.monotonic() + 20.0
     while (answer := cell.call("start")).message != no_controller:  # it looks for other nodes of its name at first
         assert not answer.success and time.monotonic() < deadline, answer.message
@@ -112,7 +112,7 @@ def test_a_rejected_goal_is_a_fault_and_another_start_another_try(cell):
     cell.follower.accepts = lambda trajectory: False
     assert cell.call("start").success
     cell.until(Status.FAULT)
-    assert cell.reason == f"{ACTION} rejected the motion; the controller's log tells why"
+    assert cell.reason == f"{ACTION} rejected the motion; see the log of the controller"
     stays(cell)
     cell.follower.accepts = lambda trajectory: True
     assert cell.call("start").success
@@ -164,4 +164,4 @@ def test_the_loss_of_the_action_is_told(cell):
     cell.running()
     cell.follower.leave()
     cell.until(Status.FAULT, 5.0)
-    assert cell.reason.startswith(f"no controller: nobody serves the action {ACTION}")
+    assert cell.reason.startswith(f"no controller: no server of the action {ACTION}")

@@ -78,5 +78,5 @@ def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatc
     monkeypatch.setattr(
         "robot_dyn_id.nodes.messages.message_types.import_module", lambda name: pytest.fail(f"imports {name}")
     )
-    with pytest.raises(InputError, match="is no message type of ROS 2"):
+    with pytest.raises(InputError, match="is not a message type of ROS 2"):
         message_class(text)

@@ -72,7 +72,7 @@ def test_a_node_that_is_refused_is_gone_from_the_graph(world):
 
 def test_a_topic_is_waited_for_and_reminded_of(world, log):
     node = world.add(Reader)
-    words = "waiting for /robot_description: nobody has published it"
+    words = "waiting for /robot_description: no publisher yet"
     assert node.source.problem == words
     world.until(lambda: words in log(), 3.0)
     hint = words + "; or name a file by the parameter urdf"
