@@ -11,7 +11,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
-from robot_dyn_id.estimators.essential import Essential, essential, reduced
+from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.identification.settings import Settings
 
 
@@ -26,7 +26,7 @@ def estimated(
     if not settings.essential:
         return base, estimate, None
     found = essential(estimate, base.names, settings.essential)
-    return *reduced(base, estimate, found), found
+    return *reduce_to_essential(base, estimate, found), found
 
 
 def known_before(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
