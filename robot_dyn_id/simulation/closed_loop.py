@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded motion once more, by a simulated robot under the controller that the real one had."""
+"""Closed-loop simulation of a recorded motion under the controller of the real robot."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ OF_JOINTS = ("proportional", "derivative", "resolution")
 
 @dataclass(frozen=True)
 class ControllerModel:
-    """The controller that moved the robot, as far as a simulation has to know it.
+    """Model of the controller of a robot for its simulation.
 
     `pd`: torque = proportional (q_d - q) + derivative (dq_d - dq). `computed_torque`: the acceleration
-    ddq_d + proportional (q_d - q) + derivative (dq_d - dq) through the inverse dynamics of the simulated robot itself,
-    the friction of the wanted velocity included.
+    ddq_d + proportional (q_d - q) + derivative (dq_d - dq) through the inverse dynamics of the simulated robot,
+    including the friction of the desired velocity.
 
     Attributes:
         law: one of `LAWS`; empty: no controller is specified.
@@ -56,7 +56,7 @@ class ControllerModel:
         """Check the values.
 
         Raises:
-            UsageError: a law that is not known, a law without gains or gains without a law, a value out of range.
+            UsageError: unknown law, law or gains missing, or a value out of range.
         """
         if self.law and self.law not in LAWS:
             raise UsageError(f"controller: law {self.law!r} is not known; use one of {', '.join(LAWS)}")
@@ -86,7 +86,7 @@ class ControllerModel:
 
 
 def quantize(q: Array, resolution: Array | float) -> Array:
-    """Positions as encoders of some steps [rad or m] read them; 0 is no encoder. Shapes broadcast."""
+    """Quantize positions by the resolution of encoders [rad or m]; 0: not quantized. Shapes broadcast."""
     step = np.asarray(resolution)
     return np.where(step > 0.0, step * np.round(q / np.where(step > 0.0, step, 1.0)), q)
 
@@ -97,10 +97,10 @@ UNKNOWN_CONTROLLER = ControllerModel()
 
 @dataclass
 class _State:
-    """Robot and controller between two samples of the reference; arrays as in `kernels.following`."""
+    """State of robot and controller between two samples of the reference; arrays as in `kernels.following`."""
 
     segment: int
-    number: int  # grid number of the next sample
+    number: int  # index of the next sample on the grid
     q: Array
     dq: Array
     dry: Array
@@ -109,7 +109,7 @@ class _State:
 
     @staticmethod
     def at(piece: FilteredWindow, first: int, coordinates: int, delay: int) -> _State:
-        """As the recorded motion was at a sample of a piece."""
+        """State of the recorded motion at a sample of a window."""
         q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
         memory = np.zeros((4, len(q)))
         memory[PREVIOUS], memory[VELOCITY], memory[SPEED], memory[EFFORT] = q, dq, dq, 0.0
@@ -181,7 +181,7 @@ class Replay:
     def _follow(
         self, compiled: CompiledDynamics, wanted: Sequence[Array], state: _State, rate: float, where: str
     ) -> Array:
-        """Simulate along the samples of a reference but the last, shape (4, n, K)."""
+        """Simulate up to the last sample of a reference, shape (4, n, K)."""
         names, told = compiled.model.joint_names, self.controller
         ticks = max(1, round(told.rate / rate))
         period = 1.0 / (rate * ticks)
@@ -203,7 +203,7 @@ class Replay:
         return out
 
     def _require_following(self, piece: FilteredWindow, q: Array, shown: slice) -> None:
-        """Refuse a simulation that has little to do with the recorded motion."""
+        """Check that the simulation follows the recorded motion."""
         recorded = piece.motion.q[:, shown]
         missed = np.sqrt(np.mean((q - recorded) ** 2, axis=1))
         size = np.sqrt(np.mean((recorded - recorded.mean(axis=1, keepdims=True)) ** 2))
