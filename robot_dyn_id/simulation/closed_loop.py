@@ -37,7 +37,7 @@ class ControllerModel:
         law: one of `LAWS`; empty: no controller is specified.
         proportional: gains of positions [N m/rad or N/m; 1/s^2 with computed torque].
         derivative: gains of velocities [N m s/rad or N s/m; 1/s].
-        rate: of the controller [Hz]; it is made a whole multiple of the recording's.
+        rate: rate of the controller [Hz], rounded to a multiple of the rate of the recording.
         resolution: step of the encoders that it reads [rad or m]; 0: it reads the positions themselves.
         delay: age of what it reads [s].
         velocity_cutoff: velocities are differences of its readings behind a first-order low-pass of this frequency
@@ -182,15 +182,16 @@ class Replay:
         self, compiled: CompiledDynamics, wanted: Sequence[Array], state: _State, rate: float, where: str
     ) -> Array:
         """Simulate up to the last sample of a reference, shape (4, n, K)."""
-        names, told = compiled.model.joint_names, self.controller
-        ticks = max(1, round(told.rate / rate))
+        names = compiled.model.joint_names
+        controller = self.controller
+        ticks = max(1, round(controller.rate / rate))
         period = 1.0 / (rate * ticks)
         count = wanted[0].shape[1] - 1
-        share = 1.0 - math.exp(-2.0 * math.pi * told.velocity_cutoff * period)
+        share = 1.0 - math.exp(-2.0 * math.pi * controller.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
-        gains = [joint_array(getattr(told, name), names, f"controller: {name}") for name in OF_JOINTS]
+        gains = [joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS]
         steps = math.ceil(period / STEP - 1e-9)
-        settings = (told.law == "computed_torque", *gains, share, period, ticks, steps)
+        settings = (controller.law == "computed_torque", *gains, share, period, ticks, steps)
         moving = (state.q, state.dq, state.dry, state.late, state.memory, out)
         done = follow(*(compiled.arguments, *settings, *wanted, *moving))
         if done < count:
