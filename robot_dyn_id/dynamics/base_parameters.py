@@ -98,7 +98,9 @@ def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence
     q, dq, ddq = (size * rng.uniform(-1, 1, (n, count)) for size in (reach, 2.0, 5.0))
     if moving is not None:
         still = np.setdiff1d(np.arange(n), moving)
-        q[still], dq[still], ddq[still] = q[still, :1], 0.0, 0.0
+        q[still] = q[still, :1]
+        dq[still] = 0.0
+        ddq[still] = 0.0
     return Motion(
         q=q,
         dq=dq,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -87,7 +87,8 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
         ModelError: Pinocchio does not read the model's URDF.
     """
     model = regressor.model
-    rigid, peer = Regressor(model), _Pinocchio.of(model, parameters)
+    rigid = Regressor(model)
+    peer = _Pinocchio.from_robot(model, parameters)
     values = model.inertial_parameters if parameters is None else parameters
     dynamics = Dynamics(rigid, np.arange(len(rigid.names)), values)
     many = list(_blocks(_spread(motion, PINOCCHIO_SAMPLES)))
@@ -121,8 +122,9 @@ def acceleration_difference(dynamics: Dynamics, motion: Motion) -> float:
     Raises:
         InputError: see `Dynamics.forward_dynamics`.
     """
-    peer = _Pinocchio.of(dynamics.regressor.model, None)
-    torque, bias = peer.torque(motion), peer.torque(replace(motion, ddq=np.zeros_like(motion.ddq)))
+    peer = _Pinocchio.from_robot(dynamics.regressor.model, None)
+    torque = peer.torque(motion)
+    bias = peer.torque(replace(motion, ddq=np.zeros_like(motion.ddq)))
     reference = np.asarray(np.linalg.solve(peer.mass_matrix(motion), (torque - bias)[..., None])[..., 0], np.float64)
     return _difference([(dynamics.forward_dynamics(motion.q.T, motion.dq.T, torque), reference)])
 
@@ -139,7 +141,8 @@ def _blocks(motion: Motion) -> Iterator[Motion]:
 
 def _difference(pairs: Iterable[tuple[Array, Array]]) -> float:
     """Max |a - b| / max |b| over all pairs, or max |a - b| where all b are zero."""
-    difference, largest = 0.0, 0.0
+    difference = 0.0
+    largest = 0.0
     for ours, reference in pairs:
         difference = float(np.maximum(difference, np.max(np.abs(ours - reference))))  # max() would lose a NaN
         largest = max(largest, float(np.max(np.abs(reference))))
@@ -174,17 +177,17 @@ class _Pinocchio:
     model: Any
     weighted: tuple[tuple[float, Any], ...]
 
-    @staticmethod
-    def of(robot: RobotModel, parameters: Array | None) -> _Pinocchio:
-        full = _parsed(robot.urdf, tuple(float(g) for g in robot.gravity))
+    @classmethod
+    def from_robot(cls, robot: RobotModel, parameters: Array | None) -> Self:
+        full = _parse(robot.urdf, tuple(float(g) for g in robot.gravity))
         model = reduced_pinocchio(full, robot.body_names, robot.held)
         if parameters is None:
-            return _Pinocchio(robot, model, ((1.0, model),))
+            return cls(robot, model, ((1.0, model),))
         # Pinocchio divides first moments by masses, which may be zero in a realization of base parameters.
         lift = np.zeros((len(robot.body_names), 10))
         lift[:, 0] = 1.0 + 2.0 * np.abs(parameters.reshape(lift.shape)[:, 0])
         lifted = _with_inertias(model, parameters.reshape(lift.shape) + lift)
-        return _Pinocchio(robot, model, ((1.0, lifted), (-1.0, _with_inertias(model, lift))))
+        return cls(robot, model, ((1.0, lifted), (-1.0, _with_inertias(model, lift))))
 
     def states(self, motion: Motion) -> Iterator[tuple[Array, Array, Array]]:
         """Configuration, velocity and acceleration of all bodies, sample by sample."""
@@ -196,7 +199,8 @@ class _Pinocchio:
         """Shape (N, n, 10 b)."""
         from pinocchio import computeJointTorqueRegressor as compute
 
-        data, project = self.model.createData(), self.robot.coupling.T
+        data = self.model.createData()
+        project = self.robot.coupling.T
         # For one velocity Pinocchio returns a vector.
         shape = self.model.nv, -1
         return np.array([project @ compute(self.model, data, *state).reshape(shape) for state in self.states(motion)])
@@ -227,7 +231,7 @@ class _Pinocchio:
 
 
 @lru_cache(maxsize=4)
-def _parsed(urdf: str, gravity: tuple[float, ...]) -> Any:
+def _parse(urdf: str, gravity: tuple[float, ...]) -> Any:
     """Pinocchio's model; parsing takes longer than all comparisons."""
     return parse_with_pinocchio(urdf, "robot description", np.array(gravity))
 

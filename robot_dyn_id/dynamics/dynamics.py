@@ -63,7 +63,8 @@ class _ValuedTerms:
 
     def inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
         """Contribution to the mass matrix: entries of the packed lower triangle, shape (r,), and values, (r, N)."""
-        y, dy = self.group.along(q) + self.group.offsets, self.group.along(dq)
+        y = self.group.along(q) + self.group.offsets
+        dy = self.group.along(dq)
         with_one, without = (self._sum(self.group.columns_along(y, dy, np.full_like(y, ddy))) for ddy in (1.0, 0.0))
         row, column = np.tril_indices(len(q))
         products = (self.group.weights[:, row] * self.group.weights[:, column]).T
@@ -87,6 +88,25 @@ def _depends_on_acceleration(term: Term) -> bool:
     if not np.allclose(other - still, -2.5 * slope, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(slope).max())):
         raise UsageError(f"term {term.name} is not linear in the acceleration: there is no mass matrix with it")
     return bool(np.any(slope))
+
+
+@dataclass(frozen=True)
+class _KernelArrays:
+    """Arrays that the kernels read or fill, shape (..., N); None if not needed.
+
+    Attributes:
+        effort: given torque of forward dynamics, without terms [N m or N], shape (n, N).
+        torque: result: torque of inverse dynamics [N m or N], shape (n, N).
+        mass: result: packed lower triangle of the mass matrix, shape (n (n + 1) / 2, N).
+        acceleration: result: acceleration of forward dynamics [rad/s^2 or m/s^2], shape (n, N).
+        excess: result: positive where the mass matrix is positive definite, shape (N,).
+    """
+
+    effort: Array | None = None
+    torque: Array | None = None
+    mass: Array | None = None
+    acceleration: Array | None = None
+    excess: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +157,7 @@ class Dynamics:
         """
         shape, (position, velocity, acceleration) = self._joint_major(q, dq, ddq)
         torque = np.empty_like(position)
-        self._run(position, velocity, acceleration, torque=torque)
+        self._run((position, velocity, acceleration), _KernelArrays(torque=torque))
         return self._time_major(torque + self._terms_torque(position, velocity, acceleration), shape)
 
     def bias(self, q: ArrayLike, dq: ArrayLike) -> Array:
@@ -162,7 +182,7 @@ class Dynamics:
         rest = np.zeros_like(position)
         joints, states = position.shape
         packed = np.empty((joints * (joints + 1) // 2, states))
-        self._run(position, rest, rest, mass=packed)
+        self._run((position, rest, rest), _KernelArrays(mass=packed))
         row, column = np.tril_indices(joints)
         matrix = np.empty((states, joints, joints))
         matrix[:, row, column] = matrix[:, column, row] = packed.T
@@ -185,8 +205,10 @@ class Dynamics:
         shape, (position, velocity, effort) = self._joint_major(q, dq, tau)
         rest = np.zeros_like(position)
         effort -= self._terms_torque(position, velocity, rest)
-        acceleration, excess = np.empty_like(position), np.empty(position.shape[1])
-        self._run(position, velocity, rest, effort=effort, acceleration=acceleration, excess=excess)
+        acceleration = np.empty_like(position)
+        excess = np.empty(position.shape[1])
+        arrays = _KernelArrays(effort=effort, acceleration=acceleration, excess=excess)
+        self._run((position, velocity, rest), arrays)
         singular = np.flatnonzero(excess <= 0.0)
         if len(singular):
             raise self._singular(int(singular[0]), position[:, singular[0]])
@@ -221,7 +243,8 @@ class Dynamics:
     @cached_property
     def kernel_arguments(self) -> tuple[Array | Integers, ...]:
         """First arguments of the kernels, for callers inside compiled loops; terms are not included."""
-        tree, model = self.regressor.tree, self.regressor.model
+        tree = self.regressor.tree
+        model = self.regressor.model
         bodies = len(model.body_names)
         return (
             np.where(tree.parent < 0, bodies, tree.parent),
@@ -241,26 +264,18 @@ class Dynamics:
         signals = self.regressor.signals(motion) if any(terms.group.term.signal for terms in self._terms) else {}
         return sum((terms.torque(motion, signals) for terms in self._terms), np.zeros_like(q))
 
-    def _run(
-        self,
-        q: Array,
-        dq: Array,
-        ddq: Array,
-        effort: Array | None = None,
-        torque: Array | None = None,
-        mass: Array | None = None,
-        acceleration: Array | None = None,
-        excess: Array | None = None,
-    ) -> None:
-        """Fill those results that are given, shape (..., N); see the kernels."""
+    def _run(self, motion: tuple[Array, Array, Array], arrays: _KernelArrays) -> None:
+        """Fill the given arrays at N states q, dq, ddq, shape (n, N) each; see the kernels."""
+        q, dq, ddq = motion
         states = q.shape[1]
         none = np.empty((0, states))
         added = [(np.zeros(0, dtype=np.int64), none)]
-        if torque is None:
+        if arrays.torque is None:
             added += [terms.inertia(q, dq) for terms in self._terms if terms.inertial]
         entries, values = (np.concatenate(parts) for parts in zip(*added, strict=True))
-        results = [none if array is None else array for array in (effort, torque, mass, acceleration)]
-        excess = np.empty(states) if excess is None else excess
+        given = (arrays.effort, arrays.torque, arrays.mass, arrays.acceleration)
+        results = [none if array is None else array for array in given]
+        excess = np.empty(states) if arrays.excess is None else arrays.excess
         kernel = dynamics_single if states <= MAX_SINGLE_STATES else dynamics_tiles
         with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` reports it
             kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
@@ -276,7 +291,8 @@ class Dynamics:
         except ValueError:
             shapes = ", ".join(str(np.shape(x)) for x in states)
             raise InputError(f"states of the shapes {shapes} do not fit together") from None
-        joints, shape = len(self.regressor.model.joint_names), arrays[0].shape
+        joints = len(self.regressor.model.joint_names)
+        shape = arrays[0].shape
         if shape[-1:] != (joints,) or len(shape) > 2:
             raise InputError(f"states of shape {shape} do not fit {joints} joints")
         return shape, [np.array(np.atleast_2d(x).T, order="C") for x in arrays]

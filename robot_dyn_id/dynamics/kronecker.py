@@ -68,8 +68,10 @@ class BlockForm:
 
 def block_form(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> BlockForm:
     """The block matrices at one state q, dq, ddq of the n independent joints, shape (n,) each."""
-    coupling, bodies = mechanism.coupling, len(mechanism.parent)
-    velocities, accelerations = coupling @ dq, coupling @ ddq
+    coupling = mechanism.coupling
+    bodies = len(mechanism.parent)
+    velocities = coupling @ dq
+    accelerations = coupling @ ddq
     placed = body_transforms(mechanism, coupling @ q + mechanism.offset)
     gamma = np.zeros((6 * bodies, 6 * bodies))
     a = np.zeros((6 * bodies, bodies))
@@ -89,7 +91,9 @@ def block_form(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> BlockFo
     d = gamma @ a @ velocities
     b = gamma @ (a @ accelerations - rates @ d + base)
     acal = coupling.T @ a.T @ gamma.T
-    d, b, acal = d.reshape(bodies, 6), b.reshape(bodies, 6), acal.reshape(-1, bodies, 6)
+    d = d.reshape(bodies, 6)
+    b = b.reshape(bodies, 6)
+    acal = acal.reshape(-1, bodies, 6)
     c = np.stack([-acal[:, j] @ bracket(d[j]).T for j in range(bodies)], axis=1)
     return BlockForm(acal, c, b, d)
 
@@ -103,7 +107,8 @@ def torque_regressor(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> A
         dq: velocities, shape (n,).
         ddq: accelerations, shape (n,).
     """
-    blocks, k = block_form(mechanism, q, dq, ddq), duplication()
+    blocks = block_form(mechanism, q, dq, ddq)
+    k = duplication()
     joints, bodies = blocks.acal.shape[:2]
     y = np.zeros((joints, bodies, 10))
     for i, j in np.argwhere(np.any(blocks.acal != 0.0, axis=2)):
@@ -120,7 +125,8 @@ def mass_regressor(mechanism: Mechanism, q: Array) -> Array:
         q: positions [rad or m], shape (n,).
     """
     still = np.zeros_like(q)
-    acal, k = block_form(mechanism, q, still, still).acal, duplication()
+    acal = block_form(mechanism, q, still, still).acal
+    k = duplication()
     joints, bodies = acal.shape[:2]
     z = np.zeros((joints, joints, bodies, 10))
     for body in range(bodies):

@@ -72,7 +72,8 @@ def terms_on_joints(
         UsageError: a coupling of unknown joints, or an own term with the name of a term of this package.
     """
     find_own_classes([*terms, *(term for coupling in couplings for term in coupling.terms)])
-    coordinates, units = joint_coordinates(model), dict(zip(model.joint_names, model.effort_units, strict=True))
+    coordinates = joint_coordinates(model)
+    units = dict(zip(model.joint_names, model.effort_units, strict=True))
     coupled = [(c.coordinate(units, model.body_names), term) for c in couplings for term in c.terms]
     return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)
 
@@ -191,12 +192,25 @@ class Regressor:
             slots: row of `out` for each column and joint, -1 for none, shape (c, n).
             out: shape (rows, N), C-contiguous; rows that no slot names stay as they are.
         """
-        tree, bodies = self.tree, len(self.model.body_names)
+        tree = self.tree
+        bodies = len(self.model.body_names)
         q, dq, ddq = self.by_body(motion)
         regressor_tiles(
-            tree.parent, tree.turn, tree.shift, tree.axis, tree.pair_start, tree.pair_from, tree.pair_gain,
-            tree.gravity, within_reach(q), q, dq, ddq, tree.pair_slots(slots), out,
-        )  # fmt: skip
+            tree.parent,
+            tree.turn,
+            tree.shift,
+            tree.axis,
+            tree.pair_start,
+            tree.pair_from,
+            tree.pair_gain,
+            tree.gravity,
+            within_reach(q),
+            q,
+            dq,
+            ddq,
+            tree.pair_slots(slots),
+            out,
+        )
         signals = self.signals(motion)
         for group in self.term_groups:
             wanted = slots[10 * bodies + group.numbers]
@@ -218,7 +232,8 @@ class Regressor:
 
     def by_body(self, motion: Motion) -> tuple[Array, Array, Array]:
         """Motion of all moving bodies, followers included, shape (b, N) each."""
-        leader, factor = self.model.leader, self.model.multiplier[:, None]
+        leader = self.model.leader
+        factor = self.model.multiplier[:, None]
         if self._order is not None:
             return tuple(np.ascontiguousarray(x[self._order]) for x in (motion.q, motion.dq, motion.ddq))  # type: ignore[return-value]
         q = factor * motion.q[leader] + self.model.offset[:, None]
@@ -318,7 +333,8 @@ class Layout:
         """Make the layout of selected columns."""
         structure = regressor.structure
         slots = np.full(structure.shape, -1, dtype=np.int64)
-        supports, starts = [], [0]
+        supports = []
+        starts = [0]
         for joint in range(structure.shape[1]):
             support = np.flatnonzero(structure[columns, joint])
             slots[columns[support], joint] = starts[-1] + np.arange(len(support))

@@ -66,12 +66,15 @@ def bootstrap_estimate(
     """
     check_bootstrap_draws(draws)
     rest = Residuals.from_estimate(problem, estimate)
-    rng, found, failed = np.random.default_rng(seed), [], 0
+    rng = np.random.default_rng(seed)
+    found = []
+    failed = 0
     for _ in range(draws):
         try:
             found.append(estimator.fit(problem.with_torques(rest.draw(rng, round(block * problem.rate)))).values)
         except ConvergenceError as error:
-            failed, reason = failed + 1, error
+            failed = failed + 1
+            reason = error
             if failed > MAX_FAILED_SHARE * draws:
                 raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {reason}") from None
     spread = np.std(found, axis=0, ddof=1)
@@ -106,7 +109,8 @@ class Residuals:
         if estimate.regressor is not None and isinstance(problem, RegressorProblem):
             at = problem.with_columns(estimate.regressor, problem.columns)
         parts: dict[int, list[list[Array]]] = {}
-        rows, every = 0, 0
+        rows = 0
+        every = 0
         for tile in at.tiles():
             own = parts.setdefault(tile.segment, [[] for _ in problem.supports])
             predicted = estimate.values[problem.supports[tile.joint]] @ tile.block[:-1]

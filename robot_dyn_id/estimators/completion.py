@@ -104,12 +104,14 @@ class Completion:
         Raises:
             ConvergenceError: the Newton steps did not converge.
         """
-        inertial, bounded = self.bodies.size, self.bounded
+        inertial = self.bodies.size
+        bounded = self.bounded
         rows = self.root @ self.mapping @ self.scale
         target = self.root @ self.base
         sharpness = np.linalg.norm(rows[:, :inertial], 2) * self.spread / MAX_INFORMATION_RATIO
         if sharpness > 1.0:
-            rows, target = rows / sharpness, target / sharpness
+            rows = rows / sharpness
+            target = target / sharpness
         point = np.concatenate([np.tile(_coordinates(np.eye(4)), len(self.bodies)), bounded * 1.0])
         # Terms that are not excited go to zero.
         weak = np.where(self.shown > 0.0, 1e-6 * np.maximum(1.0, 1e-6 * np.sum(rows[:, inertial:] ** 2, axis=0)), 1.0)
@@ -118,7 +120,8 @@ class Completion:
         normal = rows.T @ rows
         # The initial weight equals the misfit of the start, so that the path leads through the interior.
         first = max(1.0, float(np.sum((rows @ point - target) ** 2)) / len(point))
-        barrier, fit = first, 0.0
+        barrier = first
+        fit = 0.0
         while barrier > FINAL_BARRIER_WEIGHT * max(1.0, fit):
             barrier *= 0.1
             objective = _Objective(rows, target, normal, bounded, barrier, self.spread**-2, self.floor, self.metric)
@@ -182,7 +185,8 @@ class _Objective:
         matrices, terms = self.room(point)
         inertial = 10 * len(matrices)
         inverse = np.asarray(np.linalg.inv(matrices), dtype=np.float64)
-        gradient, hessian = self.rows.T @ (self.rows @ point - self.target), self.normal.copy()
+        gradient = self.rows.T @ (self.rows @ point - self.target)
+        hessian = self.normal.copy()
         slope = np.asarray(-self.logarithm / (1.0 - self.floor) * inverse, dtype=np.float64)
         if self.metric == "entropic":
             slope += self.weight * (1.0 - self.floor) * np.eye(4)
@@ -223,5 +227,6 @@ def _minimum(objective: _Objective, point: Array) -> Array:
                 if decrease < 1e-6 * max(1.0, abs(value)):  # the remaining decrease is below rounding
                     return point
                 raise ConvergenceError("consistent: line search failed before convergence")
-        point, value = point + length * step, trial
+        point = point + length * step
+        value = trial
     raise ConvergenceError(f"consistent: not converged after {MAX_NEWTON_STEPS} Newton steps: try another spread")

@@ -110,9 +110,11 @@ def essential(
     check_limit(limit)
     information, _ = _inverse(estimate.covariance)
     moment = information @ estimate.values
-    explained, freedom = float(moment @ estimate.values), max(1, estimate.rows - len(names))
+    explained = float(moment @ estimate.values)
+    freedom = max(1, estimate.rows - len(names))
     kept = np.arange(len(names))
-    values, sigma = estimate.values, estimate.standard_deviations
+    values = estimate.values
+    sigma = estimate.standard_deviations
     steps: list[Elimination] = []
     objected = None
     while len(kept) > 1:
@@ -127,15 +129,20 @@ def essential(
         count = len(names) - len(fewer)
         number = int(kept[worst])
         step = Elimination(
-            names[number], float(estimate.values[number]), float(estimate.standard_deviations[number]),
-            float(relative[worst]), float(np.sqrt(1.0 + lost / freedom) - 1.0), lost / count,
+            names[number],
+            float(estimate.values[number]),
+            float(estimate.standard_deviations[number]),
+            float(relative[worst]),
+            float(np.sqrt(1.0 + lost / freedom) - 1.0),
+            lost / count,
             float(f_distribution.sf(lost / count, count, freedom)),
-        )  # fmt: skip
+        )
         if step.probability < level:
             objected = step
             break
         steps.append(step)
-        kept, values = fewer, trial
+        kept = fewer
+        values = trial
         sigma = np.where(unexcited, np.inf, np.sqrt(np.maximum(np.diag(inverse), 0.0)))
     shift = values - estimate.values[kept]
     covariance = estimate.covariance[np.ix_(kept, kept)] + np.outer(shift, shift)
@@ -143,7 +150,7 @@ def essential(
     return Essential(kept, tuple(steps), objected, values, covariance, deviations)
 
 
-def reduced(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple[BaseParameters, Estimate]:
+def reduce_to_essential(base: BaseParameters, estimate: Estimate, found: Essential) -> tuple[BaseParameters, Estimate]:
     """Base parameters and estimate that hold the essential parameters alone."""
     kept = found.kept
     fewer = replace(

@@ -97,7 +97,7 @@ class Grams:
         Raises:
             InputError: no rows at all.
         """
-        sums, counts = accumulate(problem, tiles, _products_added)
+        sums, counts = accumulate(problem, tiles, _add_products)
         matrices = tuple(np.triu(upper) + np.triu(upper, 1).T for upper in sums)
         return cls(len(problem.names), problem.supports, matrices, counts)
 
@@ -147,7 +147,7 @@ class Factors:
             grams = Grams.from_problem(problem, tiles)
             roots = tuple(zero_rounding_columns(_root(matrix)) for matrix in grams.matrices)
             return cls(len(problem.names), problem.supports, roots, grams.counts)
-        triangles, counts = accumulate(problem, tiles, _rows_added)
+        triangles, counts = accumulate(problem, tiles, _add_rows)
         found = tuple(zero_rounding_columns(np.triu(triangle)) for triangle in triangles)
         return cls(len(problem.names), problem.supports, found, counts)
 
@@ -155,7 +155,8 @@ class Factors:
         """Factors of the same rows with only some of the parameters, given in ascending order."""
         position = np.full(self.parameters, -1)
         position[parameters] = np.arange(len(parameters))
-        supports, triangles = [], []
+        supports = []
+        triangles = []
         for support, triangle in zip(self.supports, self.triangles, strict=True):
             kept = position[support] >= 0
             supports.append(position[support[kept]])
@@ -198,12 +199,12 @@ def zero_rounding_columns(rows: Array) -> Array:
     return rows
 
 
-def _products_added(products: Array, rows: Array) -> Array:
+def _add_products(products: Array, rows: Array) -> Array:
     """Add rows to the upper triangle of R' R."""
     return np.asarray(blas.dsyrk(1.0, rows, beta=1.0, c=products, trans=1, overwrite_c=1))
 
 
-def _rows_added(triangle: Array, rows: Array) -> Array:
+def _add_rows(triangle: Array, rows: Array) -> Array:
     """Add rows to the triangular R."""
     panel = min(QR_BLOCK_COLUMNS, len(triangle))
     return np.asarray(lapack.dtpqrt(0, panel, triangle, rows, overwrite_a=1, overwrite_b=1)[0])

@@ -59,7 +59,8 @@ def solve_whitened(
     """
     plain = compress_rows(problem, method)
     ordinary, solution, _ = solve_reweighted(plain)
-    white, weights = plain, np.ones(len(plain.counts))
+    white = plain
+    weights = np.ones(len(plain.counts))
     lagged = LaggedGrams.from_problem(problem, order)
     taken = np.zeros((len(plain.counts), order + 1))
     for _ in range(passes):

@@ -48,7 +48,8 @@ class MaximumAPosteriori(CheckedOptions):
             UsageError: the problem has no prior.
         """
         prior = require_prior(problem, self.name)
-        rows, center = prior.rows(self.spread), prior.center
+        rows = prior.rows(self.spread)
+        center = prior.center
         found = solve_with_prior(problem, rows, center, self.autoregressive_order, self.passes)
         target = f"{prior.source}, give or take {self.spread:.0%} of each parameter's size"
         return found.make_estimate(problem, regularized_towards=target)

@@ -50,12 +50,15 @@ def compute_newey_west(problem: LinearProblem, columns: LinearProblem, values: A
     the mean, over all windows of L rows, of the square of their sum; scores outside a segment are zero.
     """
     length = max(1, round(NOISE_MEMORY_S * problem.rate))
-    total, rows = np.zeros((len(values), len(values))), 0
-    segment, before = -1, np.zeros((len(values), length))
+    total = np.zeros((len(values), len(values)))
+    rows = 0
+    segment = -1
+    before = np.zeros((len(values), length))
     for number, scores in _windows(problem, columns, values, weights):
         if number != segment:
             total += _squares(before, np.zeros_like(before), length)
-            segment, before = number, np.zeros((len(values), length))
+            segment = number
+            before = np.zeros((len(values), length))
         total += _squares(before, scores, length)
         rows += scores.shape[1]
         before = np.concatenate([before, scores], axis=1)[:, -length:]
@@ -74,14 +77,17 @@ def _windows(
     problem: LinearProblem, columns: LinearProblem, values: Array, weights: Array
 ) -> Iterator[tuple[int, Array]]:
     """Yield segment and scores of each window, shape (p, N): the sum over the joints' tiles of the same samples."""
-    scores, segment, last = np.zeros((len(values), 0)), -1, len(weights)
+    scores = np.zeros((len(values), 0))
+    segment = -1
+    last = len(weights)
     for tile, other in zip(problem.tiles(), columns.tiles(), strict=True):
         support = problem.supports[tile.joint]
         if tile.joint <= last:
             if last < len(weights):
                 yield segment, scores
             scores = np.zeros((len(values), tile.block.shape[1]))
-        segment, last = tile.segment, tile.joint
+        segment = tile.segment
+        last = tile.joint
         residual = tile.block[-1] - values[support] @ tile.block[:-1]
         scores[support] += weights[tile.joint] ** 2 * residual * other.block[:-1]
     yield segment, scores

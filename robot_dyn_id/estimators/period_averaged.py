@@ -125,7 +125,8 @@ class Averages:
                 f"period_averaged: {sum(counts.values())} whole periods of {problem.period:g} s without interruption: "
                 f"record {MIN_PERIODS} at least, besides the ends that filters cut off"
             )
-        p, n = len(problem.names), len(problem.supports)
+        p = len(problem.names)
+        n = len(problem.supports)
         rows = {segment: np.zeros((n, length, p + 1)) for segment in counts}
         present = {segment: np.ones((n, length), dtype=bool) for segment in counts}
         for segment, joint, block, phase in _by_phase(problem, counts, length):
@@ -153,7 +154,8 @@ class Averages:
 
     def _whitened(self, segment: int, rows: Array, noise: Array) -> Array:
         """Rows of one stretch, shape (n, P, any), with the joints of each instant made independent."""
-        white, present = np.zeros_like(rows), self.present[segment]
+        white = np.zeros_like(rows)
+        present = self.present[segment]
         for joints in np.unique(present, axis=1).T:
             if joints.any():
                 at = np.flatnonzero((present == joints[:, None]).all(axis=0))
@@ -205,7 +207,8 @@ def _by_phase(
 def estimate_noise_covariance(residuals: dict[int, Array]) -> Array:
     """Covariance of the joints' noise in one period, estimated from the differences between periods, shape (n, n)."""
     n = next(iter(residuals.values())).shape[1]
-    products, pairs = np.zeros((n, n)), np.zeros((n, n))
+    products = np.zeros((n, n))
+    pairs = np.zeros((n, n))
     for rest in residuals.values():
         used = (rest != 0.0).any(axis=0).astype(float)
         products += np.einsum("mip,mjp->ij", rest, rest)

@@ -71,7 +71,8 @@ def find_likeliest_penalty(stack: Array, norms: Array) -> float:
         norms: norms of the columns, shape (p,).
     """
     left, singular, _ = np.linalg.svd(stack[:, :-1] / np.where(norms > 0, norms, 1.0), full_matrices=False)
-    squares, projected = singular**2, (left.T @ stack[:, -1]) ** 2
+    squares = singular**2
+    projected = (left.T @ stack[:, -1]) ** 2
 
     def negative_log_likelihood(logarithm: float) -> float:
         penalty = np.exp(logarithm)

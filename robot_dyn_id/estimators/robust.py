@@ -101,7 +101,8 @@ class Robust(CheckedOptions):
             tiles = _weight_rows(problem, source(), values, noise, loss, residuals)
             solution = Factors.from_problem(problem, tiles).solve(1.0 / noise)
             step = np.abs(solution.values - values) / np.sqrt(np.maximum(np.diag(solution.inverse), 1e-300))
-            values, before = solution.values, noise
+            values = solution.values
+            before = noise
             noise = _noise([np.concatenate(parts) for parts in residuals], len(values), least)
             change = np.abs(noise / before - 1.0).max(initial=0.0)
             if step[~solution.unexcited].max(initial=0.0) < CONVERGED_DEVIATIONS and change < CONVERGED_DEVIATIONS:
@@ -121,7 +122,8 @@ class Robust(CheckedOptions):
             The solution with the normal matrix H, and the covariance, shape (p, p).
         """
         residuals = _residuals(problem, source(), values)
-        slope, square = np.ones(len(noise)), np.ones(len(noise))
+        slope = np.ones(len(noise))
+        square = np.ones(len(noise))
         for joint, residual in enumerate(residuals):
             if len(residual):
                 u = residual / noise[joint]
@@ -138,7 +140,8 @@ class Robust(CheckedOptions):
 
 def _weight(u: Array, loss: str) -> Array:
     """Weights of rows with residuals `u` in standard deviations."""
-    limit, size = TUNING_DEVIATIONS[loss], np.abs(u)
+    limit = TUNING_DEVIATIONS[loss]
+    size = np.abs(u)
     if loss == "huber":
         return np.asarray(limit / np.maximum(size, limit))
     return np.asarray(np.maximum(1.0 - (u / limit) ** 2, 0.0) ** 2)

@@ -82,7 +82,8 @@ def solve_total_least_squares(stack: Array, column_error: float) -> tuple[Array,
     factor = np.asarray(np.linalg.qr(stack / scale, mode="r"))
     _, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
     shown = singular > MIN_SINGULAR_VALUE_RATIO * singular.max(initial=0.0)
-    basis, squares = right[shown].T, singular[shown] ** 2
+    basis = right[shown].T
+    squares = singular[shown] ** 2
     excited = np.column_stack([factor[:, :-1] @ basis, factor[:, -1]])
     least = np.linalg.svd(excited, compute_uv=False)[-1] ** 2 if excited.shape[0] >= excited.shape[1] else 0.0
     if not least < squares.min(initial=np.inf):

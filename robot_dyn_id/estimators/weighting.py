@@ -36,7 +36,8 @@ def solve_reweighted(factors: Factors) -> tuple[Solution, Solution, Array]:
         The ordinary solution, the weighted solution, and its weights, shape (n,).
     """
     ordinary = factors.solve(np.ones(len(factors.counts)))
-    solution, weights = ordinary, np.ones(len(factors.counts))
+    solution = ordinary
+    weights = np.ones(len(factors.counts))
     for _ in range(4):
         weights = compute_weights(factors, solution.values)
         solution = factors.solve(weights)

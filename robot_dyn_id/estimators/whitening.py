@@ -86,10 +86,13 @@ class LaggedGrams:
     def from_problem(cls, problem: LinearProblem, order: int) -> Self:
         """Accumulate the products in one pass over the problem."""
         sizes = [len(support) + 1 for support in problem.supports]
-        sums, counts = [np.zeros((order + 1, size, size)) for size in sizes], np.zeros(len(sizes))
-        every, pairs = np.zeros(len(sizes)), np.zeros((2, len(sizes), order + 1))
+        sums = [np.zeros((order + 1, size, size)) for size in sizes]
+        counts = np.zeros(len(sizes))
+        every = np.zeros(len(sizes))
+        pairs = np.zeros((2, len(sizes), order + 1))
         for tile, joined, start in _with_past(problem, order):
-            rows, present = joined.shape[1], find_used_rows(joined)
+            rows = joined.shape[1]
+            present = find_used_rows(joined)
             for lag in range(min(order + 1, rows)):
                 first = max(start, lag)
                 sums[tile.joint][lag] += joined[:, first:] @ joined[:, first - lag : rows - lag].T
@@ -161,5 +164,6 @@ def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whi
             filters[joint, 1 : order + 1] = -solve_toeplitz(column, row[1 : order + 1])
             variance[joint] = filters[joint, : order + 1] @ row[: order + 1]
             if not 0.0 < variance[joint] <= row[0]:  # rounding: the filter may be unstable
-                filters[joint, 1:], variance[joint] = 0.0, row[0]
+                filters[joint, 1:] = 0.0
+                variance[joint] = row[0]
     return Whitening(filters, np.sqrt(np.maximum(variance, 0.0)))

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import yaml
 from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
 from mcap.writer import CompressionType, Writer
-from rosbags.typesys import Stores, get_typestore
-from rosbags.typesys.store import Typestore
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
@@ -258,36 +257,42 @@ class BagWriter:
         }
 
 
-def write_joint_state_bag(
-    folder: str | Path,
-    topic: str,
-    joint_names: Sequence[str],
-    stamps: Stamps,
-    q: Array,
-    dq: Array | None = None,
-    tau: Array | None = None,
-) -> None:
+@dataclass(frozen=True)
+class StampedSamples:
+    """Samples of joints with message stamps.
+
+    Attributes:
+        stamps: message stamps [ns], shape (n,).
+        q: positions [rad or m], shape (n, joints).
+        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
+        tau: efforts [N m or N], same shape; None leaves the field empty.
+    """
+
+    stamps: Stamps
+    q: Array
+    dq: Array | None = None
+    tau: Array | None = None
+
+
+def write_joint_state_bag(folder: str | Path, topic: str, joint_names: Sequence[str], samples: StampedSamples) -> None:
     """Write samples as a bag of JointState messages, arriving at the times of their stamps.
 
     Args:
         folder: the bag's folder; must not exist.
         topic: name of the topic.
-        joint_names: one per column.
-        stamps: message stamps [ns], shape (n,).
-        q: positions [rad or m], shape (n, joints).
-        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
-        tau: efforts [N m or N], same shape; None leaves the field empty.
+        joint_names: names of the joints, one per column.
+        samples: samples and their stamps.
 
     Raises:
         InputError: the folder exists or cannot be written.
     """
     with BagWriter(folder) as writer:
         writer.add_topic(topic, TYPE_NAME)
-        for start in range(0, len(stamps), _BATCH):
+        for start in range(0, len(samples.stamps), _BATCH):
             part = slice(start, start + _BATCH)
-            velocities, efforts = (None if values is None else values[part] for values in (dq, tau))
-            messages = encode(joint_names, stamps[part], q[part], velocities, efforts)
-            for stamp, message in zip(stamps[part], messages, strict=True):
+            velocities, efforts = (None if values is None else values[part] for values in (samples.dq, samples.tau))
+            messages = encode(joint_names, samples.stamps[part], samples.q[part], velocities, efforts)
+            for stamp, message in zip(samples.stamps[part], messages, strict=True):
                 writer.write(topic, TYPE_NAME, max(0, int(stamp)), message)
 
 
@@ -298,17 +303,42 @@ def _yaml(content: dict[str, object]) -> str:
 
 
 @cache
-def _known_types() -> Typestore:
+def _known_types() -> Any:
+    """Type store of `rosbags`.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    from rosbags.typesys import Stores, get_typestore
+
     return get_typestore(Stores.ROS2_JAZZY)
 
 
+_SEPARATOR = "=" * 80
+JOINT_STATE_DEFINITION = (
+    "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n"
+    f"{_SEPARATOR}\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
+    f"{_SEPARATOR}\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
+)
+JOINT_STATE_HASH = "RIHS01_a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e"
+
+
 def definition(type_name: str) -> tuple[str, str]:
-    """Definition (.msg text) and RIHS01 hash of a type that comes with ROS 2.
+    """Definition (.msg text) and RIHS01 hash of a message type of ROS 2.
+
+    That of joint states is built in; others are looked up in the optional package `rosbags`.
 
     Raises:
-        InputError: the type is unknown.
+        InputError: the type is unknown, or `rosbags` is not installed.
     """
-    types = _known_types()
+    if type_name == TYPE_NAME:
+        return JOINT_STATE_DEFINITION, JOINT_STATE_HASH
+    try:
+        types = _known_types()
+    except ImportError:
+        raise InputError(
+            f"{type_name}: unknown message type; install rosbags, or give its definition with the topic"
+        ) from None
     if type_name not in types.fielddefs:
         raise InputError(f"{type_name}: unknown message type; give its definition with the topic")
     return types.generate_msgdef(type_name, ros_version=2)[0], types.hash_rihs01(type_name)

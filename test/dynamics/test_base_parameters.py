@@ -50,7 +50,7 @@ def base(name):
 
 
 def singular_values(stack):
-    """Of the columns scaled to unit norm, those below 1e-9 left out; a share of the largest."""
+    """Singular values of the unit-norm columns without those below 1e-9, relative to the largest."""
     norms = np.linalg.norm(stack, axis=0)
     triangle = np.linalg.qr(stack[:, norms >= 1e-9] / norms[norms >= 1e-9], mode="r")
     values = np.linalg.svd(triangle, compute_uv=False)
@@ -58,7 +58,7 @@ def singular_values(stack):
 
 
 def reproduction(regressor, found, seed):
-    """How well the base columns times the base parameters give the torque of any parameters, at other states."""
+    """Relative error of the torque of base columns times base parameters, at other states."""
     rng = np.random.default_rng(seed)
     parameters = rng.normal(size=len(regressor.names))
     motion = random_motion(regressor.model, 30, seed=seed)
@@ -109,7 +109,7 @@ def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity, pivo
     assert reproduction(regressor, found, seed=16) <= 1e-12
 
 
-def test_columns_are_taken_in_the_order_that_is_asked_for():
+def test_columns_are_taken_in_the_given_order():
     regressor = Regressor(panda_arm())
     columns = len(regressor.names)
     default, backwards = base_parameters(regressor), base_parameters(regressor, order=range(columns)[::-1])
@@ -149,7 +149,7 @@ def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "words"),
     [
         ({"pivots": "svd"}, "pivot rule 'svd' is not known; use one of rref, qr"),
         ({"order": [0, 0, *range(2, 70)]}, "not a permutation of the 70 columns"),
@@ -157,8 +157,8 @@ def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
     ],
     ids=["pivots", "double", "short"],
 )
-def test_wrong_options_are_refused(options, said):
-    with pytest.raises(UsageError, match=said):
+def test_wrong_options_are_refused(options, words):
+    with pytest.raises(UsageError, match=words):
         base_parameters(Regressor(panda_arm()), **options)
 
 
@@ -253,7 +253,7 @@ def test_the_planar_arm_has_rank_9_and_15_with_friction():
     assert friction.expressions[9:] == friction.names[9:]
 
 
-def test_the_planar_arm_tells_what_it_cannot():
+def test_the_planar_arm_reports_what_is_not_identifiable():
     found = base_parameters(Regressor(robot("planar3r")))
     flat = ("mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz")
     expected = [f"{symbol}{body}" for body in (1, 2, 3) for symbol in flat]
@@ -271,7 +271,7 @@ def test_gravity_along_the_axes_hides_the_first_link():
 # --- Terms -------------------------------------------------------------------------------------------------------
 
 
-def test_rotor_inertias_join_the_inertia_where_nothing_else_tells_them():
+def test_rotor_inertias_join_the_inertia_where_they_are_not_separable():
     found = base_parameters(with_terms(robot("planar3r"), RotorInertia()))
     # Izz1 turns with joint 1 alone, as its rotor does; Izz2 and Izz3 are carried by other joints too
     assert found.expressions[2] == "Izz1 + 0.1296 m2 + 0.1296 m3 + Ir1"

@@ -126,7 +126,7 @@ TAMPERED = {
     "kind": lambda model: replace(model, prismatic=~model.prismatic),
     "urdf": lambda model: replace(model, urdf=model.urdf.replace('xyz="0 -0.316 0"', 'xyz="0 -0.316001 0"')),
 }
-"""What makes the geometry another one than the URDF's, by a millionth where it is a length or an angle."""
+"""Changes of the geometry, by a millionth of lengths and angles."""
 
 
 @pytest.mark.parametrize("case", TAMPERED)

@@ -37,7 +37,7 @@ STATES = 100
 
 
 def dynamics_of(model, terms=(), values=()):
-    """Dynamics of a model whose nominal parameters were mapped to base parameters, everything else forgotten."""
+    """Dynamics of a model whose nominal parameters were mapped to base parameters, everything else dropped."""
     regressor = Regressor(model, terms_on_joints(model, terms))
     base = base_parameters(regressor)
     return Dynamics(regressor, base.independent, base.mapping @ np.concatenate([model.inertial_parameters, *values]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The physically consistent estimate: real bodies, what the data tell, and near the URDF else."""
+"""The physically consistent estimate: real bodies that fit the data, and are near the URDF elsewhere."""
 
 import os
 from dataclasses import replace
@@ -175,7 +175,7 @@ def test_a_conic_solver_finds_the_same():
     np.testing.assert_allclose(np.linalg.solve(scale, ours - theirs), 0.0, atol=1e-3)
 
 
-def test_what_the_data_tell_well_stays_and_the_rest_is_the_urdfs():
+def test_well_determined_combinations_are_kept_and_the_rest_is_the_urdfs():
     completion = of_panda()
     truth = np.append(1.2 * completion.bodies.ravel(), np.ones(len(completion.bounded)))
     base = completion.mapping @ truth
@@ -207,7 +207,7 @@ def test_urdfs_without_masses_and_with_negative_ones_are_refused(robot):
         RobotModel.from_urdf(ARM.replace('<mass value="2.2"/>', '<mass value="-2.2"/>'))
 
 
-def test_what_a_joint_that_never_moved_cannot_tell_is_the_urdfs(robot):
+def test_parameters_that_a_joint_at_rest_does_not_excite_are_the_urdfs(robot):
     recording = robot.record(duration=36.0, rate=50.0)
     n = len(recording.samples.t)
     still = {"q": recording.samples.q.copy(), "dq": None}

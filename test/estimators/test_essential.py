@@ -22,7 +22,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.summary import identification_summary
 
 
-@pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "coloured"])
+@pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "colored"])
 def test_the_bootstrap_says_what_the_sandwich_says(correlation_time):
     task = arm_problem(noisy(1, correlation_time))
     kept = [replace(tile, block=tile.block.copy()) for tile in task.tiles()]
@@ -134,14 +134,14 @@ def test_directions_that_the_data_do_not_show_go_first():
 def test_the_motion_that_helps_is_that_of_the_column():
     robot, _ = arm()
     names = robot.regressor.names
-    asked = {"fv2": "move elbow in both directions", "Izz1": "accelerate shoulder harder", "off1": "record longer"}
-    told = motions_that_help(robot.regressor, [names.index(name) for name in asked])
-    for text, words in zip(told, asked.values(), strict=True):
+    advice = {"fv2": "move elbow in both directions", "Izz1": "accelerate shoulder harder", "off1": "record longer"}
+    texts = motions_that_help(robot.regressor, [names.index(name) for name in advice])
+    for text, words in zip(texts, advice.values(), strict=True):
         assert text.startswith(words)
     assert motions_that_help(robot.regressor, []) == ()
 
 
-def test_every_parameter_is_told():
+def test_every_parameter_is_reported():
     robot, _ = arm()
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
     result = identify([still], [noisy(99)], robot.model, Settings(), "0")
@@ -168,7 +168,7 @@ def test_the_models_own_torque_deviation_is_that_of_draws():
 
 
 def test_validation_says_that_the_motion_is_not_the_trained_one():
-    """Trained on small motions, which tell little about the inertias of a large one."""
+    """Trained on small motions, which hardly excite the inertias."""
     robot, _ = arm()
     small = [robot.record(seed=seed, duration=20.0, noise=0.5, share=0.1) for seed in (3, 5)]
     result = identify(small[:1], small[1:], robot.model, Settings(), "0")

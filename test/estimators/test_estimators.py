@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares over tiles: exact where data are, and honest about what data cannot tell."""
+"""Least squares over tiles: exact where excited, infinite standard deviations elsewhere."""
 
 from dataclasses import replace
 from functools import cache
@@ -72,7 +72,7 @@ def test_weights_are_one_over_each_joints_own_noise():
     w, tau = stacked(*data, 1.0 / estimate.residual_rms)
     np.testing.assert_allclose(estimate.values, np.linalg.lstsq(w, tau, rcond=None)[0], rtol=1e-5)
     np.testing.assert_allclose(estimate.residual_rms, (0.1, 5.0), rtol=0.1)
-    shared = slice(2, 6)  # seen by both joints: the quiet one must decide
+    shared = slice(2, 6)  # shared by both joints: the one of less noise decides
     ordinary = OrdinaryLeastSquares().fit(problem(*data))
     errors = [np.linalg.norm((e.values - TRUTH)[shared]) for e in (estimate, ordinary)]
     assert errors[0] < 0.1 * errors[1]
@@ -154,14 +154,14 @@ def test_fewer_rows_than_parameters_are_refused(name):
         ESTIMATORS[name]().fit(problem([w[:0] for w in columns], [tau[:0] for tau in torques]))
 
 
-def coloured(sigma, count, seed, keep=0.8):
+def colored(sigma, count, seed, keep=0.8):
     rng = np.random.default_rng(seed)
     return sigma * np.sqrt(1 - keep**2) * lfilter([1.0], [1.0, -keep], rng.normal(size=count))
 
 
-def test_the_colour_of_the_residuals_is_found():
+def test_the_noise_model_of_the_residuals_is_found():
     columns, torques = rows(count=20_000)
-    torques = [tau + coloured(sigma, len(tau), 5 + sigma) for tau, sigma in zip(torques, (1, 3), strict=True)]
+    torques = [tau + colored(sigma, len(tau), 5 + sigma) for tau, sigma in zip(torques, (1, 3), strict=True)]
     data = problem(columns, torques)
     estimate = GeneralizedLeastSquares(autoregressive_order=2).fit(data)
     lagged = LaggedGrams.from_problem(data, 2)
@@ -197,7 +197,7 @@ def errors(correlation_time, name, order):
 
 
 @pytest.mark.parametrize("name", ["weighted", "generalized"])
-@pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "coloured"])
+@pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "colored"])
 def test_intervals_hold_the_truth_as_often_as_they_say(name, correlation_time):
     coverage = (np.abs(errors(correlation_time, name, 6)) < 1.96).mean()
     print(f"{name}, {correlation_time} s: {coverage:.3f}")

@@ -66,7 +66,7 @@ def test_a_joint_that_never_moves_is_named_and_nothing_else_suffers(name):
 
 
 @every_estimator
-def test_one_torque_of_a_million_is_resisted_or_told_by_the_uncertainty(name):
+def test_one_torque_of_a_million_is_resisted_or_raises_the_uncertainty(name):
     """No estimate without a word: the reported errors are as large as the true ones, or none settles."""
 
     def hit(tau):
@@ -140,7 +140,7 @@ def test_tiles_of_any_size_give_the_same_answer(name):
 
 
 @new_estimator
-@pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "coloured"])
+@pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "colored"])
 def test_intervals_hold_the_truth_as_often_as_they_say(name, correlation_time):
     found = []
     for seed in range(12):
@@ -301,7 +301,7 @@ def test_stribeck_velocities_are_found_within_their_uncertainty():
     velocities = [term.stribeck_velocity for _, term in estimate.regressor.terms if isinstance(term, Stribeck)]
     assert velocities == [constant.value for constant in estimate.constants]
     known = WeightedLeastSquares().fit(arm_problem(recording, truth, plan))
-    assert np.all(estimate.standard_deviations > 0.9 * known.standard_deviations)  # to be told more costs certainty
+    assert np.all(estimate.standard_deviations > 0.9 * known.standard_deviations)  # more parameters cost certainty
 
 
 @pytest.mark.parametrize("weighted", [True, False])

@@ -16,6 +16,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.metadata import dump_qos_v9
+from rosbags.typesys import Stores, get_typestore
 from support.recording_files import (
     JOINT_STATE,
     JOINTS,
@@ -31,7 +32,7 @@ from support.recording_files import (
 import robot_dyn_id
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.recordings.bag_writer import BagWriter, write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import BagWriter, StampedSamples, definition, write_joint_state_bag
 
 EXPECTED = truth()
 QOS = Qos(
@@ -109,6 +110,34 @@ def test_the_mcap_file_alone_is_a_ros2_recording(tmp_path):
 def test_our_own_reader(tmp_path):
     write_two_topics(tmp_path / "bag")
     assert_equal(samples(open_recording(tmp_path / "bag")), EXPECTED)
+
+
+def test_the_built_in_definition_of_joint_states_is_that_of_rosbags():
+    types = get_typestore(Stores.ROS2_JAZZY)
+    assert definition(JOINT_STATE) == (
+        types.generate_msgdef(JOINT_STATE, ros_version=2)[0],
+        types.hash_rihs01(JOINT_STATE),
+    )
+
+
+def test_joint_states_are_written_and_read_without_rosbags(tmp_path):
+    """Where only packages of rosdep and mcap are installed."""
+    code = (
+        "import sys; sys.modules['rosbags'] = sys.modules['rosbags.typesys'] = None\n"
+        "import numpy as np\n"
+        "from robot_dyn_id.errors import InputError\n"
+        "from robot_dyn_id.recordings import open_recording\n"
+        "from robot_dyn_id.recordings.bag_writer import definition, write_joint_state_bag\n"
+        "write_joint_state_bag(sys.argv[1], '/joint_states', ['a'], np.arange(3) * 1000000, np.ones((3, 1)))\n"
+        "print(sum(len(chunk) for chunk in open_recording(sys.argv[1]).chunks(['a'])))\n"
+        "try:\n    definition('std_msgs/msg/String')\n"
+        "except InputError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "bag"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    count, refusal = done.stdout.splitlines()
+    assert count == "3"
+    assert "install rosbags" in refusal
 
 
 def test_a_type_of_ones_own(tmp_path):
@@ -242,7 +271,7 @@ with BagWriter(sys.argv[1]) as writer:
 def test_simulated_joint_states(tmp_path, velocity, effort):
     long = truth(2500)
     fields = long.dq if velocity else None, long.tau if effort else None
-    write_joint_state_bag(tmp_path / "bag", "/sim/joint_states", JOINTS, long.stamps, long.q, *fields)
+    write_joint_state_bag(tmp_path / "bag", "/sim/joint_states", JOINTS, StampedSamples(long.stamps, long.q, *fields))
     with AnyReader([tmp_path / "bag"]) as reader:
         for row, (connection, log_time, data) in enumerate(reader.messages()):
             message = reader.deserialize(data, connection.msgtype)

@@ -53,7 +53,9 @@ class TermGroup:
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Derivatives of the columns with respect to the coordinates' motions, shape (3, symbols, g, N)."""
-        y, dy, ddy = self.along(q) + self.offsets, self.along(dq), self.along(ddq)
+        y = self.along(q) + self.offsets
+        dy = self.along(dq)
+        ddy = self.along(ddq)
         return self.term.slopes(y.ravel(), dy.ravel(), ddy.ravel()).reshape(3, -1, *y.shape)
 
     def along(self, motion: Array) -> Array:

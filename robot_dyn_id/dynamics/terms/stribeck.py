@@ -49,7 +49,9 @@ class Stribeck(Term):
 
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""
-        s, ds, share = sign(dy, self.smoothing_width), sign_slope(dy, self.smoothing_width), self._share(dy)
+        s = sign(dy, self.smoothing_width)
+        ds = sign_slope(dy, self.smoothing_width)
+        share = self._share(dy)
         slopes = np.zeros((3, 2, len(dy)))
         slopes[1] = ds, share * (ds - 2.0 * dy / self.stribeck_velocity**2 * s)
         return slopes
@@ -61,7 +63,8 @@ class Stribeck(Term):
 
     def constant_slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.constant_slopes`."""
-        s, share = sign(dy, self.smoothing_width), self._share(dy)
+        s = sign(dy, self.smoothing_width)
+        share = self._share(dy)
         slopes = np.zeros((len(self.free_constants), 2, len(dy)))
         slopes[0, 1] = 2.0 * dy**2 / self.stribeck_velocity**3 * share * s
         if self.smoothing_width > 0.0:

@@ -27,7 +27,8 @@ def interpolation(nodes: Array, at: Array) -> Array:
 
 def differentiation(nodes: Array) -> Array:
     """Differentiation matrix from a polynomial's values at the nodes to its derivatives there, shape (count, count)."""
-    weights, distance = _weights(len(nodes)), nodes[:, None] - nodes
+    weights = _weights(len(nodes))
+    distance = nodes[:, None] - nodes
     np.fill_diagonal(distance, 1.0)
     matrix = weights / weights[:, None] / distance
     np.fill_diagonal(matrix, 0.0)

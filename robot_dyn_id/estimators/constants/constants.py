@@ -38,10 +38,11 @@ class Constants:
     """The k free constants of a problem; estimators search their logarithms.
 
     Attributes:
-        problem: the problem, at the constants that its terms have.
-        names: of its p parameters.
-        places: number of the term in `problem.regressor.terms`, and which constant.
-        lower, upper: ends of the ranges of the logarithms, shape (k,).
+        problem: the problem at the current constants of its terms.
+        parameters: names of its p parameters.
+        places: for each constant the index of its term in `problem.regressor.terms`, and the constant.
+        lower: lower bounds of the logarithms, shape (k,).
+        upper: upper bounds of the logarithms, shape (k,).
     """
 
     problem: RegressorProblem
@@ -61,7 +62,8 @@ class Constants:
         Raises:
             UsageError: no term has a free constant.
         """
-        places, ranges = [], []
+        places = []
+        ranges = []
         if isinstance(problem, RegressorProblem):
             speeds = problem.max_speeds()
             for number, (coordinate, term) in enumerate(problem.regressor.terms):

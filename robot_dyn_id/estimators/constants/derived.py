@@ -40,8 +40,10 @@ class ConstantDerivatives(DerivedTerm):
     def __post_init__(self) -> None:
         """Name the columns: those of the first free constant, then of the next."""
         free = self.term.free_constants
-        self.describe([f"{constant.name}_{symbol}_" for constant in free for symbol in self.term.symbols],
-                      self.term.powers * len(free))  # fmt: skip
+        self.describe(
+            [f"{constant.name}_{symbol}_" for constant in free for symbol in self.term.symbols],
+            self.term.powers * len(free),
+        )
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

@@ -29,8 +29,9 @@ def estimate_constants(found: Linearized, order: int, costs: Array, values: Arra
     """
     p = len(found.constants.parameters)
     kind = WeightedLeastSquares if found.weighted else OrdinaryLeastSquares
-    estimate = replace(split_constants(kind(order).fit(found.problem(found.values, found.inside)), found, found.inside),
-                       costs=costs)  # fmt: skip
+    estimate = replace(
+        split_constants(kind(order).fit(found.problem(found.values, found.inside)), found, found.inside), costs=costs
+    )
     if values is None:
         return estimate
     off = values - estimate.values
@@ -46,7 +47,8 @@ def estimate_constants(found: Linearized, order: int, costs: Array, values: Arra
 
 def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Estimate:
     """Split an estimate of `found.problem(..., chosen)` into parameters and constants."""
-    constants, p = found.constants, len(found.constants.parameters)
+    constants = found.constants
+    p = len(found.constants.parameters)
     sigmas = np.full(len(found.logarithms), np.inf)
     sigmas[chosen] = extended.standard_deviations[p:]
     estimated = tuple(

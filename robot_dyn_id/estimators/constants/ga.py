@@ -67,7 +67,9 @@ class Genetic(CheckedOptions):
         frame = frame_of(n_var=len(width), n_obj=1, xl=0.0, xu=1.0)
         algorithm = kind(pop_size=self.population)
         algorithm.setup(frame, termination=("n_gen", self.generations), seed=self.seed, verbose=False)
-        best, least, course = space.center, np.inf, []
+        best = space.center
+        least = np.inf
+        course = []
         while algorithm.has_next():
             members = algorithm.ask()
             points = space.lower + width * members.get("X")
@@ -75,6 +77,7 @@ class Genetic(CheckedOptions):
             members.set("F", cost[:, None])
             algorithm.tell(infills=members)
             if cost.min() < least:
-                best, least = points[np.argmin(cost)], cost.min()
+                best = points[np.argmin(cost)]
+                least = cost.min()
             course.append(least)
         return np.asarray(best), np.array(course)

@@ -40,7 +40,8 @@ def search_grid(projected: Projected, grid: int) -> Array:
             for number, own in places.items():
                 chosen = [places[other][i] for other, i in choice.items() if other != number]
                 explained = _explained(gram, torque, np.concatenate([*chosen, own[0, :0]]), own)
-                choice[number], most = int(np.argmax(explained)), float(explained.max())
+                choice[number] = int(np.argmax(explained))
+                most = float(explained.max())
             if choice == before:
                 break
         found = max(found, (most, choice), key=lambda pair: pair[0])

@@ -48,10 +48,13 @@ class Linearized:
         here = constants.regressor(logarithms)
         added = [(here.terms[number][0], ConstantDerivatives(here.terms[number][1])) for number in constants.numbers]
         position = {int(column): i for i, column in enumerate(constants.problem.columns)}
-        columns, constant, parent = list(constants.problem.columns), [], []
+        columns = list(constants.problem.columns)
+        constant = []
+        parent = []
         at = len(here.names)
         for number, own in constants.numbers.items():
-            first, symbols = constants.first_column(number), len(here.terms[number][1].symbols)
+            first = constants.first_column(number)
+            symbols = len(here.terms[number][1].symbols)
             for i in own:
                 for symbol in range(symbols):
                     if first + symbol in position:
@@ -97,7 +100,8 @@ class Linearized:
     @property
     def inside(self) -> Mask:
         """Mask of the constants that are not at a bound of their range, shape (k,)."""
-        low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
+        low = self.logarithms - self.constants.lower
+        high = self.constants.upper - self.logarithms
         return (low > LOG_RANGE_MARGIN) & (high > LOG_RANGE_MARGIN)
 
     def step(self, damping: float) -> tuple[Array, float]:
@@ -109,7 +113,8 @@ class Linearized:
         Returns:
             The step, shape (k,), and the predicted decrease of the cost.
         """
-        low, high = self.logarithms - self.constants.lower, self.constants.upper - self.logarithms
+        low = self.logarithms - self.constants.lower
+        high = self.constants.upper - self.logarithms
         free = np.ones(len(low), dtype=bool)
         for _ in range(1 + len(free)):
             step, promised = self._step(damping, free)
@@ -147,8 +152,11 @@ class Linearized:
             values: parameters at which the torque is linearized, shape (p,).
             chosen: mask of the k constants, shape (k,).
         """
-        p, inside, whole = len(self.constants.parameters), np.flatnonzero(chosen), self.mixing(values)
-        supports, mixings = [], []
+        p = len(self.constants.parameters)
+        inside = np.flatnonzero(chosen)
+        whole = self.mixing(values)
+        supports = []
+        mixings = []
         for support in self.wide.supports:
             mixing = whole[np.ix_(support[support >= p] - p, inside)]
             own = np.flatnonzero([i in self.constant[support[support >= p] - p] for i in inside])

@@ -107,7 +107,10 @@ def minimize_damped(
         scale = 0.5 * float(at.factors.counts.sum()) if weighted else cost
         negligible = negligible + 1 if abs(less) <= CONVERGED_COST_DECREASE * scale else 0
         if less > 0.0:
-            values, at, cost, damping = values + step[:p], then, cost - less, damping / 2.0
+            values = values + step[:p]
+            at = then
+            cost = cost - less
+            damping = damping / 2.0
         else:
             damping *= 2.0
         course.append(cost)

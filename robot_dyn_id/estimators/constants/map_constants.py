@@ -85,10 +85,12 @@ class MaximumAPosterioriConstants(CheckedOptions):
     def _at(self, constants: Constants, prior: Prior, logarithms: Array, values: Array) -> _Posterior:
         """Linearize the problem at given constants and parameters, and solve it with both priors."""
         linear = Linearized.from_constants(constants, logarithms, True)
-        known, k = prior.rows(self.spread), len(logarithms)
+        known = prior.rows(self.spread)
+        k = len(logarithms)
         away = constants.logarithms - logarithms
         rows = np.zeros((len(known) + k, known.shape[1] + k))
-        rows[: len(known), : len(values)], rows[: len(known), -1] = known[:, :-1], known[:, -1]
+        rows[: len(known), : len(values)] = known[:, :-1]
+        rows[: len(known), -1] = known[:, -1]
         rows[len(known) :, len(values) :] = np.column_stack([np.eye(k), away]) / self.spread
         extended = linear.problem(values, np.ones(k, dtype=bool))
         center = np.append(prior.center, away)
@@ -121,7 +123,8 @@ class _Posterior:
     @property
     def step(self) -> Array:
         """Step of the logarithms within their ranges, limited to `MAX_LOG_STEP`, shape (k,)."""
-        at, constants = self.linear.logarithms, self.linear.constants
+        at = self.linear.logarithms
+        constants = self.linear.constants
         wanted = np.clip(self.found.solution.values[len(self.values) :], -MAX_LOG_STEP, MAX_LOG_STEP)
         return np.asarray(np.clip(at + wanted, constants.lower, constants.upper) - at)
 

@@ -98,7 +98,8 @@ class Projected:
     @cached_property
     def _left(self) -> tuple[Array, Array]:
         """Gram matrix of node columns and torque without the fixed columns, and the regression on these."""
-        total, f = self._total, len(self.sampled.fixed)
+        total = self._total
+        f = len(self.sampled.fixed)
         norms = np.sqrt(np.diag(total)[:f])
         scale = np.where(norms > 0.0, norms, 1.0)
         values, vectors = np.linalg.eigh(total[:f, :f] / np.outer(scale, scale))
@@ -137,7 +138,9 @@ class Projected:
         Returns:
             Interpolation matrix, shape (nodes, columns), and the columns of each term, shape (values, m).
         """
-        blocks, places, at = [], {}, 0
+        blocks = []
+        places = {}
+        at = 0
         for number, own in values.items():
             nodes = self.sampled.places[number] - len(self.sampled.fixed)
             count = nodes.shape[1]
@@ -177,14 +180,17 @@ class Projected:
 
     def curvature(self, logarithms: Array) -> Curvature:
         """Projected cost and its derivatives: those of |tau - T(x) y|^2 / 2 with the optimal parameters y(x)."""
-        left, one = self._left[0], self._one(logarithms)
+        left = self._left[0]
+        one = self._one(logarithms)
         mixing, columns = self.mixing(one)
         cost, values = self._solved(mixing)
         rest = left[:-1, -1] - left[:-1, :-1] @ (mixing @ values)
         ways = np.zeros((len(logarithms), len(rest)))
-        cross, second = np.zeros((len(logarithms), len(values))), np.zeros((len(logarithms), len(logarithms)))
+        cross = np.zeros((len(logarithms), len(values)))
+        second = np.zeros((len(logarithms), len(logarithms)))
         for number, own in self.constants.numbers.items():
-            nodes, y = self.sampled.places[number] - len(self.sampled.fixed), values[columns[number][0]]
+            nodes = self.sampled.places[number] - len(self.sampled.fixed)
+            y = values[columns[number][0]]
             for a, i in enumerate(own):
                 once = self._shares(number, one[number], a)[0]
                 ways[i, nodes] = np.outer(once, y)
@@ -211,7 +217,8 @@ class Projected:
 
     def _lower(self, at: Array, here: Curvature) -> tuple[Array, float] | None:
         """Line search: logarithms of lower cost and their cost; None if no share of the step lowers it."""
-        lower, upper = self.constants.lower, self.constants.upper
+        lower = self.constants.lower
+        upper = self.constants.upper
         free = ~(
             ((at - lower <= LOG_RANGE_MARGIN) & (here.gradient > 0.0))
             | ((upper - at <= LOG_RANGE_MARGIN) & (here.gradient < 0.0))

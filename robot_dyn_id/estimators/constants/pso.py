@@ -78,7 +78,8 @@ def run_swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iter
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)
     velocities = MAX_VELOCITY_SHARE * width * rng.uniform(-1.0, 1.0, shape)
-    own, least = points.copy(), space.compute_costs(points)
+    own = points.copy()
+    least = space.compute_costs(points)
     course = []
     for inertia in np.linspace(*INERTIA_WEIGHTS, iterations):
         leader = own[np.argmin(least)]
@@ -89,6 +90,7 @@ def run_swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iter
         points = np.clip(points + velocities, space.lower, space.upper)
         cost = space.compute_costs(points)
         better = cost < least
-        own[better], least[better] = points[better], cost[better]
+        own[better] = points[better]
+        least[better] = cost[better]
         course.append(least.min())
     return np.asarray(own[np.argmin(least)]), np.array(course)

@@ -32,8 +32,9 @@ class SampledTerm(DerivedTerm):
     def __post_init__(self) -> None:
         """Name the columns: those of the first candidate, then of the next."""
         places = [(number, i) for number in range(len(self.candidates)) for i in self.varying]
-        self.describe([f"{self.term.symbols[i]}_{number}_" for number, i in places],
-                      [self.term.powers[i] for _, i in places])  # fmt: skip
+        self.describe(
+            [f"{self.term.symbols[i]}_{number}_" for number, i in places], [self.term.powers[i] for _, i in places]
+        )
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
@@ -67,12 +68,16 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
         constants: the k constants.
         candidates: logarithms of the constants of each term, by its index, shape (candidates, constants of the term).
     """
-    regressor, at = constants.problem.regressor, len(constants.problem.regressor.names)
+    regressor = constants.problem.regressor
+    at = len(constants.problem.regressor.names)
     independent = [int(column) for column in constants.problem.columns]
     varying = {number: _varying(regressor.terms[number][1]) for number in candidates}
     replaced = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
     fixed = np.array([i for i, column in enumerate(independent) if column not in replaced], dtype=np.int64)
-    columns, added, places, parents = [independent[i] for i in fixed], [], {}, {}
+    columns = [independent[i] for i in fixed]
+    added = []
+    places = {}
+    parents = {}
     logarithms = constants.lower.copy()
     for number, values in candidates.items():
         first, (coordinate, own) = constants.first_column(number), regressor.terms[number]

@@ -77,8 +77,10 @@ class SearchSpace:
         plain = compress_rows(problem)
         constants = Constants.from_problem(problem, estimator)
         center, half = _linear_box(problem, plain, box)
-        middle, reach = constants.logarithms, np.log(ratio)
-        low, high = np.maximum(middle - reach, constants.lower), np.minimum(middle + reach, constants.upper)
+        middle = constants.logarithms
+        reach = np.log(ratio)
+        low = np.maximum(middle - reach, constants.lower)
+        high = np.minimum(middle + reach, constants.upper)
         nodes, sampled = sample_at_nodes(constants, low, high, NODES_PER_CONSTANT, MAX_NODES_PER_TERM)
         return cls(
             constants,
@@ -93,7 +95,8 @@ class SearchSpace:
 
     def compute_costs(self, points: Array) -> Array:
         """Costs of m points of the box, shape (m,); `points` has the shape (m, p + k)."""
-        factors, p = self.factors, len(self.constants.parameters)
+        factors = self.factors
+        p = len(self.constants.parameters)
         values = np.zeros((len(points), factors.parameters))
         values[:, self.sampled.fixed] = points[:, self.sampled.fixed_parameters]
         for number, own in self.constants.numbers.items():
@@ -127,9 +130,11 @@ def _linear_box(problem: LinearProblem, plain: Factors, box: float) -> tuple[Arr
     """Center and half width of the box for the p parameters."""
     _, solution, _ = solve_reweighted(plain)
     sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
-    center, half = solution.values.copy(), np.maximum(box * np.abs(solution.values), BOX_DEVIATIONS * sigma)
+    center = solution.values.copy()
+    half = np.maximum(box * np.abs(solution.values), BOX_DEVIATIONS * sigma)
     if problem.prior is not None:
-        mapping, known = problem.prior.mapping, np.isfinite(problem.prior.scales)
+        mapping = problem.prior.mapping
+        known = np.isfinite(problem.prior.scales)
         informed = ~np.any(mapping[:, ~known] != 0.0, axis=1)
         size = np.sqrt(((mapping[:, known] * problem.prior.scales[known]) ** 2).sum(axis=1))
         center[informed] = problem.prior.center[informed]

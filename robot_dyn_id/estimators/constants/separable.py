@@ -81,7 +81,8 @@ class Separable(CheckedOptions):
             at = at.reweight(0.5 * (constants.lower + constants.upper))
         found = at.descend(search_grid(at, self.grid))
         for _ in range(REWEIGHTING_PASSES if self.weighted else 0):
-            before, at = at.weights, at.reweight(found)
+            before = at.weights
+            at = at.reweight(found)
             found = at.descend(found)
             if np.abs(at.weights / before - 1.0).max() < CONVERGED_WEIGHT_CHANGE:
                 break
@@ -109,7 +110,8 @@ class Separable(CheckedOptions):
                     break
             else:
                 return at, np.array(course)
-            decrease, at = at.cost - then.cost, then
+            decrease = at.cost - then.cost
+            at = then
             course.append(at.cost)
             if decrease <= CONVERGED_COST_DECREASE * at.scale:
                 return at, np.array(course)

@@ -77,13 +77,15 @@ class Equations:
         size = len(self.columns)
         if len(self.triangle) <= size or self.count <= size:
             return 1.0
-        left, whole = abs(float(self.triangle[-1, -1])), float(np.linalg.norm(self.triangle[:, -1]))
+        left = abs(float(self.triangle[-1, -1]))
+        whole = float(np.linalg.norm(self.triangle[:, -1]))
         return max(left, MIN_RESIDUAL_RATIO * whole) / math.sqrt(self.count - size) or 1.0
 
     def expand(self, parameters: int) -> Array:
         """Expand the compressed rows [W z] to all p parameters, shape (any, p + 1)."""
         rows = np.zeros((len(self.triangle), parameters + 1))
-        rows[:, self.columns], rows[:, -1] = self.triangle[:, :-1], self.triangle[:, -1]
+        rows[:, self.columns] = self.triangle[:, :-1]
+        rows[:, -1] = self.triangle[:, -1]
         return rows
 
 
@@ -104,7 +106,8 @@ class Observability:
     @classmethod
     def from_rows(cls, rows: Array) -> Self:
         """Compute rank and condition numbers of rows of shape (N, k)."""
-        form, plain = compute_echelon(rows), np.linalg.svd(rows, compute_uv=False)
+        form = compute_echelon(rows)
+        plain = np.linalg.svd(rows, compute_uv=False)
         numbers = dict.fromkeys(SCALINGS, math.inf)
         if form.rank == rows.shape[1] > 0:
             scaled = form.singular_values

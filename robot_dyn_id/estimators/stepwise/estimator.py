@@ -49,9 +49,12 @@ class Stepwise(CheckedOptions):
 def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
     """Solve weighted rows of unit noise joint by joint; a joint's rows determine its own unknowns only."""
     size = factors.parameters
-    values, covariance, known = np.zeros(size), np.zeros((size, size)), np.zeros(size, dtype=bool)
+    values = np.zeros(size)
+    covariance = np.zeros((size, size))
+    known = np.zeros(size, dtype=bool)
     left = set(range(len(factors.supports)))
-    waiting, wanted = np.zeros((0, size + 1)), np.zeros(size, dtype=bool)
+    waiting = np.zeros((0, size + 1))
+    wanted = np.zeros(size, dtype=bool)
     while left:
         joint = min(left, key=lambda j: (np.count_nonzero(~known[factors.supports[j]]), -j))
         left.remove(joint)

@@ -127,7 +127,8 @@ def plan_steps(
     """
     _check(groups, draws, limit, scaling)
     shown = _shown(groups, draws)
-    left, steps = frozenset(range(len(groups))), []
+    left = frozenset(range(len(groups)))
+    steps = []
     while left:
         choices = list(_choices(groups, draws, parameters, shown, left))
         full = [choice for choice in choices if choice.full]
@@ -166,7 +167,9 @@ def prescribed_plan(
             step that is rank-deficient; and as in `plan_steps`.
     """
     _check(groups, [equations], limit, scaling)
-    shown, known, steps = _shown(groups, [equations]), frozenset[int](), []
+    shown = _shown(groups, [equations])
+    known = frozenset[int]()
+    steps = []
     names_of = [[group.name for group in groups], [one.name for one in equations]]
     every = [name for chosen, _ in order for name in chosen]
     twice = [name for place, name in enumerate(every) if name in every[:place]]

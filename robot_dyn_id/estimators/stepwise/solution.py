@@ -54,7 +54,8 @@ def determine(rows: Array, unknown: Integers, values: Array, covariance: Array) 
     Returns:
         Values and covariance of all parameters, new arrays.
     """
-    values, covariance = values.copy(), covariance.copy()
+    values = values.copy()
+    covariance = covariance.copy()
     values[unknown] = 0.0
     covariance[unknown] = covariance[:, unknown] = 0.0
     norms = np.linalg.norm(rows[:, unknown], axis=0)
@@ -63,7 +64,8 @@ def determine(rows: Array, unknown: Integers, values: Array, covariance: Array) 
     values[unknown] = inverse @ (rows[:, -1] - rows[:, :-1] @ values)
     gain = -(inverse @ rows[:, :-1]) @ covariance
     own = inverse @ inverse.T - gain @ (inverse @ rows[:, :-1]).T
-    covariance[unknown], covariance[:, unknown] = gain, gain.T
+    covariance[unknown] = gain
+    covariance[:, unknown] = gain.T
     covariance[np.ix_(unknown, unknown)] = own
     return values, covariance
 
@@ -86,7 +88,8 @@ def solve_steps(
     """
     by_name = {one.name: one for one in equations}
     columns_of = {group.name: group.columns for group in groups}
-    values, covariance = np.zeros(parameters), np.zeros((parameters, parameters))
+    values = np.zeros(parameters)
+    covariance = np.zeros((parameters, parameters))
     rms: dict[str, float] = {}
     found = np.zeros(parameters, dtype=bool)
     for step in plan.steps:

@@ -299,8 +299,8 @@ def test_parameters_are_recovered_within_their_uncertainty(case):
     assert (off < 1.96).mean() > 0.75
     first = 10 * len(robot.model.body_names)
     alone = [i for i, column in enumerate(robot.base.independent) if column >= first]
-    told = estimate.standard_deviations[alone] < 0.5 * np.abs(robot.base_values[alone])
-    assert told.mean() > 0.6  # and the uncertainty is small enough to mean something
+    certain = estimate.standard_deviations[alone] < 0.5 * np.abs(robot.base_values[alone])
+    assert certain.mean() > 0.6  # and the uncertainty is small enough to mean something
 
 
 def test_a_parameter_set_carries_its_terms(case, tmp_path):
@@ -367,7 +367,7 @@ def test_a_slow_temperature_sensor_is_held_and_its_absence_dropped():
     settings = Settings(terms=(Viscous(), Coulomb(), TemperatureCoulomb(), Offset()))
     data = changed(recording, temperature=sparse)
     result = identify(*split([data], robot.joints), robot.model, settings, "test")
-    assert result.evaluation.survey.repairs.dropped == {"temperature missing or not finite": 50}
+    assert result.training.survey.repairs.dropped == {"temperature missing or not finite": 50}
     parameters = result.parameters
     heat = np.array(parameters.term_names) == "temperature_coulomb"
     assert np.all(np.abs(parameters.term_values[heat] + 0.01) < 5 * parameters.term_standard_deviations[heat])

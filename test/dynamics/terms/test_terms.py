@@ -47,7 +47,7 @@ def test_slopes_are_the_derivatives_of_the_columns(case):
     assert ratio(slopes, np.array([differences(term.columns, motion, row) for row in range(3)])) <= 1e-8
 
 
-def test_every_term_tells_its_slopes():
+def test_slopes_are_those_of_the_columns():
     for kind in TERMS.values():
         term = kind()
         slopes = term.slopes(Y, DY, DDY)
@@ -76,7 +76,7 @@ def test_terms_are_found_by_their_names():
     for name, kind in TERMS.items():
         assert kind().name == name
     symbols = [symbol for kind in TERMS.values() for symbol in kind.symbols]
-    assert len(set(symbols)) == len(symbols)  # a column's name tells its term
+    assert len(set(symbols)) == len(symbols)  # a column's name determines its term
     assert not any(symbol[-1].isdigit() for symbol in symbols)  # and its joint
 
 
@@ -92,7 +92,7 @@ def test_the_unit_of_a_parameter_is_that_of_the_effort_over_its_column(effort, p
     assert effort_unit_over(effort, *powers) == unit
 
 
-def test_terms_tell_their_constants():
+def test_terms_have_their_constants():
     assert Coulomb(smoothing_width=0.05).constants == {"smoothing_width": 0.05}
     assert Viscous().constants == {}
 

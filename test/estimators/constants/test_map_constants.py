@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MAP over constants of terms: against a direct minimisation, and at the two ends of what the data can tell."""
+"""MAP over constants of terms: against a direct minimization, with data of very much and of very little information."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def test_without_belief_it_is_separable_and_with_much_it_stays():
     assert "constants of the terms" in sure.regularized_towards
 
 
-def test_steps_that_are_too_few_are_told():
+def test_too_few_steps_raise_an_error():
     with pytest.raises(ConvergenceError, match=r"map_constants: the constants .* have not converged after 1 steps"):
         MaximumAPosterioriConstants(iterations=1).fit(arm_problem(noisy(1)))
 

@@ -87,7 +87,7 @@ def test_its_derivatives_are_those_of_differences(projected):
 
 
 def test_a_grid_is_searched_as_by_trying_all(projected):
-    """Of one term at a time nothing on the grid is better than the choice."""
+    """No other choice of a single term on the grid is better."""
     constants, grid = projected.constants, 6
     found = search_grid(projected, grid)
     assert projected.cost(projected.descend(found)) <= projected.cost(found)
@@ -107,7 +107,7 @@ def test_it_does_not_matter_how_fine_the_grid_is():
     assert np.all(np.abs(coarse.values - fine.values) < 1e-3 * fine.standard_deviations)
 
 
-def test_constants_of_columns_that_are_not_asked_for_are_named():
+def test_constants_of_columns_that_are_not_estimated_are_named():
     """Without Coulomb friction among the parameters its width moves nothing."""
     task = arm_problem(noisy(1))
     names = np.array(task.regressor.names)[task.columns]

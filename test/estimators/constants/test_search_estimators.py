@@ -24,7 +24,7 @@ def test_without_constants_there_is_nothing_to_search(name):
         estimator_of(name).fit(arm_problem(robot=hard))
 
 
-def test_steps_that_are_too_few_are_told():
+def test_too_few_steps_raise_an_error():
     with pytest.raises(ConvergenceError, match=r"lm: the constants .* have not converged after 1 steps"):
         ESTIMATORS["lm"](iterations=1).fit(arm_problem(noisy(1)))
 

@@ -77,7 +77,7 @@ def test_a_step_of_a_prescribed_order_in_bad_condition_says_no_more_than_that():
     assert "are split" not in text
 
 
-def test_what_no_data_tell_apart_is_named():
+def test_groups_that_are_not_distinguishable_are_named():
     same = np.repeat(RNG.normal(size=(200, 1)), 2, axis=1)
     plan = plan_steps(GROUPS, [[equations("first", [0, 1]), equations("same", [2, 3], rows=same)]], 4)
     assert plan.unidentifiable == ("b", "c")
@@ -102,7 +102,7 @@ def test_steps_carry_the_covariance_of_earlier_ones():
 
 
 def test_determine_is_the_schur_complement_of_the_joint_solution():
-    """With the known parameters' own rows beside, a step is what solving both at once gives, if those rows tell all."""
+    """With the known parameters' own rows added, a step is what solving both at once gives, if those rows show all."""
     rows = np.column_stack([RNG.normal(size=(30, 4)), np.zeros(30)])
     rows[:, -1] = rows[:, :-1] @ TRUTH
     prior = np.diag([0.0, 0.0, 0.3, 0.2])
@@ -124,10 +124,10 @@ def test_condition_numbers_are_named_and_units_change_only_the_raw_one():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"scaling": "rows"}, "scaling"), ({"limit": 0.5}, "limit"), ({"limit": np.nan}, "limit")]
+    ("options", "words"), [({"scaling": "rows"}, "scaling"), ({"limit": 0.5}, "limit"), ({"limit": np.nan}, "limit")]
 )
-def test_options_that_cannot_be_are_refused(options, said):
-    with pytest.raises(UsageError, match=said):
+def test_options_that_cannot_be_are_refused(options, words):
+    with pytest.raises(UsageError, match=words):
         plan_steps(GROUPS, [[equations("all", [0, 1, 2, 3])]], 4, **options)
 
 
