@@ -160,6 +160,8 @@ def test_a_batch_is_its_states_one_by_one():
 class Drag(Viscous):
     """Not linear in the acceleration."""
 
+    name: ClassVar[str] = "drag"
+
     def columns(self, y, dy, ddy):
         return (dy * ddy**2)[None, :]
 
