@@ -245,27 +245,21 @@ def _model_from(
         else:
             positions[name] = multiplier * positions.get(leader, 0.0) + offset
     reduced = reduced_pinocchio(full, list(leaders), positions)
-    return _from_pinocchio(reduced, text, label, kept, leaders, positions, gravity)
+    return RobotModel(urdf=text, gravity=gravity, held=positions, **_structure(reduced, label, kept, leaders))
 
 
-def _from_pinocchio(
-    model: Any,
-    text: str,
-    label: str,
-    kept: Sequence[str],
-    leaders: Mapping[str, tuple[str, float, float]],
-    held: dict[str, float],
-    gravity: Array,
-) -> RobotModel:
+def _structure(
+    model: Any, label: str, kept: Sequence[str], leaders: Mapping[str, tuple[str, float, float]]
+) -> dict[str, Any]:
+    """Fields of a robot model that follow from Pinocchio's: joints, bodies, inertias, limits."""
     bodies = list(model.names)[1:]
     subspaces = np.array([_motion_subspace(model.joints[i + 1], label, name) for i, name in enumerate(bodies)])
     prismatic = np.linalg.norm(subspaces[:, :3], axis=1) > 0.5
     axis = np.where(prismatic[:, None], subspaces[:, :3], subspaces[:, 3:])
     placements = [model.jointPlacements[i + 1] for i in range(len(bodies))]
     of_kept = [bodies.index(name) for name in kept]
-    return RobotModel(
+    return dict(
         name=model.name,
-        urdf=text,
         joint_names=tuple(kept),
         body_names=tuple(bodies),
         parent=np.array([model.parents[i + 1] - 1 for i in range(len(bodies))], dtype=np.int64),
@@ -277,8 +271,6 @@ def _from_pinocchio(
         multiplier=np.array([leaders[name][1] for name in bodies]),
         offset=np.array([leaders[name][2] for name in bodies]),
         inertial_parameters=np.concatenate([model.inertias[i + 1].toDynamicParameters() for i in range(len(bodies))]),
-        gravity=gravity,
-        held=held,
         limits=_limits(model, of_kept),
     )
 
