@@ -37,7 +37,7 @@ liveliness_lease_duration (each time with sec and nsec), avoid_ros_namespace_con
 
 @dataclass
 class _Topic:
-    """What metadata.yaml tells of a topic."""
+    """Entry of a topic in metadata.yaml."""
 
     channel: int
     type_name: str
@@ -106,7 +106,7 @@ class BagWriter:
         offered_qos: Sequence[QosProfile] = (),
         schema_encoding: str = SchemaEncoding.ROS2,
     ) -> None:
-        """Announce a topic; `write` does it by itself for common types if the QoS is of no interest.
+        """Announce a topic; `write` does it automatically for common types if the QoS is of no interest.
 
         Args:
             topic: its name.
@@ -184,7 +184,7 @@ class BagWriter:
             self._write_metadata()
 
     def remove(self) -> None:
-        """Remove the finished bag: its two files, and the folder if nobody has put anything else into it."""
+        """Remove the finished bag: its two files, and the folder if it holds nothing else."""
         for file in (self._path, self.folder / METADATA):
             file.unlink(missing_ok=True)
         with suppress(OSError):
@@ -223,7 +223,7 @@ class BagWriter:
             raise InputError(self._failure) from None
 
     def _information(self) -> dict[str, object]:
-        """What metadata.yaml tells."""
+        """Content of metadata.yaml."""
         count = sum(topic.count for topic in self._topics.values())
         extent = {
             "starting_time": {"nanoseconds_since_epoch": self._first},
@@ -257,36 +257,42 @@ class BagWriter:
         }
 
 
-def write_joint_state_bag(
-    folder: str | Path,
-    topic: str,
-    joint_names: Sequence[str],
-    stamps: Stamps,
-    q: Array,
-    dq: Array | None = None,
-    tau: Array | None = None,
-) -> None:
+@dataclass(frozen=True)
+class StampedSamples:
+    """Samples of joints with message stamps.
+
+    Attributes:
+        stamps: message stamps [ns], shape (n,).
+        q: positions [rad or m], shape (n, joints).
+        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
+        tau: efforts [N m or N], same shape; None leaves the field empty.
+    """
+
+    stamps: Stamps
+    q: Array
+    dq: Array | None = None
+    tau: Array | None = None
+
+
+def write_joint_state_bag(folder: str | Path, topic: str, joint_names: Sequence[str], samples: StampedSamples) -> None:
     """Write samples as a bag of JointState messages, arriving at the times of their stamps.
 
     Args:
         folder: the bag's folder; must not exist.
         topic: name of the topic.
-        joint_names: one per column.
-        stamps: message stamps [ns], shape (n,).
-        q: positions [rad or m], shape (n, joints).
-        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
-        tau: efforts [N m or N], same shape; None leaves the field empty.
+        joint_names: names of the joints, one per column.
+        samples: samples and their stamps.
 
     Raises:
         InputError: the folder exists or cannot be written.
     """
     with BagWriter(folder) as writer:
         writer.add_topic(topic, TYPE_NAME)
-        for start in range(0, len(stamps), _BATCH):
+        for start in range(0, len(samples.stamps), _BATCH):
             part = slice(start, start + _BATCH)
-            velocities, efforts = (None if values is None else values[part] for values in (dq, tau))
-            messages = encode(joint_names, stamps[part], q[part], velocities, efforts)
-            for stamp, message in zip(stamps[part], messages, strict=True):
+            velocities, efforts = (None if values is None else values[part] for values in (samples.dq, samples.tau))
+            messages = encode(joint_names, samples.stamps[part], samples.q[part], velocities, efforts)
+            for stamp, message in zip(samples.stamps[part], messages, strict=True):
                 writer.write(topic, TYPE_NAME, max(0, int(stamp)), message)
 
 
