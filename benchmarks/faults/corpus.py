@@ -99,7 +99,7 @@ def write(folder: Path) -> None:
     from support.simulated import ARM, Simulated, save_npz
 
     from robot_dyn_id.files.parameters import write_parameters
-    from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+    from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 
     _write_box(folder)
     texts = {
@@ -120,7 +120,9 @@ def write(folder: Path) -> None:
     save_npz(folder / "trial.npz", trial)
     samples = trial.samples
     stamps = np.round(1e9 * (1000.0 + samples.t)).astype(np.int64)
-    write_joint_state_bag(folder / "bag", "/joint_states", robot.joints, stamps, samples.q, samples.dq, samples.tau)
+    write_joint_state_bag(
+        folder / "bag", "/joint_states", robot.joints, StampedSamples(stamps, samples.q, samples.dq, samples.tau)
+    )
     columns = [f"{channel}_{joint}" for channel in ("q", "dq", "tau") for joint in robot.joints]
     table = np.column_stack([samples.t, samples.q, samples.dq, samples.tau])[:200]
     np.savetxt(folder / "trial.csv", table, delimiter=",", header=",".join(["t", *columns]), comments="")

@@ -23,7 +23,7 @@ from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.forward_simulation import SimulatedMotion
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import write_npz
-from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.workflow.identification import open_all
@@ -106,4 +106,5 @@ def _write(out: Path, joint_names: Sequence[str], simulated: SimulatedMotion, ep
     if out.suffix:
         write_npz(out, joint_names, simulated.t + epoch * 1e-9, **channels)
     else:
-        write_joint_state_bag(out, TOPIC, joint_names, np.round(simulated.t * 1e9).astype(np.int64) + epoch, **channels)
+        stamps = np.round(simulated.t * 1e9).astype(np.int64) + epoch
+        write_joint_state_bag(out, TOPIC, joint_names, StampedSamples(stamps, **channels))

@@ -3,39 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
-from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_constants
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.trials import FilteredTrials
 
 WEAK = 0.3
 """A parameter whose standard deviation is more than this share of its value is weak."""
 
 
 def assemble(
-    regressor: Regressor,
-    base: BaseParameters,
-    estimate: Estimate,
-    evaluation: Evaluation,
-    trained: Ranges,
-    estimator: str,
-    software_version: str,
-    training: Sequence[Recording],
+    identified: IdentifiedModel, evaluation: Evaluation, training: FilteredTrials, estimator: str, software_version: str
 ) -> ParameterSet:
-    """The parameter set of an estimate; arguments as in `pipeline.identify`."""
-    model, plan, seen = regressor.model, evaluation.plan, evaluation.survey
+    """Put a parameter set together.
+
+    Args:
+        identified: the identified model.
+        evaluation: its evaluation on held-out data.
+        training: data that it was identified from.
+        estimator: name of the estimator.
+        software_version: version of this package.
+    """
+    regressor, base, estimate = identified.regressor, identified.base, identified.estimate
+    model, plan, trained = regressor.model, training.plan, training.ranges
     inertial = 10 * len(model.body_names)
     full = _representative(base, estimate)
     spread = np.full(len(regressor.names), np.inf)
@@ -73,8 +73,8 @@ def assemble(
         sample_rate=plan.rate,
         cutoff_frequency=plan.low_pass.cutoff,
         filter_order=plan.low_pass.order,
-        data_sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training),
-        data_sha256=seen.sha256,
+        data_sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
+        data_sha256=training.survey.sha256,
         estimator=estimator,
         software_version=software_version,
         held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),

@@ -1,37 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One estimation as the settings want it: prior, estimator, bootstrap, essential parameters."""
+"""Estimation of a model from filtered trials: prior, estimator, bootstrap, essential parameters, diagnosis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
+from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior, earlier_prior, nominal_prior
-from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.progress import Progress
+from robot_dyn_id.signals.diagnosis import delay
+from robot_dyn_id.signals.health import check_motion_content
+from robot_dyn_id.signals.trials import FilteredTrials
 
 
-def estimated(
-    problem: LinearProblem, base: BaseParameters, settings: Settings, progress: Callable[[str], None]
-) -> tuple[BaseParameters, Estimate, Essential | None]:
-    """Base parameters and their estimate, with the bootstrap and the elimination that were asked for."""
+@dataclass(frozen=True)
+class Fit:
+    """Result of an estimation.
+
+    Attributes:
+        model: the identified model.
+        essential: result of the backward elimination, if one was requested.
+        findings: findings about the estimate and the training data.
+    """
+
+    model: IdentifiedModel
+    essential: Essential | None
+    findings: tuple[Finding, ...]
+
+
+def fit_model(
+    trials: FilteredTrials, regressor: Regressor, base: BaseParameters, settings: Settings, progress: Progress
+) -> Fit:
+    """Estimate base parameters, with the bootstrap and the elimination that the settings request.
+
+    Args:
+        trials: training data.
+        regressor: robot and terms.
+        base: their base parameters.
+        settings: choices of the identification.
+        progress: callback that receives one status line per stage.
+
+    Raises:
+        InputError: too few rows.
+        ConvergenceError: the estimator did not converge.
+    """
+    progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
+    prior = choose_prior(settings, regressor, base)
+    problem = trials.problem(regressor, base.independent, prior)
     estimate = settings.estimator.fit(problem)
     if settings.bootstrap:
         progress(f"estimating {settings.bootstrap} times more (bootstrap)")
         estimate = bootstrap_estimate(settings.estimator, problem, estimate, settings.bootstrap)
-    if not settings.essential:
-        return base, estimate, None
-    found = essential(estimate, base.names, settings.essential)
-    return *reduce_to_essential(base, estimate, found), found
+    elimination = None
+    if settings.essential:
+        elimination = essential(estimate, base.names, settings.essential)
+        base, estimate = reduce_to_essential(base, estimate, elimination)
+    model = IdentifiedModel(estimate.regressor or regressor, base, estimate)
+    return Fit(model, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior)))
 
 
-def known_before(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
-    """The earlier parameter set if one is given, else the URDF if it has masses."""
-    model = regressor.model
+def choose_prior(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
+    """The earlier parameter set if one is given, else the URDF if it has masses, else None."""
     if settings.prior is not None:
         return earlier_prior(settings.prior, regressor, base.mapping)
+    model = regressor.model
     return nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
+
+
+def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:
+    """Findings about an estimate and the data that it is from."""
+    estimate, base = model.estimate, model.base
+    findings: tuple[Finding, ...] = ()
+    if estimate.condition_number > settings.thresholds.condition_number:
+        findings += check_motion_content(trials.survey, len(base.names))
+    values = estimate.values if estimate.unconstrained is None else estimate.unconstrained
+    findings += report_negative_terms(model.regressor, base, values, estimate.standard_deviations)
+    findings += estimate.findings
+    findings += delay(model.regressor, model.columns, model.values, trials)
+    if estimate.unexcited:
+        findings += (make_finding("not_excited", f"not excited by these data: {', '.join(estimate.unexcited)}"),)
+    return findings
+
+
+def _compare_with_prior(model: IdentifiedModel, prior: Prior | None) -> tuple[Finding, ...]:
+    """See `Prior.report_contradictions`; an elimination may have reduced the base parameters."""
+    if prior is None:
+        return ()
+    estimate = model.estimate
+    same_base = replace(prior, mapping=model.base.mapping)
+    return same_base.report_contradictions(model.base.names, estimate.values, estimate.standard_deviations)

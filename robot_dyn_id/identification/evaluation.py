@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model is worth on data that it has not seen: metrics, cross-check, verdict, and traces for plots."""
+"""Evaluation of a model on held-out data: metrics, cross-check, findings, and traces for plots."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
-from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
 from robot_dyn_id.identification.metrics import HeldOut, compare
+from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.verdict import Verdict, judge_cross_check, judge_prediction, judge_training
+from robot_dyn_id.identification.verdict import Verdict, judge_cross_check, judge_prediction
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.stillness import stillness
-from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
 
-AT_REST = 0.5
-"""Share of the held-out time that stands still above which a verdict says little."""
+MAX_REST_SHARE = 0.5
+"""Share of the held-out time at rest above which the validation says little."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,15 @@ class Trace:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model is worth on data that it has not seen.
+    """Evaluation of a model on held-out data.
 
     Attributes:
-        held_out: metrics.
-        cross_check: our equations against Pinocchio's on these samples.
+        held_out: metrics of the prediction.
+        cross_check: comparison of the equations with those of Pinocchio on samples of these data.
         findings: everything that was found about data and model.
-        trace: for plots.
-        survey: of the data.
-        plan: how the signals were treated.
-        efforts: what the effort of each joint is made of.
+        trace: measured and predicted torque for plots.
+        trials: the held-out data.
+        efforts: source of the effort of each joint.
         indefinite: share of the held-out poses in which the mass matrix is not positive definite.
     """
 
@@ -58,10 +56,14 @@ class Evaluation:
     cross_check: CrossCheck
     findings: tuple[Finding, ...]
     trace: Trace
-    survey: Survey
-    plan: SignalPlan
+    trials: FilteredTrials
     efforts: tuple[str, ...]
     indefinite: float
+
+    @property
+    def plan(self) -> SignalPlan:
+        """Decisions about the signals."""
+        return self.trials.plan
 
     @property
     def verdict(self) -> Verdict:
@@ -78,49 +80,41 @@ class Evaluation:
         return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
 
-def evaluate(
-    recordings: Sequence[Recording],
-    regressor: Regressor,
-    columns: Integers,
-    values: Array,
-    settings: Settings,
-    plan: SignalPlan,
-    trained: Ranges | None,
-    findings: tuple[Finding, ...],
-    condition_number: float,
-    dropped_share: float,
-    seen: Survey,
-    unseen: tuple[str, ...] = (),
-    covariance: Array | None = None,
-) -> Evaluation:
-    """Validate parameters on recordings, cross-check the equations on their samples, and judge."""
-    efforts, of_efforts = effort_sources(recordings[0], regressor.model.joint_names, settings.drives)
-    findings += (*of_efforts, *_report_rest(recordings, regressor.model.joint_names))
-    trials = FilteredTrials(recordings, regressor.model.joint_names, settings.drives, plan)
-    held_out = compare(regressor, columns, values, trials, trained, covariance)
-    if not held_out.samples:
-        raise InputError(f"{', '.join(r.source for r in recordings)}: too short to validate on")
-    some = _some_motion(trials, held_out.samples)
-    check = cross_check(regressor, some)
-    indefinite = 1.0 - float(Dynamics(regressor, columns, values).is_positive_definite(some.q.T).mean())
+def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, settings: Settings) -> Evaluation:
+    """Evaluate a model on held-out data: predict, cross-check the equations, and judge.
+
+    Args:
+        model: the identified model.
+        held_out: held-out data, filtered like the training data.
+        trained: ranges of the training motion.
+        settings: thresholds of the verdict, and drives of the joints.
+
+    Raises:
+        InputError: data at rest throughout, or too short.
+    """
+    robot = model.regressor.model
+    efforts, findings = effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
+    findings += _report_rest(held_out.recordings, robot.joint_names)
+    metrics = compare(model.regressor, model.columns, model.values, held_out, trained, model.estimate.covariance)
+    if not metrics.samples:
+        raise InputError(f"{held_out.sources}: too short to validate on")
+    states = _sample_motion(held_out, metrics.samples)
+    check = cross_check(model.regressor, states)
+    indefinite = 1.0 - float(model.dynamics.is_positive_definite(states.q.T).mean())
     if indefinite:
         message = (
             f"the mass matrix is not positive definite in {indefinite:.0%} of the poses: the model can predict "
             "torques, but must not be used for forward dynamics or computed-torque control"
         )
         findings += (make_finding("mass_matrix_indefinite", message),)
-    if unseen:
-        findings += (make_finding("not_excited", f"not excited by these data: {', '.join(unseen)}"),)
     findings += judge_cross_check(check)
-    findings += judge_prediction(held_out, bool(regressor.model.inertial_parameters.any()), settings.thresholds)
-    findings += judge_training(condition_number, dropped_share, settings.thresholds)
+    findings += judge_prediction(metrics, bool(robot.inertial_parameters.any()), settings.thresholds)
     return Evaluation(
-        held_out=held_out,
+        held_out=metrics,
         cross_check=check,
         findings=tuple(dict.fromkeys(findings)),
-        trace=_trace(regressor, columns, values, trials, held_out.samples),
-        survey=seen,
-        plan=plan,
+        trace=_trace(model, held_out, metrics.samples),
+        trials=held_out,
         efforts=efforts,
         indefinite=indefinite,
     )
@@ -142,42 +136,35 @@ def _report_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tupl
             "validated_at_rest",
             f"{recording.source} is at rest {format_spans(still.spans)}: validation there covers gravity and stiction "
             "only",
-            severity="warning" if share > AT_REST else "info",
+            severity="warning" if share > MAX_REST_SHARE else "info",
         )
         for recording, still in zip(recordings, seen, strict=True)
         if still.spans
     )
 
 
-def _some_motion(trials: FilteredTrials, samples: int) -> Motion:
-    """A few of all samples, for the cross-check."""
+def _sample_motion(trials: FilteredTrials, samples: int) -> Motion:
+    """About `PINOCCHIO_SAMPLES` of all samples, equally spaced, for the cross-check."""
     stride, passed = max(1, samples // PINOCCHIO_SAMPLES), 0
     picked = []
-    for piece in trials:
-        own = np.flatnonzero(piece.own)
-        picked.append(piece.motion.take(own[-passed % stride :: stride]))
+    for window in trials:
+        own = np.flatnonzero(window.own)
+        picked.append(window.motion.take(own[-passed % stride :: stride]))
         passed += len(own)
     return Motion(*(np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq")))
 
 
-TRACE = 3000
-"""Samples kept for plots."""
+PLOTTED_SAMPLES = 3000
+"""Approximate number of samples kept for plots."""
 
 
-def _trace(
-    regressor: Regressor,
-    columns: Integers,
-    values: Array,
-    trials: FilteredTrials,
-    samples: int,
-) -> Trace:
-    stride = max(1, -(-samples // TRACE))
+def _trace(model: IdentifiedModel, trials: FilteredTrials, samples: int) -> Trace:
+    stride = max(1, -(-samples // PLOTTED_SAMPLES))
     parts: list[tuple[Array, Array, Array, Array]] = []
-    plan = trials.plan
-    for piece in trials:
-        rows = np.flatnonzero(piece.own)[::stride]
-        if piece.tau is not None and len(rows):
-            measured = plan.low_pass.apply(piece.tau, plan.rate)[:, rows]
-            predicted = regressor.torque(piece.motion.take(rows), values, columns)
-            parts.append((piece.t[rows], measured, piece.tau[:, rows], predicted))
+    for window in trials:
+        rows = np.flatnonzero(window.own)[::stride]
+        if window.tau is not None and len(rows):
+            measured = trials.plan.low_pass.apply(window.tau, trials.plan.rate)[:, rows]
+            predicted = model.torque(window.motion.take(rows))
+            parts.append((window.t[rows], measured, window.tau[:, rows], predicted))
     return Trace(*(np.concatenate([part[i] for part in parts], axis=-1) for i in range(4)))

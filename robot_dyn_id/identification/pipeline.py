@@ -1,67 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The straight line from recordings to an identified and validated model; it has no idea of its own."""
+"""Identification pipeline: recordings in, validated parameter set out.
+
+`identify` and `validate` share their steps: `prepare_trials`, `evaluate`, and findings that each step returns. Between
+`prepare_trials` and `fit_model` a caller can choose a model: `FilteredTrials.problem` gives the rows of any columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from robot_dyn_id.arrays import Integers
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
-from robot_dyn_id.dynamics.consistency import report_negative_terms
-from robot_dyn_id.dynamics.prior import Prior
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.estimation import estimated, known_before
+from robot_dyn_id.identification.estimation import fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.metrics import compare
+from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
-from robot_dyn_id.signals.health import check_motion_content, compare_with_nominal, examine, refuse
-from robot_dyn_id.signals.processing import SignalPlan
+from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.signals.diagnosis import nominal_agreement
+from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
+from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out
-from robot_dyn_id.signals.survey import Survey, survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
-
-Progress = Callable[[str], None]
-"""Takes one line of what is being done."""
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 
 
 @dataclass(frozen=True)
 class Identification:
-    """An identified model with everything that speaks for and against it.
+    """Result of an identification: parameters, evaluation and diagnostics.
 
     Attributes:
         parameters: the parameter set.
-        evaluation: on held-out data; its survey and plan are those of the training data.
-        estimate: of the estimator.
-        rows: used rows of the linear problem and dropped samples.
-        held_out_sources: what it was validated on.
+        model: the identified model, as the estimator returned it.
+        evaluation: evaluation on held-out data, with all findings.
+        training: data that the model was identified from.
         unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
-        essential: what a backward elimination has left out, if it was asked for.
-        identifiable: every parameter's identifiability.
+        essential: result of the backward elimination, if one was requested.
+        identifiable: identifiability of every parameter.
     """
 
     parameters: ParameterSet
+    model: IdentifiedModel
     evaluation: Evaluation
-    estimate: Estimate
-    rows: tuple[int, int]
-    held_out_sources: tuple[str, ...]
+    training: FilteredTrials
     unconstrained_nrmse: float | None = None
     essential: Essential | None = None
     identifiable: tuple[Identifiability, ...] = ()
+
+    @property
+    def estimate(self) -> Estimate:
+        """The estimate of the base parameters."""
+        return self.model.estimate
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Number of rows used in the estimation, and of samples dropped before."""
+        return self.estimate.rows, self.training.survey.repairs.total_dropped
+
+    @property
+    def held_out_sources(self) -> tuple[str, ...]:
+        """Names of the held-out recordings."""
+        return tuple(recording.source for recording in self.evaluation.trials.recordings)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that was found about data and model."""
+        return self.evaluation.findings
 
 
 def identify(
@@ -70,157 +84,112 @@ def identify(
     model: RobotModel,
     settings: Settings,
     software_version: str,
-    progress: Progress = lambda line: None,
+    progress: Progress = ignore_progress,
 ) -> Identification:
-    """Identify a robot's dynamics and validate it on data that it has not seen.
+    """Identify a robot's dynamics, and validate them on held-out data.
 
     Args:
         training: trials to estimate from.
         held_out: trials to validate on.
-        model: the robot; its joints are the ones identified.
-        settings: the choices.
-        software_version: written into the result.
-        progress: told what is being done.
+        model: the robot; its joints are identified.
+        settings: choices of the identification.
+        software_version: version that is written into the parameter set.
+        progress: callback that receives one status line per stage.
 
     Raises:
-        InputError: data that cannot be used, named.
-        UnsafeDataError: the health gate refuses.
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
-    joints = model.joint_names
-    progress("surveying the recordings")
-    seen = survey(training, joints, settings.drives)
-    findings = refuse(examine(seen, model), settings.ignore, seen.sources)
-    plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
-    plan = plan.periodic(settings.period) if settings.period else plan
-    trials = FilteredTrials(training, joints, settings.drives, plan)
-    _require_length(seen, plan)
-    progress("finding the base parameters")
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
-    require_signals(regressor, seen)
+    trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
+    progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
-    agreement = nominal_agreement(regressor, trials)
-    findings += refuse(compare_with_nominal(joints, *agreement), settings.ignore, seen.sources)
-    trained = trials.ranges
-    plan, more = _without_reversals(trials, settings)
-    trials = replace(trials, plan=plan)
-    findings += more
-    progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
-    prior = known_before(settings, regressor, base)
-    problem = trials.problem(regressor, base.independent, prior)
-    whole = base
-    base, estimate, reduction = estimated(problem, whole, settings, progress)
-    regressor = estimate.regressor or regressor
-    if estimate.condition_number > settings.thresholds.condition_number:
-        findings += check_motion_content(seen, len(base.names))
-    free = estimate.values if estimate.unconstrained is None else estimate.unconstrained
-    findings += report_negative_terms(regressor, base, free, estimate.standard_deviations)
-    findings += estimate.findings + delay(regressor, base.independent, estimate.values, trials)
+    agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
+    findings += refuse(agreement, settings.ignore, trials.survey.sources)
+    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
+    fit = fit_model(trials, regressor, base, settings, progress)
+    findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
+    findings += report_rest_left_out([*training, *held_out])
     progress("validating on held-out data")
-    dropped = seen.repairs.total_dropped
-    evaluation = evaluate(
-        held_out,
-        regressor,
-        base.independent,
-        estimate.values,
-        settings,
-        plan,
-        trained,
-        findings,
-        estimate.condition_number,
-        dropped / max(1, seen.repairs.rows),
-        seen,
-        estimate.unexcited,
-        estimate.covariance,
+    others = trials.with_recordings(held_out)
+    evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
+    parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
+    return Identification(
+        parameters=parameters,
+        model=fit.model,
+        evaluation=evaluation,
+        training=trials,
+        unconstrained_nrmse=_compute_unconstrained_nrmse(fit.model, others),
+        essential=fit.essential,
+        identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
     )
-    rest = report_rest_left_out([*training, *held_out])
-    evaluation = evaluation.with_findings((*rest, *_report_contradictions(prior, base, estimate)))
-    parameters = assemble(
-        regressor, base, estimate, evaluation, trained, settings.estimator.name, software_version, training
-    )
-    free_nrmse = _without_bounds(regressor, base.independent, estimate, held_out, settings, plan)
-    sources = tuple(recording.source for recording in held_out)
-    told_of = identifiability(regressor, whole, parameters.names, parameters.status)
-    rows = estimate.rows, dropped
-    return Identification(parameters, evaluation, estimate, rows, sources, free_nrmse, reduction, told_of)
-
-
-def _report_contradictions(prior: Prior | None, base: BaseParameters, estimate: Estimate) -> tuple[Finding, ...]:
-    """See `Prior.report_contradictions`; the base may have been reduced meanwhile."""
-    if prior is None:
-        return ()
-    reduced = replace(prior, mapping=base.mapping)
-    return reduced.report_contradictions(base.names, estimate.values, estimate.standard_deviations)
-
-
-def _without_bounds(
-    regressor: Regressor,
-    columns: Integers,
-    estimate: Estimate,
-    held_out: Sequence[Recording],
-    settings: Settings,
-    plan: SignalPlan,
-) -> float | None:
-    """Held-out error of all joints of what the estimate is without its bounds."""
-    if estimate.unconstrained is None:
-        return None
-    trials = FilteredTrials(held_out, regressor.model.joint_names, settings.drives, plan)
-    return compare(regressor, columns, estimate.unconstrained, trials).all_joints_nrmse
-
-
-def _without_reversals(trials: FilteredTrials, settings: Settings) -> tuple[SignalPlan, tuple[Finding, ...]]:
-    """The plan with the least speed of each joint's rows, and findings."""
-    slowest, findings = slowest_speeds(
-        trials.joints,
-        settings.reversal_speed,
-        settings.reversal_speeds,
-        lambda: velocity_noise(trials),
-        trials.max_speeds,
-    )
-    return replace(trials.plan, slowest=slowest), findings
-
-
-def _require_length(seen: Survey, plan: SignalPlan) -> None:
-    needed = (2 * plan.edge + 16) / plan.rate
-    if max(seen.durations) < needed:
-        raise InputError(
-            f"{', '.join(seen.sources)}: the longest uninterrupted stretch lasts {max(seen.durations):.2f} s; "
-            f"a cut-off of {plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
-        )
 
 
 def validate(
-    recordings: Sequence[Recording],
-    parameters: ParameterSet,
-    settings: Settings,
-    progress: Progress = lambda line: None,
+    recordings: Sequence[Recording], parameters: ParameterSet, settings: Settings, progress: Progress = ignore_progress
 ) -> Evaluation:
-    """Judge an identified model on other recordings. Terms, filter and joints are those of the parameter set.
+    """Evaluate an identified model on other recordings. Terms, filter and joints are those of the parameter set.
+
+    Args:
+        recordings: trials to validate on.
+        parameters: the identified model.
+        settings: drives of the joints, source of velocities, thresholds and health checks to overrule.
+        progress: callback that receives one status line per stage.
 
     Raises:
-        InputError: data that cannot be used, named.
-        UnsafeDataError: the health gate refuses.
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
     """
-    regressor = Regressor.from_parameters(parameters)
-    progress("surveying the recordings")
-    seen = survey(recordings, parameters.joint_names, settings.drives)
-    findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
-    require_signals(regressor, seen)
-    plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, settings.velocity)
-    _require_length(seen, plan)
+    model = IdentifiedModel.from_parameters(parameters)
+    trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
+    findings += _judge_training(model, trials, settings)
     progress("predicting")
-    trained = Ranges.from_parameters(parameters)
-    return evaluate(
-        recordings,
-        regressor,
-        parameters.independent_columns.astype(np.int64),
-        parameters.values,
-        settings,
-        plan,
-        trained,
-        findings,
-        parameters.condition_number,
-        seen.repairs.total_dropped / max(1, seen.repairs.rows),
-        seen,
-        covariance=parameters.covariance,
-    )
+    return evaluate(model, trials, Ranges.from_parameters(parameters), settings).with_findings(findings)
+
+
+def prepare_trials(
+    recordings: Sequence[Recording],
+    regressor: Regressor,
+    settings: Settings,
+    signals: SignalSettings,
+    progress: Progress = ignore_progress,
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """Survey recordings, check their health, and decide about their signals.
+
+    Args:
+        recordings: the trials.
+        regressor: robot and terms that the signals must suffice for.
+        settings: drives of the joints, and health checks to overrule.
+        signals: choices about signals.
+        progress: callback that receives one status line per stage.
+
+    Returns:
+        The filtered trials, and findings about them.
+
+    Raises:
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
+    """
+    progress("surveying the recordings")
+    model = regressor.model
+    trials = FilteredTrials.from_recordings(recordings, model.joint_names, settings.drives, signals)
+    findings = refuse(examine(trials.survey, model), settings.ignore, trials.survey.sources)
+    require_signals(regressor, trials.survey)
+    trials.require_length()
+    return trials, findings
+
+
+def _judge_training(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:
+    """Findings about condition number and dropped samples."""
+    repairs = trials.survey.repairs
+    dropped_share = repairs.total_dropped / max(1, repairs.rows)
+    return judge_training(model.estimate.condition_number, dropped_share, settings.thresholds)
+
+
+def _compute_unconstrained_nrmse(model: IdentifiedModel, held_out: FilteredTrials) -> float | None:
+    """Held-out error of all joints without the bounds of the estimator; None if it has none."""
+    values = model.estimate.unconstrained
+    if values is None:
+        return None
+    return compare(model.regressor, model.columns, values, held_out).all_joints_nrmse

@@ -18,6 +18,7 @@ from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.health import check_ignored
 from robot_dyn_id.signals.reversals import check_speed
+from robot_dyn_id.signals.trials import SignalSettings
 
 VELOCITIES = ("auto", "recorded", "derivative")
 
@@ -95,3 +96,12 @@ class Settings:
         LowPass(1.0 if self.cutoff is None else self.cutoff, self.filter_order)
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")
+
+    @property
+    def signals(self) -> SignalSettings:
+        """Choices about signals."""
+        return SignalSettings(self.cutoff, self.filter_order, self.velocity, self.period)
+
+    def signals_of(self, parameters: ParameterSet) -> SignalSettings:
+        """Choices about signals with the filter of a parameter set."""
+        return SignalSettings(parameters.cutoff_frequency, parameters.filter_order, self.velocity)

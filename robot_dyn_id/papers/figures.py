@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,9 +11,6 @@ from robot_dyn_id.report.drawing import Drawing
 
 Better = Literal["lower", "higher", "same"]
 """Side of a published figure that is an improvement; `same`: none, the figure is to be met."""
-
-Progress = Callable[[str], None]
-"""Callback that receives one status line per stage."""
 
 
 @dataclass(frozen=True)

@@ -257,36 +257,42 @@ class BagWriter:
         }
 
 
-def write_joint_state_bag(
-    folder: str | Path,
-    topic: str,
-    joint_names: Sequence[str],
-    stamps: Stamps,
-    q: Array,
-    dq: Array | None = None,
-    tau: Array | None = None,
-) -> None:
+@dataclass(frozen=True)
+class StampedSamples:
+    """Samples of joints with message stamps.
+
+    Attributes:
+        stamps: message stamps [ns], shape (n,).
+        q: positions [rad or m], shape (n, joints).
+        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
+        tau: efforts [N m or N], same shape; None leaves the field empty.
+    """
+
+    stamps: Stamps
+    q: Array
+    dq: Array | None = None
+    tau: Array | None = None
+
+
+def write_joint_state_bag(folder: str | Path, topic: str, joint_names: Sequence[str], samples: StampedSamples) -> None:
     """Write samples as a bag of JointState messages, arriving at the times of their stamps.
 
     Args:
         folder: the bag's folder; must not exist.
         topic: name of the topic.
-        joint_names: one per column.
-        stamps: message stamps [ns], shape (n,).
-        q: positions [rad or m], shape (n, joints).
-        dq: velocities [rad/s or m/s], same shape; None leaves the field empty.
-        tau: efforts [N m or N], same shape; None leaves the field empty.
+        joint_names: names of the joints, one per column.
+        samples: samples and their stamps.
 
     Raises:
         InputError: the folder exists or cannot be written.
     """
     with BagWriter(folder) as writer:
         writer.add_topic(topic, TYPE_NAME)
-        for start in range(0, len(stamps), _BATCH):
+        for start in range(0, len(samples.stamps), _BATCH):
             part = slice(start, start + _BATCH)
-            velocities, efforts = (None if values is None else values[part] for values in (dq, tau))
-            messages = encode(joint_names, stamps[part], q[part], velocities, efforts)
-            for stamp, message in zip(stamps[part], messages, strict=True):
+            velocities, efforts = (None if values is None else values[part] for values in (samples.dq, samples.tau))
+            messages = encode(joint_names, samples.stamps[part], samples.q[part], velocities, efforts)
+            for stamp, message in zip(samples.stamps[part], messages, strict=True):
                 writer.write(topic, TYPE_NAME, max(0, int(stamp)), message)
 
 

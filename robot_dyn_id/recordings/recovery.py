@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from mcap.well_known import SchemaEncoding
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_storage, open_bag, uncompressed
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
@@ -75,7 +76,7 @@ def target_of(path: Path, out: Path | None, replace: bool) -> Path:
     return target
 
 
-def recover(path: Path, target: Path, progress: Callable[[str], None] = lambda line: None) -> Recovery:
+def recover(path: Path, target: Path, progress: Progress = ignore_progress) -> Recovery:
     """Write a complete bag of every message that can be read; the original is not changed.
 
     The new bag is written beside its target and renamed when it is complete. If the target is the original itself, the

@@ -10,13 +10,14 @@ from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.survey import Survey
 
 
 def identification_summary(identification: Identification, parameters_file: str) -> dict[str, Any]:
     """What `robot-dyn-id identify` answers. Numbers that are not finite are null."""
     parameters, estimate = identification.parameters, identification.estimate
-    used, dropped = identification.rows
-    summary = _summary(identification.evaluation, parameters_file, used, dropped, parameters.condition_number)
+    survey, used = identification.training.survey, estimate.rows
+    summary = _summary(identification.evaluation, survey, parameters_file, used, parameters.condition_number)
     return {
         "task": "identify",
         **summary,
@@ -51,9 +52,9 @@ def _essential(identification: Identification) -> dict[str, Any] | None:
 
 def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters: ParameterSet) -> dict[str, Any]:
     """What `robot-dyn-id validate` answers; rows are samples times joints."""
-    held_out, survey = evaluation.held_out, evaluation.survey
-    used, dropped = held_out.samples * len(held_out.joints), survey.repairs.total_dropped
-    summary = _summary(evaluation, parameters_file, used, dropped, parameters.condition_number)
+    held_out, survey = evaluation.held_out, evaluation.trials.survey
+    used = held_out.samples * len(held_out.joints)
+    summary = _summary(evaluation, survey, parameters_file, used, parameters.condition_number)
     return {
         "task": "validate",
         **summary,
@@ -94,9 +95,10 @@ def _finite(value: float) -> float | None:
 
 
 def _summary(
-    evaluation: Evaluation, parameters_file: str, used: int, dropped: int, condition_number: float
+    evaluation: Evaluation, survey: Survey, parameters_file: str, used: int, condition_number: float
 ) -> dict[str, Any]:
-    held_out, check, survey, plan = evaluation.held_out, evaluation.cross_check, evaluation.survey, evaluation.plan
+    held_out, check, plan = evaluation.held_out, evaluation.cross_check, evaluation.plan
+    dropped = survey.repairs.total_dropped
     joints = [
         {
             "name": joint.name,

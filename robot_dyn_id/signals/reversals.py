@@ -66,6 +66,22 @@ def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array
     return np.sqrt(density * band)
 
 
+def exclude_reversals(
+    trials: FilteredTrials, speed: float | str, of_joint: Mapping[str, float]
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """The trials without their slow rows, and findings.
+
+    Args:
+        trials: the trials.
+        speed: see `slowest_speeds`.
+        of_joint: see `slowest_speeds`.
+    """
+    slowest, findings = slowest_speeds(
+        trials.joints, speed, of_joint, lambda: velocity_noise(trials), trials.max_speeds
+    )
+    return trials.with_thresholds(slowest), findings
+
+
 def slowest_speeds(
     joints: Sequence[str], speed: float | str, of_joint: Mapping[str, float], noise: Callable[[], Array], fastest: Array
 ) -> tuple[tuple[float, ...], tuple[Finding, ...]]:

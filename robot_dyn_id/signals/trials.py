@@ -21,6 +21,23 @@ from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
 
 
 @dataclass(frozen=True)
+class SignalSettings:
+    """Choices about signals; what is not chosen follows from the recordings.
+
+    Attributes:
+        cutoff: cut-off frequency of the zero-phase low-pass filter [Hz]; None: from the recordings.
+        filter_order: Butterworth order of each pass.
+        velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
+        period: period of a periodic motion [s]; 0: unknown.
+    """
+
+    cutoff: float | None = None
+    filter_order: int = 4
+    velocity: str = "auto"
+    period: float = 0.0
+
+
+@dataclass(frozen=True)
 class FilteredTrials:
     """Recordings with all decisions about their signals: a stream of filtered windows.
 
@@ -35,6 +52,7 @@ class FilteredTrials:
         need_effort: whether samples without efforts are dropped; without it efforts are not read.
         keep_edges: whether the ends of segments are kept (prediction) or cut off (estimation).
         surveyed: survey of these recordings where it has been made already.
+        known_ranges: ranges of their motion where they have been computed already.
     """
 
     recordings: Sequence[Recording]
@@ -44,6 +62,37 @@ class FilteredTrials:
     need_effort: bool = True
     keep_edges: bool = False
     surveyed: Survey | None = field(default=None, repr=False, compare=False)
+    known_ranges: Ranges | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_recordings(
+        cls,
+        recordings: Sequence[Recording],
+        joints: Sequence[str],
+        drives: Mapping[str, Drive],
+        settings: SignalSettings,
+        *,
+        need_effort: bool = True,
+        keep_edges: bool = False,
+    ) -> FilteredTrials:
+        """Survey recordings and decide about their signals.
+
+        Args:
+            recordings: the trials.
+            joints: names of the joints.
+            drives: gains and signs of joints whose recorded effort is a current.
+            settings: choices about signals.
+            need_effort: see the attribute.
+            keep_edges: see the attribute.
+
+        Raises:
+            InputError: the recordings have no usable samples, or a period is not a whole number of samples.
+            UsageError: recorded velocities are requested, and there are none.
+        """
+        surveyed = survey(recordings, joints, drives, need_effort)
+        plan = plan_signals(surveyed, settings.cutoff, settings.filter_order, settings.velocity)
+        plan = plan.periodic(settings.period) if settings.period else plan
+        return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""
@@ -76,7 +125,7 @@ class FilteredTrials:
         Raises:
             InputError: no sample is used.
         """
-        return Ranges.from_windows(self)
+        return self.known_ranges or Ranges.from_windows(self)
 
     @property
     def max_speeds(self) -> Array:
@@ -96,9 +145,31 @@ class FilteredTrials:
         """Linear problem of some columns of a regressor; see `RecordedProblem.from_windows`."""
         return RecordedProblem.from_windows(regressor, columns, self, self.plan, prior)
 
+    def require_length(self) -> None:
+        """Refuse recordings that are too short for the filter.
+
+        Raises:
+            InputError: no stretch without interruption is long enough.
+        """
+        longest = max(self.survey.durations)
+        needed = (2 * self.plan.edge + 16) / self.plan.rate
+        if longest < needed:
+            raise InputError(
+                f"{self.sources}: the longest uninterrupted stretch lasts {longest:.2f} s; "
+                f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
+            )
+
+    def with_thresholds(self, slowest: tuple[float, ...]) -> FilteredTrials:
+        """The same windows with low-velocity thresholds: rows of slower joints are excluded.
+
+        Args:
+            slowest: threshold of each joint [rad/s or m/s].
+        """
+        return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
+
     def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
         """Other recordings of the same joints, filtered in the same way."""
-        return replace(self, recordings=recordings, surveyed=None)
+        return replace(self, recordings=recordings, surveyed=None, known_ranges=None)
 
 
 def require_signals(regressor: Regressor, seen: Survey) -> None:

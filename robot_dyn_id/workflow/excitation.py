@@ -21,9 +21,9 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.report.text import design_text
-from robot_dyn_id.workflow.identification import Progress, ignore
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def design(
     robot: RobotModel,
     file: str | Path | None = None,
     terms: tuple[Term, ...] | None = None,
-    progress: Progress = ignore,
+    progress: Progress = ignore_progress,
     **options: Any,
 ) -> DesignResult:
     """Design an excitation that identifies a robot best within its limits, as `robot-dyn-id design` does.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.cache import CachedRecording
@@ -16,6 +16,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import (
@@ -26,13 +27,6 @@ from robot_dyn_id.workflow.joints import (
     robot_for,
 )
 from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
-
-Progress = Callable[[str], None]
-"""Receives one status line per stage."""
-
-
-def ignore(line: str) -> None:
-    """Progress that is shown nowhere."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ def identify(
     settings: Settings | None = None,
     held_out: Recording | Sequence[Recording] = (),
     train_range: tuple[float, float] | None = None,
-    progress: Progress = ignore,
+    progress: Progress = ignore_progress,
 ) -> IdentificationResult:
     """Identify a robot's dynamics and validate them on held-out data, as `robot-dyn-id identify` does.
 
@@ -103,7 +97,7 @@ def identify(
 
 
 def identify_recordings(
-    robot: RobotDescription, configuration: Configuration, trials: DataSelection, progress: Progress = ignore
+    robot: RobotDescription, configuration: Configuration, trials: DataSelection, progress: Progress = ignore_progress
 ) -> IdentificationResult:
     """Identify a robot as a configuration file states.
 
@@ -142,7 +136,7 @@ def validate(
     parameters: ParameterSet,
     recordings: Recording | Sequence[Recording],
     settings: Settings | None = None,
-    progress: Progress = ignore,
+    progress: Progress = ignore_progress,
 ) -> ValidationResult:
     """Evaluate an identified model on other recordings, as `robot-dyn-id validate` does.
 

@@ -19,6 +19,7 @@ ROOMS = (
     "arrays",
     "version",
     "faults",
+    "progress",
     "text",
     "parameters",
     "data",
@@ -74,7 +75,17 @@ INSIDE = {
         *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),
     ),
     "identification": (
-        *("holdout", "extrapolation", "metrics", "verdict", "settings", "estimation", "identifiability", "evaluation"),
+        *(
+            "holdout",
+            "extrapolation",
+            "metrics",
+            "verdict",
+            "settings",
+            "model",
+            "estimation",
+            "identifiability",
+            "evaluation",
+        ),
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (

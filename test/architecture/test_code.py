@@ -33,8 +33,6 @@ MORE_ARGUMENTS = {
     "identification/assembly.py: assemble",
     "identification/evaluation.py: evaluate",
     "loads/chain_likelihood.py: identify_moving_chain",
-    "model/robot.py: _from_pinocchio",
-    "recordings/bag_writer.py: write_joint_state_bag",
     "simulation/sensors.py: simulated_recording",
 }
 """Functions that still take more; the list only shrinks."""

@@ -235,7 +235,7 @@ def test_gaps_and_broken_rows_are_left_out(robot, recording):
     tau[::200] = np.nan
     result = run(robot, changed(recording, tau=tau, t=lambda t: t + 3.0 * (t > 12.0)))
     assert_recovered(robot, result)
-    assert result.evaluation.survey.repairs.gaps == 1
+    assert result.training.survey.repairs.gaps == 1
     assert result.rows[1] == 13  # every 200th of the 2567 that train: two thirds of 43 s, 3 s of them empty
     assert result.evaluation.verdict.word == "suspect"
 

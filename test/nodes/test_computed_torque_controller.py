@@ -198,7 +198,7 @@ def test_a_simulator_whose_own_parameters_do_not_fit_the_model_ends_with_the_rea
     node = world.add(Simulator, *ros_arguments(model="parameters", effort_noise="[0.1, 0.1]"))
     world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
     world.until(lambda: node.end is not None, what="end")
-    assert str(node.end) == "effort_noise has 2 values, expected 1 or one for each of joint1, joint2, joint3"
+    assert str(node.end) == "effort_noise has 2 values, expected 1 or one for each of shoulder, elbow, wrist"
 
 
 def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_path):

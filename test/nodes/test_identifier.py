@@ -27,7 +27,7 @@ from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
-from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
@@ -59,7 +59,7 @@ def from_file(samples, tmp_path_factory):
     names, chunk = samples
     folder = tmp_path_factory.mktemp("file")
     stamps = np.round(chunk.t * 1e9).astype(np.int64)
-    write_joint_state_bag(folder / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, chunk.tau)
+    write_joint_state_bag(folder / "bag", "/joint_states", names, StampedSamples(stamps, chunk.q, chunk.dq, chunk.tau))
     (folder / "arm.urdf").write_text(ARM)
     recording = open_recording(folder / "bag")
     robot = RobotDescription.from_file(folder / "arm.urdf")
@@ -340,7 +340,7 @@ def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
     rng = np.random.default_rng(0)
     tau = np.where(np.arange(len(chunk))[:, None] < 0.6 * len(chunk), chunk.tau, rng.normal(0, 40, chunk.tau.shape))
     stamps = np.round(chunk.t * 1e9).astype(np.int64)
-    write_joint_state_bag(tmp_path / "bag", "/joint_states", names, stamps, chunk.q, chunk.dq, tau)
+    write_joint_state_bag(tmp_path / "bag", "/joint_states", names, StampedSamples(stamps, chunk.q, chunk.dq, tau))
     ears = Ears(world)
     node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{tmp_path / 'bag'}']", "-p",
                      f"folder:={tmp_path / 'out'}")  # fmt: skip

@@ -32,7 +32,7 @@ from support.recording_files import (
 import robot_dyn_id
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.recordings.bag_writer import BagWriter, definition, write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import BagWriter, StampedSamples, definition, write_joint_state_bag
 
 EXPECTED = truth()
 QOS = Qos(
@@ -127,8 +127,9 @@ def test_joint_states_are_written_and_read_without_rosbags(tmp_path):
         "import numpy as np\n"
         "from robot_dyn_id.errors import InputError\n"
         "from robot_dyn_id.recordings import open_recording\n"
-        "from robot_dyn_id.recordings.bag_writer import definition, write_joint_state_bag\n"
-        "write_joint_state_bag(sys.argv[1], '/joint_states', ['a'], np.arange(3) * 1000000, np.ones((3, 1)))\n"
+        "from robot_dyn_id.recordings.bag_writer import StampedSamples, definition, write_joint_state_bag\n"
+        "samples = StampedSamples(np.arange(3) * 1000000, np.ones((3, 1)))\n"
+        "write_joint_state_bag(sys.argv[1], '/joint_states', ['a'], samples)\n"
         "print(sum(len(chunk) for chunk in open_recording(sys.argv[1]).chunks(['a'])))\n"
         "try:\n    definition('std_msgs/msg/String')\n"
         "except InputError as error:\n    print(error)\n"
@@ -271,7 +272,7 @@ with BagWriter(sys.argv[1]) as writer:
 def test_simulated_joint_states(tmp_path, velocity, effort):
     long = truth(2500)
     fields = long.dq if velocity else None, long.tau if effort else None
-    write_joint_state_bag(tmp_path / "bag", "/sim/joint_states", JOINTS, long.stamps, long.q, *fields)
+    write_joint_state_bag(tmp_path / "bag", "/sim/joint_states", JOINTS, StampedSamples(long.stamps, long.q, *fields))
     with AnyReader([tmp_path / "bag"]) as reader:
         for row, (connection, log_time, data) in enumerate(reader.messages()):
             message = reader.deserialize(data, connection.msgtype)

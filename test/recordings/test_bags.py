@@ -30,13 +30,13 @@ from support.recording_files import (
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.recordings.bag_writer import BagWriter, write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import BagWriter, StampedSamples, write_joint_state_bag
 
 EXPECTED = truth()
 
 
 def own(folder):
-    write_joint_state_bag(folder, TOPIC, JOINTS, EXPECTED.stamps, EXPECTED.q, EXPECTED.dq, EXPECTED.tau)
+    write_joint_state_bag(folder, TOPIC, JOINTS, StampedSamples(EXPECTED.stamps, EXPECTED.q, EXPECTED.dq, EXPECTED.tau))
     return folder
 
 

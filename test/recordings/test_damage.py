@@ -15,7 +15,7 @@ from support.recording_files import JOINT_STATE, JOINTS, TOPIC, assert_equal, sa
 import robot_dyn_id
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
 
 EXPECTED = truth(40)
@@ -171,7 +171,7 @@ def test_memory_is_flat_in_the_number_of_messages(tmp_path, storage):
         stamps = np.arange(count) * 1_000_000
         folder = tmp_path / str(count)
         if storage == "mcap":
-            write_joint_state_bag(folder, TOPIC, names, stamps, q, q, q)
+            write_joint_state_bag(folder, TOPIC, names, StampedSamples(stamps, q, q, q))
         else:
             write_database(folder, names, stamps, q)
         walk = [sys.executable, "-c", WALK, str(folder)]

@@ -116,14 +116,16 @@ def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
     assert result.evaluation.verdict == reference.evaluation.verdict
     ours, theirs = result.evaluation, reference.evaluation
     assert ours.held_out.all_joints_nrmse == pytest.approx(theirs.held_out.all_joints_nrmse, rel=0.2)  # another third
-    assert ours.survey.cutoff == pytest.approx(theirs.survey.cutoff, abs=CUTOFF_PER_BANDWIDTH / PERIODOGRAM)
-    rows = reference.rows[0] * ours.survey.cutoff / theirs.survey.cutoff
+    assert result.training.survey.cutoff == pytest.approx(
+        reference.training.survey.cutoff, abs=CUTOFF_PER_BANDWIDTH / PERIODOGRAM
+    )
+    rows = reference.rows[0] * result.training.survey.cutoff / reference.training.survey.cutoff
     assert result.rows[0] == pytest.approx(rows, rel=0.1)
     (finding,) = result.evaluation.findings
     assert finding.code == "rest_left_out" and finding.message.startswith("arm.mcap is at rest from ")
     spans = [tuple(map(float, span)) for span in re.findall(r"from ([\d.]+) to ([\d.]+) s", finding.message)]
     np.testing.assert_allclose(spans, CASES[case][1], rtol=0, atol=1.0)
-    assert result.evaluation.survey.repairs.gaps == 0
+    assert result.training.survey.repairs.gaps == 0
 
 
 def whole(recording):

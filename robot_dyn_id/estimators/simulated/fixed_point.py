@@ -114,7 +114,7 @@ class FixedPoint(Generic[T]):
         weights: weight of each joint, shape (n,).
         values: the estimate, shape (p,).
         bread: inverse of the matrix that was solved, shape (p, p).
-        notes: notes on the last simulation.
+        findings: findings about the last simulation.
     """
 
     simulation: T
@@ -247,7 +247,7 @@ def simulate_consistent(
         step: its simulation.
 
     Returns:
-        The simulation, and findings.
+        The simulation, and findings about it.
 
     Raises:
         ConvergenceError: neither of the two robots follows the reference.

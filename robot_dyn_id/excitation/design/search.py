@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +15,7 @@ from robot_dyn_id.excitation.design.optimizers import Search, SearchEffort
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
+from robot_dyn_id.progress import Progress, ignore_progress
 
 REDUCTION_FACTORS = (0.999, 0.99, 0.95, 0.8, 0.3)
 """Amplitude factors tried in turn on motions that violate efforts, distances or other coupled requirements [-]."""
@@ -74,7 +74,7 @@ class _Best:
     """Best motion so far: the best feasible one, or the one with the smallest violation."""
 
     problem: DesignProblem
-    progress: Callable[[str], None]
+    progress: Progress
     x: Array | None = None
     objective_value: float = np.inf
     violation: float = np.inf
@@ -147,7 +147,7 @@ def design(
     search: Search,
     seed: int = 1,
     effort: SearchEffort | None = None,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Progress = ignore_progress,
 ) -> Design:
     """Search for the best motion; an interrupt (Ctrl-C) ends the search with the best motion so far.
 

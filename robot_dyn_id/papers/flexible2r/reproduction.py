@@ -16,7 +16,7 @@ from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, StepwiseSolut
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.flexible.rows import rows_of
-from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.papers.flexible2r.arm import (
     LOW_PASS,
     ORDERS,
@@ -41,6 +41,7 @@ from robot_dyn_id.papers.flexible2r.excitation import (
     readings,
     searched,
 )
+from robot_dyn_id.progress import Progress
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 __all__ = ["JOINTS", "PUBLISHED", "START", "from_the_start", "plan", "reproduce"]

@@ -13,11 +13,12 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.trajectory import Excitation
-from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
 from robot_dyn_id.papers.logistic2r.drawings import drawings
 from robot_dyn_id.papers.logistic2r.strokes import GRAVITY, JOINTS, PAPER, SAMPLE, LockableArm, Stroke, Strokes
 from robot_dyn_id.papers.logistic2r.studies import BEST, START, WRONG, Run, of_noise, of_starts, repeated
+from robot_dyn_id.progress import Progress
 from robot_dyn_id.simulation.controllers import Gains
 
 PUBLISHED: dict[str, Any] = {

@@ -13,8 +13,9 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.identification.iteration import Iterated, iterate
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.papers.figures import Extent, Figure, Progress
+from robot_dyn_id.papers.figures import Extent, Figure
 from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, Strokes, StrokeTrials
+from robot_dyn_id.progress import Progress
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
 START = 0.1

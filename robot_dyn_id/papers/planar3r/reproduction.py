@@ -29,7 +29,7 @@ from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.papers.inputs import designed, plan_of, settings_of
 from robot_dyn_id.papers.planar3r.drawings import accelerations, conditions, errors, torques
 from robot_dyn_id.papers.planar3r.experiment import (
@@ -42,6 +42,7 @@ from robot_dyn_id.papers.planar3r.experiment import (
     three_runs,
     validation,
 )
+from robot_dyn_id.progress import Progress
 from robot_dyn_id.report.drawing import Curve, Drawing
 from robot_dyn_id.version import __version__
 

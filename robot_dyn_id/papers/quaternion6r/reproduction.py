@@ -12,7 +12,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.loads.chain import CENTROIDAL
 from robot_dyn_id.loads.chain_estimate import least_deviations
 from robot_dyn_id.loads.wrench import wrench_regressor
-from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.papers.quaternion6r.arm import (
     GRAVITY,
     LENGTH,
@@ -26,6 +26,7 @@ from robot_dyn_id.papers.quaternion6r.arm import (
     with_noise,
 )
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
+from robot_dyn_id.progress import Progress
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 SOURCE = "identification of a 6-DOF industrial robot as rigid bodies in quaternions, 2022"

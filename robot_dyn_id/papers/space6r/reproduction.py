@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
-from robot_dyn_id.papers.figures import Extent, Figure, Progress, Reproduction
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
 from robot_dyn_id.papers.space6r.effects import (
     ALPHA,
@@ -40,6 +40,7 @@ from robot_dyn_id.papers.space6r.trials import (
     seconds,
     states,
 )
+from robot_dyn_id.progress import Progress
 
 SOURCE = "Jing et al., Actuators 2025, 14(10), 497"
 

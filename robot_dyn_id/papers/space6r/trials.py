@@ -31,8 +31,9 @@ from robot_dyn_id.estimators import (
 )
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.papers.figures import Extent, Progress
+from robot_dyn_id.papers.figures import Extent
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.progress import Progress
 
 TABLE_1 = {
     "Jm": (4.9695, 7.2326, 2.0867, 1e-6, 3.7425, 1.5),

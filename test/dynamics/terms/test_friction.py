@@ -367,7 +367,7 @@ def test_a_slow_temperature_sensor_is_held_and_its_absence_dropped():
     settings = Settings(terms=(Viscous(), Coulomb(), TemperatureCoulomb(), Offset()))
     data = changed(recording, temperature=sparse)
     result = identify(*split([data], robot.joints), robot.model, settings, "test")
-    assert result.evaluation.survey.repairs.dropped == {"temperature missing or not finite": 50}
+    assert result.training.survey.repairs.dropped == {"temperature missing or not finite": 50}
     parameters = result.parameters
     heat = np.array(parameters.term_names) == "temperature_coulomb"
     assert np.all(np.abs(parameters.term_values[heat] + 0.01) < 5 * parameters.term_standard_deviations[heat])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identified model: what predicts torques."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.base_parameters import BaseParameters
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.parameters import ParameterSet
+
+
+@dataclass(frozen=True)
+class IdentifiedModel:
+    """Robot, terms, base parameters and their estimate.
+
+    Attributes:
+        regressor: robot and terms, with the constants that the estimator found.
+        base: the p base parameters.
+        estimate: their values and covariance.
+    """
+
+    regressor: Regressor
+    base: BaseParameters
+    estimate: Estimate
+
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet) -> IdentifiedModel:
+        """The model of a parameter set; residuals and row counts of its estimation are not stored in it (NaN and 0).
+
+        Raises:
+            InputError: a parameter set that contradicts its URDF or terms.
+        """
+        regressor = Regressor.from_parameters(parameters)
+        base = BaseParameters(
+            names=parameters.names,
+            expressions=parameters.expressions,
+            units=parameters.units,
+            independent=parameters.independent_columns.astype(np.int64),
+            mapping=parameters.mapping,
+            column_names=parameters.column_names,
+            unidentifiable=(),
+        )
+        unknown = np.full(len(parameters.joint_names), np.nan)
+        estimate = Estimate(
+            values=parameters.values,
+            covariance=parameters.covariance,
+            standard_deviations=parameters.standard_deviations,
+            condition_number=parameters.condition_number,
+            residual_rms=unknown,
+            noise_rms=unknown,
+            rows=0,
+        )
+        return cls(regressor, base, estimate)
+
+    @property
+    def columns(self) -> Integers:
+        """Independent columns of the regressor, shape (p,)."""
+        return self.base.independent
+
+    @property
+    def values(self) -> Array:
+        """Base parameters, shape (p,)."""
+        return self.estimate.values
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """Inverse and forward dynamics."""
+        return Dynamics(self.regressor, self.columns, self.values)
+
+    def torque(self, motion: Motion) -> Array:
+        """Torques along a motion of N samples [N m or N], shape (n, N)."""
+        return self.regressor.torque(motion, self.values, self.columns)
