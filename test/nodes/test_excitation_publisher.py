@@ -890,8 +890,9 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
         except DeadlineError as error:
             raise AssertionError(f"{error}: {statuses[-3:]}") from None
 
-    process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ),
-                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ), stderr=subprocess.PIPE, text=True
+    )
     try:
         until(lambda: state() == (Status.WAITING if phase == "no robot" else Status.READY))
         if phase not in ("no robot", "ready"):

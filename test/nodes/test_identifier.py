@@ -196,8 +196,17 @@ def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(wo
     folder, expected = from_file
     ears = Ears(world)
     write_parameters(tmp_path / "earlier.yaml", expected)
-    world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{folder / 'bag'}']", "-p",
-              f"parameters:={tmp_path / 'earlier.yaml'}", "-p", f"folder:={tmp_path / 'out'}")  # fmt: skip
+    world.add(
+        Identifier,
+        "-p",
+        f"urdf:={folder / 'arm.urdf'}",
+        "-p",
+        f"data:=['{folder / 'bag'}']",
+        "-p",
+        f"parameters:={tmp_path / 'earlier.yaml'}",
+        "-p",
+        f"folder:={tmp_path / 'out'}",
+    )
     world.until(lambda: len(ears.parameters) == 1, what="the earlier set")
     ears.report()
     world.until(lambda: len(ears.parameters) == 2, what="the new set")
@@ -342,8 +351,15 @@ def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
     stamps = np.round(chunk.t * 1e9).astype(np.int64)
     write_joint_state_bag(tmp_path / "bag", "/joint_states", names, StampedSamples(stamps, chunk.q, chunk.dq, tau))
     ears = Ears(world)
-    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{tmp_path / 'bag'}']", "-p",
-                     f"folder:={tmp_path / 'out'}")  # fmt: skip
+    node = world.add(
+        Identifier,
+        "-p",
+        f"urdf:={folder / 'arm.urdf'}",
+        "-p",
+        f"data:=['{tmp_path / 'bag'}']",
+        "-p",
+        f"folder:={tmp_path / 'out'}",
+    )
     report = ears.report()
     assert report.verdict == "bad"
     world.until(lambda: node.end == 1, what="the exit code of the command line")

@@ -159,10 +159,14 @@ def test_every_byte_at_1_khz_with_other_nodes(world, line):
     [
         (SENSOR, QosReliability.BEST_EFFORT, QosDurability.VOLATILE),
         (RELIABLE, QosReliability.RELIABLE, QosDurability.VOLATILE),
-        (QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE, durability=LATCHED.durability), QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL),
+        (
+            QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE, durability=LATCHED.durability),
+            QosReliability.RELIABLE,
+            QosDurability.TRANSIENT_LOCAL,
+        ),
     ],
     ids=["best effort", "reliable", "latched"],
-)  # fmt: skip
+)
 def test_qos_as_offered(world, line, qos, reliability, durability):
     latched = durability == QosDurability.TRANSIENT_LOCAL
     source = line.source(qos=qos, count=40, listeners=0 if latched else 1)

@@ -107,8 +107,14 @@ def test_a_demo_that_is_forced_next_to_a_robot_of_the_same_names_does_not_move_i
             ros.wait(3.0)
         ros._check = None
         ros.add(Simulator, {"urdf": str(tmp_path / demo.PLANT), "clock": True}, config)
-        motion = {"urdf": str(tmp_path / demo.DESCRIPTION), "start": True, "period": 1.0, "harmonics": 3,
-                  **{"form": "fourier", "amplitude_share": 0.1}, **demo.SIMULATED_TIME}  # fmt: skip
+        motion = {
+            "urdf": str(tmp_path / demo.DESCRIPTION),
+            "start": True,
+            "period": 1.0,
+            "harmonics": 3,
+            **{"form": "fourier", "amplitude_share": 0.1},
+            **demo.SIMULATED_TIME,
+        }
         bag = {"folder": str(tmp_path / "bag"), "topics": ("joint_states",), **demo.SIMULATED_TIME}
         demo._record(ros, bag, motion, config)
         world.until(lambda: len(robot.history) > 100)

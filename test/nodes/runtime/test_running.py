@@ -60,8 +60,12 @@ sys.exit(run(Ticker))
 
 
 def start(*arguments):
-    return subprocess.Popen([sys.executable, "-c", NODE, "--ros-args", *arguments], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", NODE, "--ros-args", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
@@ -137,9 +141,13 @@ def test_a_node_ends_by_itself_with_a_code_or_a_reason():
 def run_failing(place, text, folder):
     """The node of these tests with something else at one place: exit code, output, and lines of its errors."""
     assert place in NODE
-    with subprocess.Popen([sys.executable, "-c", NODE.replace(place, text), "--ros-args", "-p", "rate:=1000.0"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, "TMPDIR": str(folder)}) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", NODE.replace(place, text), "--ros-args", "-p", "rate:=1000.0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    ) as process:
         if '"ready"' not in place:
             assert process.stdout.readline() == "ready\n"
             time.sleep(0.3)  # lets it tick
@@ -192,9 +200,23 @@ def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_p
     settings.write_text("listen: [joint_1]\n")
     code = "import sys\nfrom robot_dyn_id.nodes.identifier import main\nsys.exit(main())"
     found = subprocess.run(
-        [sys.executable, "-c", code, "--ros-args", "--params-file", str(parameters), "-p", f"config:={settings}", "-p",
-         f"folder:={tmp_path / 'run'}"], capture_output=True, text=True, timeout=30, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            code,
+            "--ros-args",
+            "--params-file",
+            str(parameters),
+            "-p",
+            f"config:={settings}",
+            "-p",
+            f"folder:={tmp_path / 'run'}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert found.returncode == 2
     line = found.stderr.splitlines()[-1]
     assert line.startswith(f"identifier: {settings}: unknown key 'listen'")
