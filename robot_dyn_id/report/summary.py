@@ -51,17 +51,10 @@ def _essential(identification: Identification) -> dict[str, Any] | None:
 
 
 def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters: ParameterSet) -> dict[str, Any]:
-<<<<<<< HEAD
     """Answer of `robot-dyn-id validate`; rows are samples times joints."""
-    held_out, survey = evaluation.held_out, evaluation.survey
-    used, dropped = held_out.samples * len(held_out.joints), survey.repairs.total_dropped
-    summary = _summary(evaluation, parameters_file, used, dropped, parameters.condition_number)
-=======
-    """What `robot-dyn-id validate` answers; rows are samples times joints."""
     held_out, survey = evaluation.held_out, evaluation.trials.survey
     used = held_out.samples * len(held_out.joints)
     summary = _summary(evaluation, survey, parameters_file, used, parameters.condition_number)
->>>>>>> main
     return {
         "task": "validate",
         **summary,
