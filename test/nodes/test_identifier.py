@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identifier over real DDS: a stream gives what its file gives; what is bad is told and never published."""
+"""The identifier over real DDS: a stream gives what its file gives; bad input is reported and never published."""
 
 import os
 import time
@@ -289,7 +289,7 @@ def test_an_excitation_that_ends_early_is_not_identified_and_the_node_says_what_
     world.until(lambda: "it disappeared before its excitation was over; call" in node.diagnosis().message)
 
 
-def test_a_folder_that_is_taken_away_is_told_and_the_node_lives_on(world, messages, from_file, tmp_path):
+def test_a_folder_that_is_taken_away_is_reported_and_the_node_lives_on(world, messages, from_file, tmp_path):
     folder, _ = from_file
     heard = world.heard(Log, "/rosout", LATCHED)
     place = tmp_path / "place"

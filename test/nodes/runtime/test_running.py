@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How nodes run: timers and services under the executor, signals, mistakes in one line."""
+"""Execution of nodes: timers and services under the executor, signals, mistakes in one line."""
 
 import os
 import signal
@@ -67,7 +67,7 @@ def start(*arguments):
 def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
     with start("-p", "rate:=1000.0", "-p", "busy:=0.005") as process:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)  # until it is behind: nothing tells that from outside
+        time.sleep(0.5)  # until it is behind: it is not visible from outside
         process.send_signal(signal.SIGINT)
         try:
             assert process.communicate(timeout=10.0)[0] == "rest True\n"
@@ -76,7 +76,7 @@ def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
         assert process.returncode == 0
 
 
-def test_a_node_is_asked_to_stop_while_it_still_works():
+def test_a_node_is_stopped_while_it_still_works():
     for number in (signal.SIGINT, signal.SIGTERM):
         with start() as process:
             assert process.stdout.readline() == "ready\n"
