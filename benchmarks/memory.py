@@ -26,7 +26,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE, SIZES, WARM_UP = 1000.0, (100_000, 1_000_000), 20_000
@@ -92,7 +92,7 @@ def _write(bag: Path, samples: int) -> None:
     q += 1e-5 * rng.normal(size=q.shape)
     dq += 1e-3 * rng.normal(size=q.shape)
     stamps = 1_700_000_000_000_000_000 + np.round(t * 1e9).astype(np.int64)
-    write_joint_state_bag(bag, "/joint_states", model.joint_names, stamps, q.T, dq.T, tau.T)
+    write_joint_state_bag(bag, "/joint_states", model.joint_names, StampedSamples(stamps, q.T, dq.T, tau.T))
 
 
 if __name__ == "__main__":

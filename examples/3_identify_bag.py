@@ -11,7 +11,7 @@ import numpy as np
 import simulated_arm
 
 import robot_dyn_id as rdi
-from robot_dyn_id.recordings.bag_writer import write_joint_state_bag
+from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 
 
 def write_bag(robot: rdi.RobotModel, folder: Path, seed: int) -> Path:
@@ -19,7 +19,7 @@ def write_bag(robot: rdi.RobotModel, folder: Path, seed: int) -> Path:
     recorded = simulated_arm.simulate(robot, seed)
     stamps = np.round(1e9 * recorded["t"]).astype(np.int64)
     channels = {name: recorded[name] for name in ("q", "dq", "tau")}
-    write_joint_state_bag(folder, "/joint_states", robot.joint_names, stamps, **channels)
+    write_joint_state_bag(folder, "/joint_states", robot.joint_names, StampedSamples(stamps, **channels))
     return folder
 
 

@@ -24,7 +24,7 @@ from robot_dyn_id.kernels.regressor import (
     TWIST,
 )
 
-# rows of `now`, after those of the regressor's; three each unless told
+# rows of `now`, after those of the regressor's; three each unless noted
 LINEAR = ROWS  # velocity of what passes the origin of the base
 BEFORE_RATE, BEFORE_SPIN = ROWS + 3, ROWS + 6  # the parent's motion about the origin of the base
 BEFORE_LINEAR, BEFORE_PULL = ROWS + 9, ROWS + 12

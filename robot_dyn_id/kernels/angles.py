@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cosine and sine in loops that the compiler vectorises: calls of the mathematical library would stop it."""
+"""Cosine and sine in loops that the compiler vectorizes: calls of the mathematical library would stop it."""
 
 from __future__ import annotations
 

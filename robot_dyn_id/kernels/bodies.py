@@ -4,10 +4,10 @@
 The bodies' vectors are taken along the axes of the base, about the origin of each body's own frame: composite bodies
 and the wrenches of the columns of the mass matrix then move towards the base without being turned.
 
-The compiler vectorises the loops over states only if it can tell one row of the workspace `work`, shape (bodies, ROWS,
-states), from another: bodies i, p, a are unsigned numbers (a signed one might count from the end) and rows are
+The compiler vectorizes the loops over states only if it can distinguish one row of the workspace `work`, shape (bodies,
+ROWS, states), from another: bodies i, p, a are unsigned numbers (a signed one might count from the end) and rows are
 compile-time constants. `n` is the number of states; `turns` is 1 for a revolute joint and 0 for a prismatic one,
-`slides` the opposite. The base is a body too; it stands still.
+`slides` the opposite. The base is a body at rest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a kernel is compiled, and what runs where numba is not installed.
+"""Compilation of kernels, and their execution without numba.
 
 A kernel is written once. Its innermost loop reads `for k in samples(n):` and uses `k` only as an index of the last
-axis: compiled, `k` is a sample number and the loop is vectorised; without numba `samples` yields one slice, and the
+axis: compiled, `k` is a sample number and the loop is vectorized; without numba `samples` yields one slice, and the
 very same lines are NumPy operations on whole tiles. Both give the same results up to rounding.
 """
 
@@ -30,7 +30,7 @@ if COMPILED:
         return jit(function)  # type: ignore[no-any-return]
 
     def inlined(function: Function) -> Function:
-        """Compile `function` by itself and merge its machine code into its callers', so that their loops vectorise.
+        """Compile `function` separately and inline its machine code, so that the callers' loops are vectorized.
 
         Inlining the Python source instead (`inline="always"`) gives the same code in three times the compile time.
         """

@@ -12,7 +12,7 @@ with h the first moment, a the acceleration of the frame's origin less gravity, 
 and trees need nothing more: followers add to the twist of the joint that leads them (G' Y).
 
 Samples are worked on in tiles. All loops over a tile read and write one small array, `now`, whose rows are known at
-compile time: only then can the compiler prove that stores do not overlap loads, and vectorise. What is constant over a
+compile time: only then can the compiler prove that stores do not overlap loads, and vectorize. What is constant over a
 tile is read before the loop for the same reason. `now` holds one body at a time; its state is that of the body before,
 which is the parent along a chain and costs no copy.
 """
@@ -29,7 +29,7 @@ WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cac
 
 # rows of `now`: the state of a body along the axes of the base, three each but for the turn
 TURN, POINT, RATE, SPIN, PULL = 0, 9, 12, 15, 18  # R (9), origin, w, dw, acceleration of the origin less gravity
-STATE = 21  # so many rows
+STATE = 21  # number of rows
 # the same body's motion along its own axes
 DRAG, OWN_RATE, OWN_SPIN, OWN_PULL = 21, 30, 33, 36  # A (9), w, dw, a
 # its joint

@@ -18,7 +18,7 @@ vectors along the axes of the base about its origin. Q is a pure couple: the reg
 by way of accelerations. K is collected over all joints; what belongs to a joint and those behind it is taken out again
 as the bodies add up towards the base, where every joint's wrenches are added up too.
 
-It costs two to two and a half times the regressor. How loops are written is told there (`kernels.regressor`).
+It costs two to two and a half times the regressor. For the form of the loops see `kernels.regressor`.
 """
 
 from __future__ import annotations

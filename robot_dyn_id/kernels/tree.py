@@ -42,7 +42,7 @@ class Tree:
     pair_gain: Array
 
     def pair_slots(self, slots: Integers) -> Integers:
-        """What `slots`, shape (columns, n), says of the ten columns of every block, shape (pairs, 10)."""
+        """Slots of the ten columns of every block, shape (pairs, 10), from `slots`, shape (columns, n)."""
         bodies = len(self.parent)
         of_pair = np.repeat(np.arange(bodies), np.diff(self.pair_start))
         return np.ascontiguousarray(slots[: 10 * bodies].reshape(bodies, 10, -1)[of_pair, :, self.pair_row])

@@ -24,7 +24,7 @@ def feedback(error, rate, proportional, derivative, exponent):  # type: ignore[n
 
 @compiled
 def run_trial(  # type: ignore[no-untyped-def]
-    plant, known, scale, gains, period, count, limit, wanted, noise, resolution, q, dq, dry, true, seen
+    plant, known, scale, gains, period, count, limit, wanted, noise, resolution, q, dq, dry, true, measured
 ):  # fmt: skip
     """Follow a motion from its first sample to its last; at each the controller reads the sensors once.
 
@@ -36,30 +36,30 @@ def run_trial(  # type: ignore[no-untyped-def]
     limit: greatest efforts, shape (n,).
     wanted: positions, velocities and accelerations, shape (3, K, n).
     noise: what the sensors add to positions, velocities and efforts, shape (K, 3, n).
-    resolution: step of the encoders; 0 is none.
+    resolution: resolution of the encoders; 0: not quantized.
     q, dq, dry: state, changed in place; see `advance`.
     true: filled with the positions, shape (K, n).
-    seen: filled with what the sensors show, shape (K, 3, n); the effort of a moment is the mean of those before and
+    measured: output, the measurements, shape (K, 3, n); the effort at a sample is the mean of those before and
         after it.
 
-    It returns K, or the number of the sample behind which the motion is none of a real robot.
+    It returns K, or the index of the sample after which the simulation diverged.
     """
     n, samples = len(q), wanted.shape[1]
     before, rest = np.zeros(n), np.zeros(n)
     for k in range(samples):
         true[k] = q
-        seen[k, 0], seen[k, 1] = q + noise[k, 0], dq + noise[k, 1]
+        measured[k, 0], measured[k, 1] = q + noise[k, 0], dq + noise[k, 1]
         if resolution > 0.0:
-            seen[k, 0] = resolution * np.round(seen[k, 0] / resolution)
-        error, rate = wanted[0, k] - seen[k, 0], wanted[1, k] - seen[k, 1]
+            measured[k, 0] = resolution * np.round(measured[k, 0] / resolution)
+        error, rate = wanted[0, k] - measured[k, 0], wanted[1, k] - measured[k, 1]
         aim = wanted[2, k] + feedback(error, rate, gains[0], gains[1], gains[2])
         if scale > 0.0:
-            torque = motor_effort(*(*known, seen[k, 0].copy(), rest, scale * aim, rest))
-            torque -= motor_effort(*(*known, seen[k, 0].copy(), rest, rest, rest))
+            torque = motor_effort(*(*known, measured[k, 0].copy(), rest, scale * aim, rest))
+            torque -= motor_effort(*(*known, measured[k, 0].copy(), rest, rest, rest))
         else:
-            torque = motor_effort(*(*known, seen[k, 0].copy(), seen[k, 1].copy(), aim, wanted[1, k].copy()))
+            torque = motor_effort(*(*known, measured[k, 0].copy(), measured[k, 1].copy(), aim, wanted[1, k].copy()))
         torque = np.minimum(np.maximum(torque, -limit), limit)
-        seen[k, 2] = noise[k, 2] + (0.5 * (before + torque) if k else torque)
+        measured[k, 2] = noise[k, 2] + (0.5 * (before + torque) if k else torque)
         before = torque
         excess = advance(*(*plant, torque, period / count, count, q, dq, dry))
         if not (excess > 0.0 and math.isfinite(q.sum() + dq.sum())):

@@ -26,8 +26,8 @@ def joint_array(
     """One value per joint, in the order of the joints.
 
     Args:
-        values: by joint name, where `all` is the value of the joints that are not named; or in order, one for all
-            joints or one for each; empty for the default.
+        values: values by joint name, where `all` is the value of the joints that are not named; or in order, one for
+            all joints or one for each; empty for the default.
         joints: names of the n joints.
         key: name of the values, for messages.
         default: value of the joints that have none.

@@ -24,7 +24,7 @@ class Placement:
     Attributes:
         body: index of the moving body, `BASE` for the base.
         rotation: to the body's frame, shape (3, 3).
-        position: in the body's frame [m], shape (3,).
+        position: position of the frame in the body frame [m], shape (3,).
     """
 
     body: int
@@ -53,8 +53,8 @@ class Poses:
 
     Attributes:
         model: the robot, with b bodies and n independent joints.
-        rotation: of the bodies' frames, shape (N, b + 1, 3, 3); the last one is the base's, the identity.
-        position: of the bodies' origins [m], shape (N, b + 1, 3); the last one is the base's, zero.
+        rotation: rotations of the body frames, shape (N, b + 1, 3, 3); the last one is the base's, the identity.
+        position: origins of the body frames [m], shape (N, b + 1, 3); the last one is the base's, zero.
     """
 
     model: RobotModel
@@ -73,8 +73,8 @@ class Poses:
         """Points fixed to bodies, in the base frame [m], shape (N, m, 3).
 
         Args:
-            body: of each point, `BASE` for the base, shape (m,).
-            local: in the body's frame [m], shape (m, 3).
+            body: body of each point, `BASE` for the base, shape (m,).
+            local: coordinates in the body frame [m], shape (m, 3).
         """
         return np.asarray(np.einsum("nmij,mj->nmi", self.rotation[:, body], local) + self.position[:, body])
 

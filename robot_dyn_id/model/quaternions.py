@@ -15,7 +15,7 @@ def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Ar
     w = 2 R*(L) dL and dw = 2 R*(L) ddL along the axes of the body; L turns them into the world's.
 
     Args:
-        quaternion: of unit length, shape (4, N).
+        quaternion: unit quaternions, shape (4, N).
         first: its derivative [1/s], shape (4, N).
         second: its second derivative [1/s^2], shape (4, N).
 

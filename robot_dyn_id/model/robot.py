@@ -25,7 +25,7 @@ from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription, mimics
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-"""Gravity in the base frame unless told otherwise [m/s^2], Pinocchio's value."""
+"""Default gravity in the base frame, the value of Pinocchio [m/s^2]."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class RobotModel:
         inertial_parameters: nominal standard parameters, m mx my mz Ixx Ixy Iyy Ixz Iyz Izz of each body in its joint
             frame about that frame's origin, shape (10 b,).
         gravity: gravity vector in the base frame [m/s^2], shape (3,).
-        held: positions of joints that stand still [rad or m].
+        held: positions of the locked joints [rad or m].
         limits: limits of the independent joints.
     """
 
@@ -131,14 +131,14 @@ class RobotModel:
 
         Args:
             description: plain URDF and its origin.
-            joints: the independent joints to keep; all others stand still. Default: all that move and do not mimic.
+            joints: names of the independent joints; all others are locked. Default: all that move and do not mimic.
             held: where joints that are not kept stand [rad or m]; 0 where not given. Positions of mimic joints follow
                 from their leaders whatever is given.
             gravity: gravity vector in the base frame [m/s^2]: a tilted or hanging base is a turned vector.
 
         Raises:
             ModelError: broken, xacro, floating base, planar joint, closed loop, unknown joint, no joints.
-            UsageError: gravity is no vector, or a held position no number.
+            UsageError: gravity is not a vector, or a held position is not a number.
         """
         if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
             raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
@@ -155,13 +155,13 @@ def parse_with_pinocchio(text: str, label: str, gravity: Array) -> Any:
     """
     import pinocchio
 
-    with _quiet_parser() as said:
+    with _quiet_parser() as parser_output:
         try:
             model = pinocchio.buildModelFromXML(text)
         except Exception:  # the reason is what the C++ parser printed
-            raise ModelError(f"{label}: broken URDF ({said() or 'Pinocchio refuses it'})") from None
-        if said("inertial element"):  # it goes on without the link's mass
-            raise ModelError(f"{label}: broken URDF ({said('inertial element')})")
+            raise ModelError(f"{label}: broken URDF ({parser_output() or 'rejected by Pinocchio'})") from None
+        if parser_output("inertial element"):  # Pinocchio continues without the mass of the link
+            raise ModelError(f"{label}: broken URDF ({parser_output('inertial element')})")
     model.gravity.linear = gravity
     return model
 

@@ -16,7 +16,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 
 
 class Mechanism(Protocol):
-    """What the geometry of a tree of b bodies needs; `RobotModel` tells what each attribute is."""
+    """Geometry of a tree of b bodies; for the attributes see `RobotModel`."""
 
     @property
     def parent(self) -> Integers:
@@ -108,7 +108,7 @@ def body_transforms(mechanism: Mechanism, displacements: Array) -> Array:
 
     Args:
         mechanism: tree of b bodies.
-        displacements: of every body, mimic followers included [rad or m], shape (b,).
+        displacements: displacements of all bodies, mimic followers included [rad or m], shape (b,).
     """
     placed = np.zeros((len(mechanism.parent), 4, 4))
     for body, screw in enumerate(joint_screws(mechanism)):

@@ -212,11 +212,11 @@ def _check_structure(root: ElementTree.Element, label: str) -> None:
         for _ in parents:
             top = parents[top][1] if top in parents else top
         if top in parents:
-            raise ModelError(f"{label}: closed loop: link {top} is carried by itself")
+            raise ModelError(f"{label}: closed loop: link {top} is its own ancestor")
 
 
 def _refuse_negative_masses(root: ElementTree.Element, label: str) -> None:
-    """Of links behind fixed joints too: lumped into another body they would not show."""
+    """Check all masses, including links on fixed joints, which are lumped into other bodies."""
     for link in root.findall("link"):
         for mass in link.findall("inertial/mass"):
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded motion once more, by a simulated robot under the controller that the real one had."""
+"""Closed-loop simulation of a recorded motion under the controller of the real robot."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ OF_JOINTS = ("proportional", "derivative", "resolution")
 
 @dataclass(frozen=True)
 class ControllerModel:
-    """The controller that moved the robot, as far as a simulation has to know it.
+    """Model of the controller of a robot for its simulation.
 
     `pd`: torque = proportional (q_d - q) + derivative (dq_d - dq). `computed_torque`: the acceleration
-    ddq_d + proportional (q_d - q) + derivative (dq_d - dq) through the inverse dynamics of the simulated robot itself,
-    the friction of the wanted velocity included.
+    ddq_d + proportional (q_d - q) + derivative (dq_d - dq) through the inverse dynamics of the simulated robot,
+    including the friction of the desired velocity.
 
     Attributes:
         law: one of `LAWS`; empty: no controller is specified.
         proportional: gains of positions [N m/rad or N/m; 1/s^2 with computed torque].
         derivative: gains of velocities [N m s/rad or N s/m; 1/s].
-        rate: of the controller [Hz]; it is made a whole multiple of the recording's.
+        rate: rate of the controller [Hz], rounded to a multiple of the rate of the recording.
         resolution: step of the encoders that it reads [rad or m]; 0: it reads the positions themselves.
         delay: age of what it reads [s].
         velocity_cutoff: velocities are differences of its readings behind a first-order low-pass of this frequency
@@ -56,7 +56,7 @@ class ControllerModel:
         """Check the values.
 
         Raises:
-            UsageError: a law that is not known, a law without gains or gains without a law, a value out of range.
+            UsageError: unknown law, law or gains missing, or a value out of range.
         """
         if self.law and self.law not in LAWS:
             raise UsageError(f"controller: law {self.law!r} is not known; use one of {', '.join(LAWS)}")
@@ -86,7 +86,7 @@ class ControllerModel:
 
 
 def quantize(q: Array, resolution: Array | float) -> Array:
-    """Positions as encoders of some steps [rad or m] read them; 0 is no encoder. Shapes broadcast."""
+    """Quantize positions by the resolution of encoders [rad or m]; 0: not quantized. Shapes broadcast."""
     step = np.asarray(resolution)
     return np.where(step > 0.0, step * np.round(q / np.where(step > 0.0, step, 1.0)), q)
 
@@ -97,10 +97,10 @@ UNKNOWN_CONTROLLER = ControllerModel()
 
 @dataclass
 class _State:
-    """Robot and controller between two samples of the reference; arrays as in `kernels.following`."""
+    """State of robot and controller between two samples of the reference; arrays as in `kernels.following`."""
 
     segment: int
-    number: int  # grid number of the next sample
+    number: int  # index of the next sample on the grid
     q: Array
     dq: Array
     dry: Array
@@ -109,7 +109,7 @@ class _State:
 
     @staticmethod
     def at(piece: FilteredWindow, first: int, coordinates: int, delay: int) -> _State:
-        """As the recorded motion was at a sample of a piece."""
+        """State of the recorded motion at a sample of a window."""
         q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
         memory = np.zeros((4, len(q)))
         memory[PREVIOUS], memory[VELOCITY], memory[SPEED], memory[EFFORT] = q, dq, dq, 0.0
@@ -181,16 +181,17 @@ class Replay:
     def _follow(
         self, compiled: CompiledDynamics, wanted: Sequence[Array], state: _State, rate: float, where: str
     ) -> Array:
-        """Simulate along the samples of a reference but the last, shape (4, n, K)."""
-        names, told = compiled.model.joint_names, self.controller
-        ticks = max(1, round(told.rate / rate))
+        """Simulate up to the last sample of a reference, shape (4, n, K)."""
+        names = compiled.model.joint_names
+        controller = self.controller
+        ticks = max(1, round(controller.rate / rate))
         period = 1.0 / (rate * ticks)
         count = wanted[0].shape[1] - 1
-        share = 1.0 - math.exp(-2.0 * math.pi * told.velocity_cutoff * period)
+        share = 1.0 - math.exp(-2.0 * math.pi * controller.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
-        gains = [joint_array(getattr(told, name), names, f"controller: {name}") for name in OF_JOINTS]
+        gains = [joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS]
         steps = math.ceil(period / STEP - 1e-9)
-        settings = (told.law == "computed_torque", *gains, share, period, ticks, steps)
+        settings = (controller.law == "computed_torque", *gains, share, period, ticks, steps)
         moving = (state.q, state.dq, state.dry, state.late, state.memory, out)
         done = follow(*(compiled.arguments, *settings, *wanted, *moving))
         if done < count:
@@ -203,7 +204,7 @@ class Replay:
         return out
 
     def _require_following(self, piece: FilteredWindow, q: Array, shown: slice) -> None:
-        """Refuse a simulation that has little to do with the recorded motion."""
+        """Check that the simulation follows the recorded motion."""
         recorded = piece.motion.q[:, shown]
         missed = np.sqrt(np.mean((q - recorded) ** 2, axis=1))
         size = np.sqrt(np.mean((recorded - recorded.mean(axis=1, keepdims=True)) ** 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control laws that use a model: gravity compensation and computed torque (Siciliano et al., Robotics, 2009, 8.5)."""
+"""Model-based control laws: gravity compensation and computed torque (Siciliano et al., Robotics, 2009, 8.5)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.trajectory_tracking import Setpoint
 
 POSES = 200
-"""Poses within the trained positions in which a mass matrix is looked at."""
+"""Number of configurations within the trained positions in which a mass matrix is checked."""
 
 
 @dataclass(frozen=True)
 class Gains:
-    """Feedback of position errors, in accelerations: the same for every joint, as the model takes care of inertia.
+    """Feedback gains from errors to accelerations, the same for every joint, as the model contains the inertia.
 
     Attributes:
-        proportional: [1/s^2].
-        derivative: [1/s].
-        integral: [1/s^3].
-        exponent: of position errors, within 0 and 1: below 1, the feedback of finite time, see `kernels.trials`; the
-            gains are then those of errors of 1 rad (or m) and 1 rad/s.
+        proportional: proportional gain [1/s^2].
+        derivative: derivative gain [1/s].
+        integral: integral gain [1/s^3].
+        exponent: exponent of position errors, in (0, 1]; below 1 the feedback converges in finite time, see
+            `kernels.trials`, and the gains apply to errors of 1 rad (or m) and 1 rad/s.
     """
 
     proportional: float
@@ -42,22 +42,22 @@ class Gains:
 
     @classmethod
     def from_bandwidth(cls, bandwidth: float, integral: bool = False) -> Gains:
-        """All poles of the error at -bandwidth [rad/s]; two without integral, three with it."""
+        """Gains with all poles of the error at -bandwidth [rad/s]: two poles, or three with integral action."""
         if integral:
             return cls(3.0 * bandwidth**2, 3.0 * bandwidth, bandwidth**3)
         return cls(bandwidth**2, 2.0 * bandwidth)
 
 
 def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
-    """Acceleration that brings the joints to the setpoint [rad/s^2 or m/s^2], shape (n,); no integral."""
+    """Commanded acceleration with feedback but without integral action [rad/s^2 or m/s^2], shape (n,)."""
     errors = setpoint.q - q, setpoint.dq - dq
     return np.asarray(setpoint.ddq + feedback(*errors, gains.proportional, gains.derivative, gains.exponent))
 
 
 def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
-    """M(q) (ddq_d + Kd e' + Kp e) + h(q, dq), with the friction of the setpoint's velocity [N m or N], shape (n,).
+    """Computed torque M(q) (ddq_d + Kd e' + Kp e) + h(q, dq) [N m or N], shape (n,).
 
-    Friction of the measured velocity would be positive feedback of its noise where Coulomb friction is steep.
+    Friction is that of the desired velocity, as friction of the measured velocity would feed back its noise.
     """
     torque = dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, gains))
     return np.asarray(torque - dynamics.friction(q, dq) + dynamics.friction(q, setpoint.dq))
@@ -124,14 +124,14 @@ class ScaledNominalInertia:
 
 
 def check_robot(parameters: ParameterSet, urdf: str) -> None:
-    """Check that parameters are those of a robot, and not bad.
+    """Check that a parameter set belongs to a robot and has no bad verdict.
 
     Args:
-        parameters: the set.
+        parameters: parameter set.
         urdf: text of the robot's URDF.
 
     Raises:
-        InputError: the set is of another URDF, or its verdict is bad.
+        InputError: the set belongs to another URDF, or its verdict is bad.
     """
     if parameters.urdf_sha256 != urdf_hash(urdf):
         raise InputError(
@@ -145,18 +145,18 @@ def check_robot(parameters: ParameterSet, urdf: str) -> None:
 def usable_dynamics(
     parameters: ParameterSet, urdf: str, joint_names: Collection[str], needs_mass_matrix: bool
 ) -> Dynamics:
-    """The dynamics of a parameter set for a robot that is to be moved by it.
+    """Make the dynamics of a parameter set for the control of a robot.
 
     Args:
-        parameters: the set.
+        parameters: parameter set.
         urdf: text of the robot's URDF.
-        joint_names: joints that the robot has.
-        needs_mass_matrix: whether it is used for more than torques. Feedback through a mass matrix that is not positive
-            definite drives a joint away from where it should be.
+        joint_names: names of the robot's joints.
+        needs_mass_matrix: whether the mass matrix is used. Feedback through a mass matrix that is not positive definite
+            is unstable.
 
     Raises:
-        InputError: the set is of another URDF, its verdict is bad, it has joints that the robot has not, or its mass
-            matrix is needed and not positive definite somewhere within the trained positions.
+        InputError: the set belongs to another URDF, its verdict is bad, it has other joints, or its mass matrix is
+            needed but not positive definite within the trained positions.
     """
     check_robot(parameters, urdf)
     missing = [name for name in parameters.joint_names if name not in joint_names]
@@ -175,16 +175,16 @@ def usable_dynamics(
 
 
 def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
-    """Greatest efforts that may be commanded [N m or N], shape (n,).
+    """Largest efforts that may be commanded [N m or N], shape (n,).
 
     Args:
-        model: the robot, with the efforts of its URDF. 0 and infinity are no rating.
-        given: efforts by the user, one for all joints or one per joint. They take the place of absent ratings and lower
-            those of the URDF, but do not raise them.
+        model: robot model with the effort limits of its URDF; 0 and infinity count as missing.
+        given: limits set by the user, one for all joints or one per joint. They replace missing limits and lower those
+            of the URDF, but do not raise them.
 
     Raises:
-        UsageError: another number of efforts, or one that is not positive.
-        InputError: a joint that has no rating.
+        UsageError: wrong number of efforts, or values that are not positive.
+        InputError: a joint has no limit.
     """
     if not all(0.0 < effort < np.inf for effort in given):
         raise UsageError(f"effort_limit {list(given)} must hold positive, finite efforts")
@@ -201,18 +201,18 @@ def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
 
 
 def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = None) -> None:
-    """Refuse a model by which the arm cannot be held within the rated efforts.
+    """Check that the arm can be held within the rated efforts.
 
     Args:
-        dynamics: the model.
-        rated: efforts [N m or N], shape (n,).
-        q: present positions, shape (n,), looked at in addition to poses within the position limits.
+        dynamics: dynamics of the arm.
+        rated: rated efforts [N m or N], shape (n,).
+        q: present positions [rad or m], shape (n,), checked in addition to configurations within the position limits.
 
     Raises:
-        InputError: the static effort of a joint exceeds its rating.
+        InputError: the static effort of a joint exceeds its rated effort.
     """
     model = dynamics.regressor.model
-    reach = np.where(np.array(model.effort_units) == "N", 1.0, np.pi)  # where a joint has no limits
+    reach = np.where(np.array(model.effort_units) == "N", 1.0, np.pi)  # for joints without limits
     lower = np.where(np.isfinite(model.limits.lower), model.limits.lower, -reach)
     upper = np.where(np.isfinite(model.limits.upper), model.limits.upper, reach)
     poses = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSES, len(lower)))
@@ -229,50 +229,53 @@ def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = Non
 
 
 class CommandedEfforts:
-    """Efforts on their way to the motors: finite, within the rating, and without a jump when the law changes.
+    """Conditioning of commanded efforts: finite, within the rated efforts, continuous when the control law changes.
 
     Attributes:
-        rated: greatest efforts [N m or N], shape (n,).
-        last: efforts commanded last, shape (n,); zero at first.
-        limited: numbers of the joints whose effort was limited last.
-        invalid: numbers of the joints for which the law gave no finite effort last.
+        rated: rated efforts [N m or N], shape (n,).
+        last: latest commanded efforts [N m or N], shape (n,); initially zero.
+        limited: indices of the joints whose latest effort was limited.
+        invalid: indices of the joints whose latest effort was not finite.
     """
 
     def __init__(self, rated: Array, start_time: float, blend_time: float) -> None:
-        """Begin with zero effort.
+        """Initialize with zero effort.
 
         Args:
-            rated: see above.
-            start_time: time from zero effort to that of the law [s].
-            blend_time: time from the effort of one law to that of the next [s].
+            rated: rated efforts [N m or N], shape (n,).
+            start_time: blend time from zero effort to that of a law [s].
+            blend_time: blend time from one law to the next [s].
         """
-        self.rated, self._start_time, self._blend_time = rated, start_time, blend_time
+        self.rated = rated
+        self._start_time = start_time
+        self._blend_time = blend_time
         self.limited = self.invalid = np.zeros(0, dtype=np.int64)
         self.rest()
 
     def change(self) -> None:
-        """Go over to the efforts of another law, from the last one."""
+        """Start to blend to the efforts of another law."""
         self._changed = True
         self._duration = self._blend_time if self.last.any() else self._start_time
 
     def rest(self) -> Array:
-        """Zero effort, shape (n,); what follows begins there."""
+        """Command zero effort, from which the next law is blended in; returns zeros, shape (n,)."""
         self.last = self._gap = np.zeros(len(self.rated))
         self._left = 0.0
         self.change()
         return self.last
 
     def command(self, wanted: Array, step: float) -> Array:
-        """The effort to command, shape (n,).
+        """Compute the effort to be commanded.
 
-        The difference between the last effort and the first of a new law fades; feedback of the new law acts at once.
+        The difference between the last effort and the first of a new law fades out; feedback of the new law acts
+        immediately.
 
         Args:
-            wanted: effort of the law, shape (n,).
-            step: time since the command before [s].
+            wanted: effort of the control law [N m or N], shape (n,).
+            step: time since the previous command [s].
 
         Returns:
-            Zero for all joints if `wanted` is not finite.
+            Effort [N m or N], shape (n,); zero for all joints if `wanted` is not finite.
         """
         self.invalid = np.flatnonzero(~np.isfinite(wanted))
         if len(self.invalid):
@@ -290,14 +293,14 @@ class CommandedEfforts:
 
 
 class PositionServo:
-    """The stiff position controller of a position-controlled robot: with integral action, and an exact model."""
+    """Stiff position controller with integral action and an exact model."""
 
     def __init__(self, dynamics: CompiledDynamics, bandwidth: float, period: float) -> None:
-        """Make it.
+        """Initialize the integrator.
 
         Args:
-            dynamics: of the plant.
-            bandwidth: of the error [rad/s].
+            dynamics: dynamics of the plant.
+            bandwidth: bandwidth of the feedback [rad/s].
             period: time between two calls of `effort` [s].
         """
         self._dynamics, self._period = dynamics, period
@@ -305,7 +308,7 @@ class PositionServo:
         self._sum = np.zeros(len(dynamics.model.joint_names))
 
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
-        """Torque for the next period [N m or N]; joints at their effort limits do not wind up. Shape (n,) all."""
+        """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,)."""
         acceleration = wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
         torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq)
         self._sum += np.where(np.abs(torque) < limit, self._period * (setpoint.q - q), 0.0)

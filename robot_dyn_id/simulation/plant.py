@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot to simulate: its state, and its dynamics with friction compiled for one state at a time."""
+"""Simulated plant: state and dynamics of a robot with friction, compiled for one state at a time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ STEP = 1e-3
 
 
 def steps(duration: float) -> int:
-    """How many equal steps of at most `STEP` a time [s] is integrated in."""
+    """Number of equal integration steps of at most `STEP` in a duration [s]."""
     return max(1, math.ceil(duration / STEP - 1e-9))
 
 
 def nominal_dynamics(model: RobotModel, viscous: Array, coulomb: Array, smoothing_width: float) -> Dynamics:
-    """The dynamics that a URDF describes, with friction.
+    """Nominal dynamics of a URDF with friction.
 
     Args:
-        model: the robot; its masses and inertias are used as they are.
-        viscous: friction [N m s/rad or N s/m], shape (n,).
-        coulomb: friction [N m or N], shape (n,).
-        smoothing_width: of the Coulomb friction [rad/s or m/s], see `terms.Coulomb`.
+        model: robot model with the masses and inertias of the URDF.
+        viscous: viscous friction [N m s/rad or N s/m], shape (n,).
+        coulomb: Coulomb friction [N m or N], shape (n,).
+        smoothing_width: smoothing width of the Coulomb friction [rad/s or m/s], see `terms.Coulomb`.
     """
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(smoothing_width))))
     friction = np.zeros((2, len(model.body_names)))
@@ -48,7 +48,7 @@ SMALLEST = """<robot name="one"><link name="base"/><link name="arm"><inertial><m
 
 
 def warm_up() -> None:
-    """Compile all that moves a robot, on the smallest there is: later calls find the machine code."""
+    """Compile the simulation kernels with a minimal robot, so that later calls use the cached machine code."""
     one, dynamics = np.ones(1), _smallest()
     plant = Plant(dynamics, one)
     plant.advance(plant.dynamics.effort(one, one, one, one), STEP)
@@ -57,7 +57,7 @@ def warm_up() -> None:
 
 
 def warm_up_regressor() -> None:
-    """Compile what identifies: not needed by `advance`, so that another process may do it at the same time."""
+    """Compile the regressor kernels, which `advance` does not need, so that another process can do it in parallel."""
     one = np.ones((1, 1))
     _smallest().regressor.dense(Motion(one, one, one))
 
@@ -73,19 +73,19 @@ def _smallest() -> Dynamics:
 
 
 class CompiledDynamics:
-    """The dynamics of a robot as loops read them that work on one state after the other.
+    """Dynamics of a robot in the form used by the compiled kernels for one state at a time.
 
     Attributes:
-        model: the robot.
+        model: robot model.
         coordinates: number of its friction coordinates.
-        arguments: the first arguments of the kernels in `kernels.stepping`.
+        arguments: first arguments of the kernels in `kernels.stepping`.
     """
 
     def __init__(self, dynamics: Dynamics) -> None:
-        """Sort the terms into what the kernels know.
+        """Convert the terms to the arguments of the kernels.
 
         Raises:
-            InputError: a term that they do not know.
+            InputError: a term is not supported by the kernels.
         """
         self.model = dynamics.regressor.model
         joints, bodies = len(self.model.joint_names), len(self.model.body_names)
@@ -118,32 +118,36 @@ class CompiledDynamics:
         friction = [np.array([law[k] for law in laws], dtype=np.float64) for k in range(4)]
         self.coordinates = len(laws)
         self.arguments: tuple[Any, ...] = (
-            *dynamics.kernel_arguments, slots, inertia[row, column][slots][:, None].copy(),
-            constant, friction[0].reshape(-1, joints), *friction[1:],
-        )  # fmt: skip
+            *dynamics.kernel_arguments,
+            slots,
+            inertia[row, column][slots][:, None].copy(),
+            constant,
+            friction[0].reshape(-1, joints),
+            *friction[1:],
+        )
 
     def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array) -> Array:
         """Torque that gives the accelerations `ddq`, with the friction at the velocities `sliding`, shape (n,) each."""
-        state = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))  # other strides would be compiled anew
+        state = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))  # other strides would be compiled separately
         return np.asarray(motor_effort(*self.arguments, *state))
 
 
 class Plant:
-    """A robot that moves under the torques of its motors, at rest at first.
+    """A robot that moves under the torques of its motors, initially at rest.
 
     Attributes:
-        dynamics: of the robot.
+        dynamics: compiled dynamics of the robot.
         q: positions [rad or m], shape (n,), changed in place.
-        dq: velocities.
-        effort_limit: greatest torques of the motors [N m or N]; infinite where there is none.
-        dry: dry friction torques of the last step, where the search for the next ones begins.
+        dq: velocities [rad/s or m/s], shape (n,), changed in place.
+        effort_limit: effort limits of the motors [N m or N], shape (n,); infinite for joints without a limit.
+        dry: dry friction torques of the last step, the initial values of the next iteration.
     """
 
     def __init__(self, dynamics: Dynamics, q: Array, effort_limit: Array | None = None) -> None:
         """Place the robot.
 
         Raises:
-            InputError: a term that cannot be simulated, or a mass matrix that is not positive definite.
+            InputError: a term cannot be simulated, or the mass matrix is not positive definite.
         """
         dynamics.forward_dynamics(q, np.zeros_like(q), np.zeros_like(q))  # names the joint of a singular mass matrix
         self.dynamics = CompiledDynamics(dynamics)
@@ -152,17 +156,17 @@ class Plant:
         self.dry = np.zeros(self.dynamics.coordinates)
 
     def advance(self, effort: Array, duration: float) -> Array:
-        """Move on for `duration` [s] under constant torques, in equal steps of at most `STEP`.
+        """Advance the state under constant torques in equal steps of at most `STEP`.
 
         Args:
-            effort: wanted torques [N m or N], shape (n,).
-            duration: [s].
+            effort: commanded torques [N m or N], shape (n,).
+            duration: duration [s].
 
         Returns:
-            The torques within the limits of the motors.
+            Torques limited by the motors [N m or N], shape (n,).
 
         Raises:
-            InputError: the motion has become no motion of a real robot.
+            InputError: the simulation has diverged.
         """
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
         count = steps(duration)
@@ -173,17 +177,17 @@ class Plant:
         return applied
 
     def broken_down(self) -> InputError:
-        """What is said where the motion has become no motion of a real robot."""
+        """Error of a simulation that has diverged."""
         return InputError(
             f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(self.q, 3).tolist()}: "
-            "its mass matrix is not positive definite there, or the torques are beyond all measure"
+            "its mass matrix is not positive definite there, or the torques are unreasonably large"
         )
 
     def beyond_stops(self, q: Array | None = None) -> tuple[str, ...]:
-        """Names of the joints that are beyond their position limits: a real robot's mechanical stops.
+        """Names of the joints outside their position limits, where a real robot has mechanical stops.
 
         Args:
-            q: positions to look at, shape (N, n); those of the moment by default.
+            q: positions [rad or m], shape (N, n); the present ones by default.
         """
         limits, q = self.dynamics.model.limits, np.atleast_2d(self.q if q is None else q)
         outside: Mask = np.any((q < limits.lower) | (q > limits.upper), axis=0)

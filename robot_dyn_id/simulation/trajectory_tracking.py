@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setpoints along a joint trajectory, as a joint trajectory controller of ros2_control follows one."""
+"""Setpoints along a joint trajectory, as computed by the joint trajectory controller of ros2_control."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 
 MOST_POINTS = 100_000
-"""Greatest number of points of a trajectory."""
+"""Largest number of points of a trajectory."""
 
 LARGEST = 1e6
-"""Bound of positions, velocities and accelerations [SI]: no joint exceeds it, and polynomials would lose digits."""
+"""Largest magnitude of positions, velocities and accelerations, for the accuracy of polynomials [SI]."""
 
 FASTEST = 1e3
-"""Bound of the speed between points [rad/s or m/s], where a robot has no limit of its own."""
+"""Largest speed between points for joints without a velocity limit [rad/s or m/s]."""
 
 SHORTEST = 1e-5
-"""Least time between two points [s]."""
+"""Smallest time between two points [s]."""
 
 OVERSHOOT = 0.05
-"""Share of the range of a joint, and of its velocity limit, by which the way between points may exceed them."""
+"""Tolerated excess between points, relative to the position range and to the velocity limit [-]."""
 
 STOPPING = 0.1
-"""Time in which a moving setpoint comes to rest when it is told to hold [s]."""
+"""Time in which a moving setpoint comes to rest on hold [s]."""
 
 JUMP = 0.1
-"""Farthest distance [rad or m] at which a trajectory may begin from the setpoint of the moment."""
+"""Largest distance between the start of a trajectory and the present setpoint [rad or m]."""
 
 SOON = 0.1
-"""A first point farther in the future [s] is led to; one that comes sooner is where the trajectory is now."""
+"""Time before the first point above which the setpoint moves to it; otherwise the trajectory starts there [s]."""
 
 BLENDING = 0.5
-"""Time in which the distance at which a trajectory begins is made up for [s]."""
+"""Time in which the distance to the start of a trajectory is blended out [s]."""
 
 
 class Setpoint(NamedTuple):
-    """Where the joints should be: position, velocity and acceleration, shape (n,) each."""
+    """Desired position, velocity and acceleration, shape (n,) each."""
 
     q: Array
     dq: Array
@@ -58,9 +58,9 @@ class Waypoints:
     Attributes:
         t: times from its start [s], ascending, shape (k,).
         q: positions [rad or m], shape (k, n).
-        dq: velocities, or None; NaN at points that have none. Between two points of which one has none the way is a
-            straight line.
-        ddq: accelerations, alike: cubic polynomials without, quintic ones with them.
+        dq: velocities [rad/s or m/s], or None; NaN at points without velocities. Interpolation is linear if one of two
+            points has no velocities.
+        ddq: accelerations [rad/s^2 or m/s^2], or None; quintic interpolation with them, cubic without.
     """
 
     t: Array
@@ -78,13 +78,21 @@ class Waypoints:
         dq: Sequence[Sequence[float]],
         ddq: Sequence[Sequence[float]],
     ) -> Waypoints:
-        """Check a trajectory, one row per point, in any order of the joints, and bring it into that of the robot.
+        """Check the rows of a trajectory and arrange them in the robot's order of joints.
 
-        Velocities or accelerations may be empty, in all points or in some: a motion that brakes at its end has no
-        accelerations there. Accelerations without velocities are not used.
+        Velocities or accelerations may be empty in all points or in some: a motion that brakes at its end has no
+        accelerations there. Accelerations without velocities are ignored.
+
+        Args:
+            joint_names: joint names of the robot, shape (n,).
+            given_names: joint names in the order of the rows.
+            t: times from the start [s], shape (k,).
+            q: positions of each point [rad or m].
+            dq: velocities of each point [rad/s or m/s].
+            ddq: accelerations of each point [rad/s^2 or m/s^2].
 
         Raises:
-            InputError: not exactly the robot's joints, rows of other lengths, NaN, times that do not ascend.
+            InputError: other joints than the robot's, wrong lengths, NaN, or times that do not ascend.
         """
         for name in given_names:
             if name not in joint_names:
@@ -125,7 +133,7 @@ class Waypoints:
         return cls(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
 
     def point(self, number: int) -> list[Array]:
-        """Position, and velocity and acceleration as far as they are given, shape (n,) each."""
+        """Position, and if given velocity and acceleration, shape (n,) each."""
         known = [self.q[number]]
         for channel in (self.dq, self.ddq):
             if channel is None or np.isnan(channel[number, 0]):
@@ -136,16 +144,16 @@ class Waypoints:
     def check_limits(
         self, joint_names: Sequence[str], lower: Array, upper: Array, velocity: Array | None = None
     ) -> None:
-        """Compare the points, and the way between them, with limits of position and velocity, shape (n,) each.
+        """Check the points and the path between them against limits of position and velocity.
 
         Args:
-            joint_names: for messages.
-            lower: least positions [rad or m].
-            upper: greatest positions.
-            velocity: greatest speeds; `FASTEST` where they are 0, or if there are none.
+            joint_names: joint names, for messages.
+            lower: lower position limits [rad or m], shape (n,).
+            upper: upper position limits [rad or m], shape (n,).
+            velocity: velocity limits [rad/s or m/s], shape (n,); `FASTEST` by default and for joints without a limit.
 
         Raises:
-            InputError: a point beyond the position limits, or a way that leaves them or is too fast.
+            InputError: a point is outside the position limits, or the path leaves them or is too fast.
         """
         beyond = np.argwhere((self.q < lower) | (self.q > upper))
         if len(beyond):
@@ -170,11 +178,11 @@ class Waypoints:
                 )
 
     def _between(self, share: float) -> tuple[Array, Array]:
-        """Position and velocity at a share of the time between each two points, shape (k - 1, n) each."""
+        """Position and velocity at a fraction of the time between successive points, shape (k - 1, n) each."""
         duration = np.diff(self.t)[:, None]
         channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
         known = np.cumprod([np.isfinite(x).all(axis=1) for x in channels], axis=0).sum(axis=0)
-        orders = np.minimum(known[:-1], known[1:])  # what both ends have
+        orders = np.minimum(known[:-1], known[1:])  # derivatives given at both ends
         q, dq = np.empty((2, len(duration), self.q.shape[1]))
         for order in np.unique(orders).tolist():
             some = np.flatnonzero(orders == order)
@@ -190,9 +198,9 @@ def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Ar
     """Coefficients of the polynomial with given derivatives at both ends, lowest power first, shape (6, n).
 
     Args:
-        duration: [s].
-        start: position, and as many derivatives as there are, shape (n,) each.
-        end: the same at the end.
+        duration: duration [s].
+        start: position and given derivatives at the start, shape (n,) each.
+        end: position and given derivatives at the end, shape (n,) each.
     """
     order, n = len(start), len(start[0])
     coefficients = np.zeros((6, n))
@@ -209,7 +217,7 @@ def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Ar
 
 
 def _falling(powers: np.ndarray, derivative: int) -> Array:
-    """Factors that differentiation brings down: p (p - 1) ..."""
+    """Factors p (p - 1) ... of the derivatives of powers."""
     factors = np.ones(len(powers))
     for k in range(derivative):
         factors *= powers - k
@@ -217,7 +225,7 @@ def _falling(powers: np.ndarray, derivative: int) -> Array:
 
 
 def evaluate(coefficients: Array, s: float) -> Setpoint:
-    """Value and two derivatives of a polynomial, coefficients as `polynomial` gives them, at time `s` [s]."""
+    """Value and two derivatives of a polynomial with coefficients from `polynomial` at time `s` [s]."""
     powers = (1.0, s, s * s, s**3, s**4, s**5)
     first = [k * powers[k - 1] if k else 0.0 for k in range(6)]
     second = [k * (k - 1) * powers[k - 2] if k > 1 else 0.0 for k in range(6)]
@@ -225,60 +233,61 @@ def evaluate(coefficients: Array, s: float) -> Setpoint:
 
 
 class TrajectoryTracker:
-    """The setpoint of n joints: at rest, or along the trajectory that was given last."""
+    """Setpoint of n joints: at rest, or along the latest trajectory."""
 
     def __init__(self, q: Array) -> None:
         """Hold the positions `q`, shape (n,)."""
         self._times: list[float] = []
         self._knots: list[list[Array]] = []
-        self._segment, self._coefficients = -1, np.zeros((6, len(q)))
+        self._segment = -1
+        self._coefficients = np.zeros((6, len(q)))
         self._end = np.array(q, dtype=np.float64)
-        self._begun, self._gap = -math.inf, np.zeros((6, len(q)))
+        self._begun = -math.inf
+        self._gap = np.zeros((6, len(q)))
 
     def setpoint(self, now: float) -> Setpoint:
-        """The setpoint at a time [s]."""
+        """Setpoint at a time [s]."""
         along, since = self._along(now), now - self._begun
         if since >= BLENDING:
             return along
         return Setpoint(*(a + b for a, b in zip(along, evaluate(self._gap, since), strict=True)))
 
     def _along(self, now: float) -> Setpoint:
-        """Where the trajectory is."""
+        """Setpoint of the trajectory without the blended distance."""
         segment = bisect_right(self._times, now) - 1
         if not 0 <= segment < len(self._times) - 1:
             return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
         if segment != self._segment:
             duration = self._times[segment + 1] - self._times[segment]
             start, end = self._knots[segment : segment + 2]
-            order = min(len(start), len(end))  # what both ends have
+            order = min(len(start), len(end))  # derivatives given at both ends
             self._coefficients = polynomial(duration, start[:order], end[:order])
             self._segment = segment
         return evaluate(self._coefficients, now - self._times[segment])
 
     def resting(self, now: float) -> bool:
-        """Whether the trajectory has come to its end."""
+        """Whether the trajectory has ended."""
         return not self._times or now >= max(self._times[-1], self._begun + BLENDING)
 
     def hold(self, now: float) -> None:
-        """Come to rest within `STOPPING`, where a constant deceleration ends."""
+        """Come to rest within `STOPPING` at the end point of a constant deceleration."""
         q, dq, ddq = self.setpoint(now)
         rest, end = np.zeros_like(q), q + 0.5 * STOPPING * dq
         self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]])
 
     def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
-        """Leave what was followed for a new trajectory, from its time `now` on; it ends at rest.
+        """Replace the trajectory from the time `now` on; the new one ends at rest.
 
-        A first point that is more than `SOON` away is led to from the setpoint of the moment. Otherwise it begins at
-        once, and the distance from the setpoint, as an arm that hangs a little below it has, is made up for on the way:
-        a jump would be a blow.
+        If the first point is more than `SOON` in the future, the setpoint moves to it. Otherwise the trajectory starts
+        immediately, and the distance from the present setpoint is blended out, as a step would be a shock.
 
         Args:
-            waypoints: the trajectory.
-            start: when it starts [s].
-            now: the time [s].
+            waypoints: new trajectory.
+            start: start time of the trajectory [s].
+            now: present time [s].
 
         Raises:
-            InputError: it is over already, begins farther than `JUMP` from the setpoint, or cannot be reached in time.
+            InputError: it has already ended, starts more than `JUMP` from the setpoint, or cannot be reached in time.
         """
         times = (start + waypoints.t).tolist()
         knots = [waypoints.point(number) for number in range(len(times))]
@@ -295,14 +304,14 @@ class TrajectoryTracker:
         new._replace(times, knots)
         gap = here.q - new.setpoint(now).q
         since = now - self._begun
-        # what is being made up for goes on as it moves now: trajectories that come in a row must not halt it each time
+        # blending continues with its present velocity, so that successive trajectories do not stop it
         moving = evaluate(self._gap, since) if since < BLENDING else None
         distance = np.abs(gap)
         if distance.max() > JUMP:
             joint = int(np.argmax(distance))
             raise InputError(
                 f"it begins {distance[joint]:.3g} (rad or m) away from where joint number {joint + 1} is: "
-                "let its first point be where the robot stands, or give it time to get there"
+                "start it at the present position, or allow time to reach its first point"
             )
         self._replace(times, knots)
         if distance.any():
@@ -311,11 +320,14 @@ class TrajectoryTracker:
             self._begun, self._gap = now, polynomial(BLENDING, begin, [still] * 3)
 
     def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
-        self._times, self._knots, self._segment, self._end = times, knots, -1, knots[-1][0]
+        self._times = times
+        self._knots = knots
+        self._segment = -1
+        self._end = knots[-1][0]
         self._begun = -math.inf
 
 
 def _before(point: Sequence[Array], lead: float) -> list[Array]:
-    """A point of a trajectory `lead` [s] earlier, with as many derivatives: its acceleration taken for constant."""
+    """Extrapolate a point of a trajectory by `lead` [s] into the past with constant acceleration."""
     powers = (-lead) ** np.arange(len(point)) / (1.0, 1.0, 2.0)[: len(point)]
     return [np.tensordot(powers[: len(point) - k], np.array(point[k:]), 1) for k in range(len(point))]

@@ -322,7 +322,7 @@ BROKEN = {
     "planar joint": (ARM.replace("revolute", "planar", 1), "joint a is planar"),
     "unknown joint type": (ARM.replace("revolute", "spherical", 1), "[a]", "[spherical]"),
     "closed loop": (ARM.replace("</robot>", LOOP + "</robot>"), "closed loop: link l1 is the child of a and of c"),
-    "loop apart": (urdf(joint("a", "base", "l1"), joint("b", "l3", "l2"), joint("c", "l2", "l3")), "carried by itself"),
+    "loop apart": (urdf(joint("a", "base", "l1"), joint("b", "l3", "l2"), joint("c", "l2", "l3")), "its own ancestor"),
     "no parent": (ARM.replace('<parent link="l1"/>', ""), "joint b", "does not exist"),
     "unknown parent": (ARM.replace('parent link="l1"', 'parent link="l9"'), "joint b", "does not exist"),
     "two roots": (urdf(joint("a", "base", "l1"), links=2), "[base]", "[l2]"),

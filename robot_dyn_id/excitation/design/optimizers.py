@@ -177,13 +177,16 @@ def _population(module: str, name: str) -> Search:
         algorithm.setup(frame, termination=("n_gen", effort.generations), seed=int(rng.integers(2**31)), verbose=False)
         best = np.inf
         while algorithm.has_next():
-            asked = algorithm.ask()
-            values = np.array([_penalized(finer, x) for x in asked.get("X")])
-            asked.set("F", values[:, None])
-            algorithm.tell(infills=asked)
+            population = algorithm.ask()
+            values = np.array([_penalized(finer, x) for x in population.get("X")])
+            population.set("F", values[:, None])
+            algorithm.tell(infills=population)
             if values.min() < best:
                 best = values.min()
-                yield asked.get("X")[int(np.argmin(values))], f"generation {algorithm.n_gen} of {effort.generations}"
+                yield (
+                    population.get("X")[int(np.argmin(values))],
+                    f"generation {algorithm.n_gen} of {effort.generations}",
+                )
 
     return search
 

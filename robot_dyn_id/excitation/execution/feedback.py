@@ -113,7 +113,7 @@ class Feedback:
         self._effort_guard.update(self._ours(efforts), now.steady)
 
     def _ours(self, values: Sequence[float]) -> Array:
-        """Values of the n joints; NaN if there are none, as controllers publish for joints without such a sensor."""
+        """Values of the n joints; NaN without values, as controllers publish for joints without such a sensor."""
         if len(values) != len(self._names):
             return np.full(len(self._places), math.nan)
         return np.array([values[place] for place in self._places])

@@ -40,7 +40,7 @@ class HeldJoints:
         self._assumed = dict(positions)
 
     def elsewhere(self) -> str:
-        """Joints that deviate from their assumed positions, with both positions; empty if there are none."""
+        """Joints that deviate from their assumed positions, with both positions; otherwise empty."""
         return ", ".join(
             f"{name} is at {position:.3g}, not at {self._assumed[name]:.3g}"
             for name, position in self.measured.items()
@@ -48,7 +48,7 @@ class HeldJoints:
         )
 
     def unmeasured(self) -> str:
-        """Joints missing in the joint states, with their assumed positions; empty if there are none."""
+        """Joints missing in the joint states, with their assumed positions; otherwise empty."""
         return ", ".join(
             f"{name} at {position:.3g}" for name, position in self._assumed.items() if name not in self.measured
         )
