@@ -40,7 +40,7 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.identification.assembly import with_covariance, with_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.payload import moved, payload_on_arm
+from robot_dyn_id.loads.payload import payload_on_arm, transform_parameters
 from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.processing import SignalPlan
@@ -83,7 +83,7 @@ class Study(NamedTuple):
     def record(self, kind: str, payload: Array, seed: int) -> ArrayRecording:
         """One recording with a body on the hand."""
         parameters = self.parameters.copy()
-        parameters[10 * self.at.body : 10 * self.at.body + 10] += moved(self.at) @ payload
+        parameters[10 * self.at.body : 10 * self.at.body + 10] += transform_parameters(self.at) @ payload
         return simulated_recording(
             self.regressor, parameters, self.motion, sample_times(DURATION, RATE), sensors_of(kind), seed
         )

@@ -182,13 +182,13 @@ def _cut(text: str, longest: int) -> str:
 
 
 class GraphError(RobotDynIdError):
-    """The ROS graph holds a node that must not be there: a second one of the same name, or a robot beside a demo."""
+    """The ROS graph holds a node that must not be there: a second one of the same name, or a robot next to a demo."""
 
     code = "graph"
     advice = "end the other node, or use another name, namespace or ROS domain"
 
 
 def suggestion(word: object, known: Sequence[str]) -> str:
-    """What may have been meant by an unknown word: the nearest known one, or all of them."""
+    """Suggestion for an unknown word: the nearest known one, or all of them."""
     near = difflib.get_close_matches(str(word), known, 1, 0.5)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

@@ -2,7 +2,7 @@
 """Findings: everything that the package reports about data or a model, with stable codes.
 
 `CATALOG` lists all codes. A finding is made once, by `make_finding`, where it is found, and never edited as text: the
-verdict, `ignore:`, reports and programs read its code and severity, people read `format_finding`.
+verdict, `ignore:`, reports and programs read its code and severity; `format_finding` is the text for users.
 
 `python -m robot_dyn_id.findings > docs/findings.md` writes the page of all codes.
 """
@@ -460,8 +460,8 @@ def make_finding(
         code: key of `CATALOG`, as a literal: a test compares the literals in the package with the catalog.
         message: what was found and where, in one line, without advice.
         joints: names of the joints that it concerns.
-        severity: in place of the catalog's.
-        action: what to do, in place of the catalog's cure.
+        severity: severity if it differs from that of the catalog.
+        action: action if it differs from the cure of the catalog.
 
     Raises:
         ValueError: the code is not in the catalog.

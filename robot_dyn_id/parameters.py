@@ -38,8 +38,8 @@ def effort_unit_over(effort_unit: str, coordinate: int, time: int) -> str:
     if (coordinate, time) == (1, 2):
         return "kg" if effort_unit == "N" else "kg m^2"
     seconds = "" if time == 0 else " s" if time == 1 else f" s^{time}"
-    metres = "" if coordinate == 0 or effort_unit != "N" else "/m" if coordinate == 1 else f"/m^{coordinate}"
-    return f"{effort_unit}{seconds}{metres}"
+    meters = "" if coordinate == 0 or effort_unit != "N" else "/m" if coordinate == 1 else f"/m^{coordinate}"
+    return f"{effort_unit}{seconds}{meters}"
 
 
 FORMAT_VERSION = 2
@@ -47,7 +47,7 @@ FORMAT_VERSION = 2
 counts as 1."""
 
 FORMAT_REMEDY = "identify the robot again with this version, or use the version that is named in software_version"
-"""What the user does about a parameter set of another format version."""
+"""Advice on a parameter set of another format version."""
 
 UNKNOWN = "unknown"
 """Word of fields that nothing has determined."""

@@ -18,7 +18,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 
 SIGMAS = 3.0
-"""So many standard deviations below zero are no accident."""
+"""Number of standard deviations below zero that counts as significant."""
 
 FLATTEST = 1e-4
 """Least second moment of mass of a body's prior, as a share of its greatest: a rod is 1/60 as thick as long."""
@@ -82,7 +82,7 @@ def is_consistent(parameters: Array) -> bool:
 
 
 def violation(parameters: Array) -> str:
-    """What makes a body's parameters, shape (10,), those of no real one; empty if nothing does."""
+    """Reason why a body's parameters, shape (10,), are not physically consistent; empty if they are."""
     if not parameters[0] > 0.0:
         return f"its mass is {parameters[0]:.3g} kg"
     least, middle, most = np.linalg.eigvalsh(central(parameters)[2])
@@ -94,7 +94,7 @@ def violation(parameters: Array) -> str:
 
 
 def not_negative(regressor: Regressor) -> Mask:
-    """Which term columns are friction or inertia, which no joint has below zero, shape (c - 10 b,)."""
+    """Flags of the term columns that are friction or inertia and cannot be negative, shape (c - 10 b,)."""
     columns = regressor.term_columns
     return np.array([column.term.symbols[column.index] in column.term.not_negative for column in columns], dtype=bool)
 
@@ -105,8 +105,8 @@ def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding
     Masses and second moments of mass get floors that scale with the robot.
 
     Args:
-        parameters: of b bodies, shape (b, 10).
-        names: of the bodies.
+        parameters: standard parameters of b bodies, shape (b, 10).
+        names: names of the bodies, b.
 
     Raises:
         InputError: no body has a positive mass: there is no scale.
@@ -163,8 +163,8 @@ def report_negative_terms(
     Args:
         regressor: robot and terms.
         base: its base parameters; those that combine a term with others are passed over.
-        values: of the base parameters, shape (p,).
-        sigmas: their standard deviations.
+        values: values of the base parameters, shape (p,).
+        sigmas: their standard deviations, shape (p,).
     """
     first = 10 * len(regressor.model.body_names)
     alone, bounded = np.count_nonzero(base.mapping, axis=1) == 1, not_negative(regressor)

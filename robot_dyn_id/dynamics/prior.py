@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a robot's parameters before any data: its URDF, or a parameter set that was identified earlier."""
+"""Prior knowledge of a robot's parameters: its URDF, or a parameter set that was identified earlier."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Prior:
 
     Attributes:
         source: what it comes from, for messages.
-        values: of the columns, ten inertial parameters per body first, shape (c,).
+        values: expected values of the columns, ten inertial parameters per body first, shape (c,).
         scales: size of an error that is as large as the parameter itself, by the robot's own masses and lengths, shape
             (c,); infinite where nothing is known.
         mapping: base = mapping @ full, shape (p, c).
@@ -69,9 +69,9 @@ class Prior:
         less than half of the robot's.
 
         Args:
-            names: of the p parameters.
-            values: of them, shape (p,).
-            standard_deviations: likewise; infinite ones are not judged.
+            names: names of the base parameters, p.
+            values: estimated values, shape (p,).
+            standard_deviations: standard deviations of the estimates, shape (p,); infinite ones are not compared.
         """
         known = np.isfinite(self.scales)
         size = np.linalg.norm(self.mapping[:, known] * self.scales[known], axis=1)
@@ -149,7 +149,7 @@ def term_scales(regressor: Regressor, values: Array) -> Array:
 
     Args:
         regressor: with the terms.
-        values: of their parameters, shape (t,).
+        values: values of the parameters of the terms, shape (t,).
     """
     sizes, first = np.abs(values), 0
     for _, term in regressor.terms:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every format is given of a parameter set: bodies, and which of its terms the format has a place for."""
+"""Content of a parameter set for exported models: bodies, and the terms that a format can hold."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ExportModel:
 
 
 def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Array:
-    """Of all parameters with the same torque, those that differ least from the URDF's (and from the terms' values).
+    """Parameters with the same torque that differ least from the URDF's (and from the terms' values).
 
     The representative of a set that is not consistent has zeros in all dependent columns, masses among them.
     """

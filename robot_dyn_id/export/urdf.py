@@ -97,8 +97,8 @@ class _Robot:
 
     Attributes:
         document: the whole.
-        links: by name.
-        joints: by name.
+        links: link elements by name.
+        joints: joint elements by name.
         child: child link of each joint.
     """
 

@@ -24,31 +24,31 @@ from robot_dyn_id.recordings.reading import format_dropped, report_dropped, repo
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step, with_efforts
 from robot_dyn_id.signals.windows import Cut, windows
 
-WHOLE = 2**40
-"""Samples of a window that no segment is longer than."""
+WHOLE_SEGMENT = 2**40
+"""Length of a window that is longer than every segment [samples]."""
 
-STALE = 5.0
-"""Motors' samples farther apart than so many of their median steps leave a gap."""
+GAP_STEPS = 5.0
+"""Distance of two motor samples above which they leave a gap, in median steps."""
 
-MOVES = 0.05
-"""Range of a joint's angle from which on it tells the gear ratio [rad or m]."""
+MIN_RANGE = 0.05
+"""Range of a joint's angle above which the gear ratio is checked [rad or m]."""
 
-TURNS = (0.5, 2.0)
-"""Turns of a motor for one of its joint, as a share of the ratio: beyond these the ratio, or its sign, is wrong."""
+RATIO_RANGE = (0.5, 2.0)
+"""Measured over configured gear ratio: outside this range the ratio, or its sign, is wrong."""
 
-CLOSES = 10.0
-"""Largest steps of an angle that a periodic motion's last sample may be away from its first one."""
+MAX_CLOSING_STEPS = 10.0
+"""Distance of the last sample of a periodic motion from the first one, in largest steps, above which it is open."""
 
 
 @dataclass(frozen=True)
 class ExperimentData:
-    """What files of experiments hold.
+    """Content of the files of experiments.
 
     Attributes:
-        experiments: at a constant rate each; a recording with gaps is several.
+        experiments: experiments, each at a constant rate; a recording with gaps is several.
         sources: the files.
-        sha256: hash of what was read of them.
-        findings: findings about them.
+        sha256: hash of the data that were read.
+        findings: findings about the files.
     """
 
     experiments: tuple[Experiment, ...]
@@ -69,20 +69,20 @@ def open_experiments(paths: Sequence[str], topic: str | None, settings: Flexible
         InputError: a file that cannot be read.
         UsageError: an experiment that is static and periodic, or poses from a bag.
     """
-    order, beside = settings.motor_names, tuple(settings.motors.values())
+    order, motors = settings.motor_names, tuple(settings.motors.values())
     found = []
     for path in paths:
-        one = open_experiment(path, topic, settings.motor_topic, order, beside)
-        told = settings.experiments.get(Path(path).name, ExperimentSettings())
-        static = one.static if told.static is None else told.static
+        one = open_experiment(path, topic, settings.motor_topic, order, motors)
+        given = settings.experiments.get(Path(path).name, ExperimentSettings())
+        static = one.static if given.static is None else given.static
         if one.static and not static:
             raise InputError(f"{path}: has no time stamps, so that its samples are poses; add the key t")
         if static and Path(path).suffix not in (".npz", ".csv"):
-            raise UsageError(f"{path}: is a bag, and its messages are no poses: write one row per pose as .npz or .csv")
-        periodic = one.periodic if told.periodic is None else told.periodic
-        moving = one.moving if told.moving is None else told.moving
+            raise UsageError(f"{path}: is a bag, whose messages are not poses: write a row per pose as .npz or .csv")
+        periodic = one.periodic if given.periodic is None else given.periodic
+        moving = one.moving if given.moving is None else given.moving
         if static and (periodic or moving):
-            raise UsageError(f"{path}: is static, poses at rest, and said to be periodic or to move: leave one out")
+            raise UsageError(f"{path}: is static, poses at rest, and also periodic or moving: leave one out")
         found.append(RecordedExperiment(one.source, one.links, one.motors, static, periodic, moving))
     return found
 
@@ -98,7 +98,7 @@ def read_experiments(
     Args:
         recorded: the files.
         model: the arm.
-        drives: of rigid joints whose effort is a current, and signs of torques.
+        drives: gains of rigid joints whose effort is a current, and signs of torques.
         settings: names of the motors, and which of their torques are currents.
 
     Raises:
@@ -156,8 +156,10 @@ def _both_sides(
     if one.motors is not None:
         names = _motor_names(one, settings)
         if not names:
-            raise InputError(f"{one.source}: its motors are {', '.join(one.motors.joint_names)}; none is one of a "
-                             f"flexible joint, {', '.join(settings.motor_names)}")  # fmt: skip
+            raise InputError(
+                f"{one.source}: its motors are {', '.join(one.motors.joint_names)}; none is one of a "
+                f"flexible joint, {', '.join(settings.motor_names)}"
+            )
         there = list(names)
         called = list(names.values())
         side = Chunk.join(list(one.motors.chunks(called)))
@@ -167,14 +169,16 @@ def _both_sides(
             known = {name: drive for name, drive in of_joint.items() if drive is not None}
             lacking = [name for name in called if name not in known] if side.tau is None else []
             if lacking:
-                raise InputError(f"{one.source}: motor {lacking[0]} has only a current; give its joint's "
-                                 f"torque_constant [N m/A]")  # fmt: skip
+                raise InputError(
+                    f"{one.source}: motor {lacking[0]} has only a current; give its joint's torque_constant [N m/A]"
+                )
             own = _efforts(side, one.motors, called, known)
         stamps = side.t + (one.motors.epoch - one.links.epoch) / NANOSECONDS
         covered = (links.t >= np.nanmin(stamps)) & (links.t <= np.nanmax(stamps))
         if not covered.any():
-            raise InputError(f"{one.source}: no message of the motors lies within the joints' time: are both stamped "
-                             f"by one clock?")  # fmt: skip
+            raise InputError(
+                f"{one.source}: no message of the motors lies within the joints' time: are both stamped by one clock?"
+            )
         both = _at(links.t, stamps, np.concatenate([side.q, own], axis=1))
         q[:, there], torque[:, there] = both[:, : len(there)], both[:, len(there) :]
     both_q, both_tau = np.concatenate([links.q, q], axis=1), np.concatenate([tau, torque], axis=1)
@@ -182,7 +186,7 @@ def _both_sides(
 
 
 def _motor_names(one: RecordedExperiment, settings: FlexibleSettings) -> dict[int, str]:
-    """What a recording calls the motors that it holds, by their place among the flexible joints.
+    """Names of the motors in a recording, by their place among the flexible joints.
 
     Where motors are apart from the joints they may also go by the names of their joints.
     """
@@ -214,7 +218,7 @@ def _at(stamps: Array, t: Array, values: Array) -> Array:
         return found
     found[:, measured] = CubicSpline(t, values[usable][order][:, measured])(stamps)
     after = np.clip(np.searchsorted(t, stamps), 1, len(t) - 1)
-    gap = t[after] - t[after - 1] > STALE * np.median(np.diff(t))
+    gap = t[after] - t[after - 1] > GAP_STEPS * np.median(np.diff(t))
     found[(stamps < t[0]) | (stamps > t[-1]) | gap] = np.nan
     return found
 
@@ -244,7 +248,7 @@ def _experiments(
         if repairs.gaps:
             raise InputError(f"{one.source}: is periodic, and its clock has {repairs.gaps} gaps: give a whole period")
         step = (whole[-1] - whole[0]) / (len(whole) - 1) if len(whole) > 1 else step
-    found = list(windows(pieces, Cut(step, WHOLE, 0)))
+    found = list(windows(pieces, Cut(step, WHOLE_SEGMENT, 0)))
     if not found:
         reasons = "; ".join(format_dropped(repairs.dropped, "sample"))
         raise InputError(f"{one.source}: no piece of four samples is left; {reasons or 'record more'}")
@@ -262,9 +266,11 @@ def _check_closed(source: str, q: Array) -> None:
     steps = np.abs(np.diff(q, axis=1)).max(axis=1)
     open_by = np.abs(q[:, 0] - q[:, -1])
     worst = int(np.argmax(open_by / np.maximum(steps, 1e-12)))
-    if open_by[worst] > CLOSES * steps[worst] > 0.0:
-        raise InputError(f"{source}: is said to be periodic, and an angle ends {open_by[worst]:.3g} from where it "
-                         f"begins: cut it to whole periods, or leave periodic out")  # fmt: skip
+    if open_by[worst] > MAX_CLOSING_STEPS * steps[worst] > 0.0:
+        raise InputError(
+            f"{source}: is marked as periodic, and an angle ends {open_by[worst]:.3g} from where it "
+            f"begins: cut it to whole periods, or leave periodic out"
+        )
 
 
 def _check_ratios(model: FlexibleModel, experiment: Experiment) -> None:
@@ -275,12 +281,14 @@ def _check_ratios(model: FlexibleModel, experiment: Experiment) -> None:
     """
     for place, joint in enumerate(model.joints):
         q, motor = experiment.q[model.numbers[place]], experiment.motor_q
-        if motor is None or not np.isfinite(motor[place]).all() or np.ptp(q) < MOVES:
+        if motor is None or not np.isfinite(motor[place]).all() or np.ptp(q) < MIN_RANGE:
             continue
         turns = float(np.polyfit(q - q.mean(), motor[place], 1)[0])
-        if not TURNS[0] <= turns / joint.ratio <= TURNS[1]:
-            raise InputError(f"{experiment.name}: the motor of {joint.name} turns {turns:.4g} times as far as the "
-                             f"joint, and its ratio is {joint.ratio:g}: mend ratio, sign, or unit")  # fmt: skip
+        if not RATIO_RANGE[0] <= turns / joint.ratio <= RATIO_RANGE[1]:
+            raise InputError(
+                f"{experiment.name}: the motor of {joint.name} turns {turns:.4g} times as far as the "
+                f"joint, and its ratio is {joint.ratio:g}: correct ratio, sign, or unit"
+            )
 
 
 def check_names(held: Collection[str], settings: FlexibleSettings, known: Sequence[str]) -> None:
@@ -296,7 +304,8 @@ def check_names(held: Collection[str], settings: FlexibleSettings, known: Sequen
     """
     for joint in settings.joints:
         if joint.name not in known:
-            raise UsageError(f"flexible.joints: {joint.name} is no moving joint of the robot; "
-                             f"{suggestion(joint.name, known)}")  # fmt: skip
+            raise UsageError(
+                f"flexible.joints: {joint.name} is not a moving joint of the robot; {suggestion(joint.name, known)}"
+            )
         if joint.name in held:
             raise UsageError(f"joint {joint.name} is both held and flexible: choose one")

@@ -80,8 +80,8 @@ def read_joint_limits(path: str | Path, model: RobotModel) -> JointLimitsFile:
     """Read the file; joints that the robot does not have, such as those of a gripper, are left out.
 
     Raises:
-        InputError: not readable, no `joint_limits`, an unknown key, a value that is no number, or not positive where it
-            must be, or none of the robot's joints.
+        InputError: not readable, no `joint_limits`, an unknown key, a value that is not a number or not positive where
+            it must be, or none of the robot's joints.
     """
     content = read_yaml(path, "joint limits")
     joints = content.get("joint_limits") if isinstance(content, dict) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well parameters of an arm with flexible joints fulfil its equations on an experiment."""
+"""Errors of the equations of an arm with flexible joints on an experiment."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Agreement:
     """Error of one equation, filtered, of the samples that count.
 
     Attributes:
-        equation: which experiment, kind and joint, `both: link of joint1`.
-        rms: of its torque [N m or N]: what is measured; the spring's, in link equations of joints without a sensor.
-        error: rms of what the parameters leave of it [N m or N]; NaN where one in the equation is not identified.
+        equation: experiment, kind and joint, such as `both: link of joint1`.
+        rms: RMS of the measured torque [N m or N]; of the spring's torque in link equations of joints without a sensor.
+        error: RMS of the residual [N m or N]; NaN if a parameter of the equation is not identified.
     """
 
     equation: str
@@ -49,7 +49,7 @@ def agreements(model: FlexibleModel, equations: Sequence[Equations], values: Arr
 
 
 def overall(found: Sequence[Agreement], kind: str) -> float:
-    """NRMSE of all equations of one kind, link, spring or motor, that can be told; NaN if none can."""
-    told = [one for one in found if f": {kind} of " in one.equation and np.isfinite(one.error)]
-    torque = np.linalg.norm([one.rms for one in told])
-    return float(np.linalg.norm([one.error for one in told]) / torque) if torque > 0.0 else np.nan
+    """NRMSE of all equations of one kind (link, spring, motor) whose parameters are identified; NaN if none is."""
+    known = [one for one in found if f": {kind} of " in one.equation and np.isfinite(one.error)]
+    torque = np.linalg.norm([one.rms for one in known])
+    return float(np.linalg.norm([one.error for one in known]) / torque) if torque > 0.0 else np.nan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was recorded of an arm with flexible joints, and the equations that it gives."""
+"""Recorded experiments with an arm with flexible joints, and their equations."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from robot_dyn_id.signals.processing import EDGE
 from robot_dyn_id.signals.reversals import SIGMAS, noise_left
 
 DETAIL = 4.0
-"""Positions are low-passed so many times less than the rows: columns are products of them, made before the rows are
-filtered together with their torques."""
+"""Cut-off of the positions over that of the rows: columns are products of positions, made before the rows are filtered
+together with their torques."""
 
 WIDTHS = 3.0
 """Smoothing widths below which Coulomb friction depends on how fast a joint is: tanh(3) = 0.995."""
@@ -109,17 +109,17 @@ class Experiment:
         return low_pass.apply(around, self.rate)[..., pad:-pad]
 
     def steady(self, angle: Array, smooth: Array, speed: Array, width: float, low_pass: LowPass) -> Mask:
-        """Samples whose friction the sign of the velocity tells, shape (N,).
+        """Samples whose friction follows from the sign of the velocity, shape (N,).
 
         Slower ones are left out: within a few smoothing widths of rest, or a few standard deviations of the velocity's
         noise (see `signals.reversals`). So are samples that the filter mixes with slower ones.
 
         Args:
-            angle: of one joint or motor as measured, shape (N,).
-            smooth: the same filtered, shape (N,).
-            speed: its derivative, shape (N,).
-            width: smoothing width of its Coulomb friction.
-            low_pass: of the rows.
+            angle: measured angle of one joint or motor, shape (N,).
+            smooth: the filtered angle, shape (N,).
+            speed: derivative of the filtered angle, shape (N,).
+            width: smoothing width of the Coulomb friction.
+            low_pass: low-pass filter of the rows.
         """
         slow = (np.abs(speed) <= max(self.slowest(angle, smooth, width, low_pass))).astype(np.uint8)
         reach = math.ceil(DECAYED * self._fine(low_pass).settling * self.rate)
@@ -136,7 +136,7 @@ class Experiment:
         """Samples at which the filter of the angles sees both sides, shape (N,).
 
         Raises:
-            InputError: there are none.
+            InputError: the recording is shorter than the ends of the filter.
         """
         inside = np.ones(self.q.shape[1], dtype=bool)
         if self.rate > 0.0 and not self.periodic:
@@ -150,7 +150,7 @@ class Experiment:
         return inside
 
     def _fine(self, low_pass: LowPass) -> LowPass:
-        """Of the positions."""
+        """Low-pass filter of the positions."""
         return LowPass(min(DETAIL * low_pass.cutoff, 0.4 * self.rate), low_pass.order)
 
     def _motion(self, values: Array, low_pass: LowPass) -> Motion:
@@ -165,11 +165,11 @@ class Experiment:
 
 @dataclass(frozen=True)
 class TooSlow:
-    """An equation that counts for nothing, as all of its samples are too slow for their friction to be known.
+    """An equation that is left out, as all of its samples are too slow for their friction to be known.
 
     Attributes:
         name: the equation.
-        group: the friction that it would have told of: `friction of joint1`, `motor of joint1`.
+        group: parameters that it would have determined: `friction of joint1`, `motor of joint1`.
         fastest: greatest speed of the joint or motor [rad/s or m/s].
         width: speed below which the smoothing width decides [rad/s or m/s].
         noise: speed below which the noise of the velocity decides [rad/s or m/s].
@@ -182,7 +182,7 @@ class TooSlow:
     noise: float
 
     def __str__(self) -> str:
-        """Which speed was needed, and why."""
+        """The speed that is needed, and the reason."""
         return (
             f"{self.name} reaches {self.fastest:.3g}/s, and must stay above {self.width:.3g}/s ({WIDTHS:g} smoothing "
             f"widths) and {self.noise:.3g}/s ({SIGMAS:g} standard deviations of the velocity's noise) for long enough"
@@ -192,16 +192,16 @@ class TooSlow:
 def equations(
     model: FlexibleModel, experiment: Experiment, low_pass: LowPass, too_slow: list[TooSlow] | None = None
 ) -> list[Equations]:
-    """The equations that an experiment gives, columns and torques filtered alike.
+    """Equations of an experiment, with columns and torques filtered alike.
 
-    Samples whose friction nobody knows, and those at the ends where the filter of the angles sees one side only, count
-    as nothing on both sides before they are filtered: what is left of an equation still holds; see `Experiment.steady`.
+    Samples whose friction is unknown, and those at the ends where the filter of the angles is one-sided, are set to
+    zero on both sides before filtering, so that the rest of the equation still holds; see `Experiment.steady`.
 
     Args:
         model: the arm.
-        experiment: what was recorded of it.
-        low_pass: of the rows.
-        too_slow: equations that are left out since every sample is too slow are added to it.
+        experiment: the recorded experiment.
+        low_pass: low-pass filter of the rows.
+        too_slow: list to which equations are added that are left out since every sample is too slow.
 
     Raises:
         InputError: arrays of another robot, or a recording shorter than the filter's ends.
@@ -225,9 +225,9 @@ def equations(
 
 
 def _blocks(experiment: Experiment, low_pass: LowPass) -> Iterator[tuple[Integers, Integers]]:
-    """Samples of a block with so many around it that filters have settled, and which of them become rows.
+    """Blocks of samples with margins in which filters settle, and the samples of each that become rows.
 
-    As many become rows as are independent behind the low-pass: see `rows_per_second`.
+    The rate of the rows is that of independent samples behind the low-pass: see `rows_per_second`.
     """
     size = experiment.q.shape[1]
     if experiment.rate == 0.0:
@@ -249,7 +249,7 @@ def _check(model: FlexibleModel, experiment: Experiment) -> None:
         raise InputError(f"{experiment.name}: the robot has {joints} joints, {flexible} of them flexible")
     unknown = [name for name in experiment.moving if name not in model.model.joint_names]
     if unknown:
-        raise InputError(f"{experiment.name}: {unknown[0]} moves, but is no joint of {model.model.name}")
+        raise InputError(f"{experiment.name}: {unknown[0]} moves, but is not a joint of {model.model.name}")
 
 
 def _filtered(

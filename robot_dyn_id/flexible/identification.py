@@ -33,23 +33,23 @@ DEFLECTION = 3e-3
 """Spread of the springs' deflections in pseudo-observations [rad or m]: raw condition numbers depend on it."""
 
 CUTOFF = 8.0
-"""Of the low-pass of columns and torques, where nothing else is asked for [Hz]."""
+"""Default cut-off frequency of the low-pass of columns and torques [Hz]."""
 
 SEEDS = 5
-"""Draws of pseudo-observations."""
+"""Number of draws of pseudo-observations."""
 
 
 @dataclass(frozen=True)
 class FlexibleIdentification:
-    """What was found of an arm with flexible joints.
+    """Identified arm with flexible joints.
 
     Attributes:
-        names: the p parameters.
-        expressions: what each is a combination of.
-        units: units.
+        names: names of the p parameters.
+        expressions: combination of standard parameters that each is.
+        units: units of the parameters.
         solution: values, covariance and plan.
-        fit: how well they fulfil the equations that they were found from.
-        unidentified: why, by group that is not identified.
+        fit: errors of the equations that the parameters were identified from.
+        unidentified: reason for each group that is not identified.
     """
 
     names: tuple[str, ...]
@@ -76,14 +76,14 @@ def identify_flexible(
     limit: float = MAX_CONDITION_NUMBER,
     scaling: str = "columns",
 ) -> FlexibleIdentification:
-    """Plan from what the experiments show, then identify.
+    """Plan the steps from the recorded equations, then identify.
 
     Args:
         model: the arm.
-        experiments: poses at rest, motions of single joints, motions of all: what there is.
-        low_pass: of columns and torques; `CUTOFF` by default.
-        limit: greatest condition number of groups that are not split; infinite: all that can be is solved at once.
-        scaling: of the condition number, `columns` (of unit norm) or `none`.
+        experiments: poses at rest, motions of single joints, motions of all joints, as available.
+        low_pass: low-pass filter of columns and torques; with the cut-off `CUTOFF` by default.
+        limit: largest condition number of a group that is not split; inf: all groups are solved at once.
+        scaling: scaling of the condition number, `columns` (of unit norm) or `none`.
 
     Raises:
         InputError: experiments of another robot, of the same name, all too slow for friction to be known, or with
@@ -97,8 +97,10 @@ def identify_flexible(
     found = [one for experiment in experiments for one in equations(model, experiment, low_pass, too_slow)]
     if not any(np.abs(one.triangle[:, -1]).max() > 0.0 for one in found):
         if too_slow:
-            raise InputError(f"every motion is too slow for its friction to be known: move faster, or give a smaller "
-                             f"smoothing_width or cutoff; {too_slow[0]}")  # fmt: skip
+            raise InputError(
+                "every motion is too slow for its friction to be known: move faster, or give a smaller smoothing_width "
+                f"or cutoff; {too_slow[0]}"
+            )
         raise InputError(f"{', '.join(names)}: no torque is measured: give tau, or motor_q and motor_tau")
     plan = plan_steps(model.groups, [found], len(model.names), limit, scaling)
     solution = solve_steps(plan, model.groups, found, len(model.names))
@@ -126,7 +128,7 @@ def _why(model: FlexibleModel, experiments: Sequence[Experiment], too_slow: Sequ
     ):
         return "it moves in no experiment"
     slow = next((one for one in too_slow if one.group == group), None)
-    return f"too slow: {slow}" if slow else "the data do not tell it apart from the others"
+    return f"too slow: {slow}" if slow else "not distinguishable from the others in these data"
 
 
 def _measured(channels: Sequence[Array | None], place: int) -> bool:
@@ -140,9 +142,9 @@ def pseudo_observations(
 
     Args:
         model: the arm.
-        moving: joints that move, the others stand at the middle of their range; None: poses at rest.
-        seed: of the states.
-        samples: by default 5 times the least number that could determine all parameters of the link side.
+        moving: joints that move; the others are at the middle of their range. None: poses at rest.
+        seed: seed of the random states.
+        samples: number of states; default: 5 times the smallest number that determines all parameters of the link side.
     """
     rng = np.random.default_rng(seed)
     joints = len(model.model.joint_names)
@@ -180,7 +182,7 @@ def random_states(model: FlexibleModel, moving: Sequence[str] | None, rng: np.ra
 
 
 def _called(model: FlexibleModel, moving: Sequence[str] | None) -> str:
-    """What an experiment is called."""
+    """Name of an experiment."""
     if moving is None:
         return "static"
     everything = len(moving) == len(model.model.joint_names) > 1
@@ -201,14 +203,16 @@ def pseudo_plan(model: FlexibleModel, limit: float = MAX_CONDITION_NUMBER, scali
 
 
 def least_experiments(model: FlexibleModel) -> tuple[str, ...]:
-    """Experiments of `pseudo_plan` that tell as many parameters as all of them do, none of which can be left out.
+    """Smallest set of experiments of `pseudo_plan` that identifies as many parameters as all of them.
 
     Others make the parameters more precise and the steps better conditioned. Motions of single joints are the first to
     be left out, then poses.
     """
     kinds = _kinds(model)
-    rows = {_called(model, kind): [one.expand(len(model.names))[:, :-1] for one in pseudo_observations(model, kind)]
-            for kind in kinds}  # fmt: skip
+    rows = {
+        _called(model, kind): [one.expand(len(model.names))[:, :-1] for one in pseudo_observations(model, kind)]
+        for kind in kinds
+    }
 
     def rank(names: Sequence[str]) -> int:
         return Observability.from_rows(np.concatenate([part for name in names for part in rows[name]])).rank

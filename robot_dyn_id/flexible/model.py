@@ -34,7 +34,7 @@ MOTOR = ("Jm", "fvm", "fcm")
 """Rotor inertia [kg m^2], viscous [N m s] and Coulomb friction [N m], all at the motor's shaft."""
 
 MOTOR_OFFSET = "offm"
-"""What is constant in a motor's torque less its share of the sensor's reading [N m]."""
+"""Constant part of a motor's torque that the torque sensor does not measure [N m]."""
 
 SPRING = ("K", "preload")
 """Stiffness [N m/rad] and torque at zero deflection [N m], at the joint's side; for a sliding joint N/m and N."""
@@ -65,7 +65,7 @@ class FlexibleJoint:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Of its parameters of motor and spring."""
+        """Symbols of the parameters of motor and spring."""
         return (*MOTOR, *([MOTOR_OFFSET] if self.torque_sensor else []), *SPRING)
 
 
@@ -76,8 +76,8 @@ class FlexibleModel:
     Attributes:
         model: the robot.
         joints: its flexible joints, in the order of the motors' arrays.
-        smoothing_width: of the joints' Coulomb friction [rad/s or m/s], see `terms.Coulomb`; that of a motor is
-            |N| times as wide.
+        smoothing_width: smoothing width of the joints' Coulomb friction [rad/s or m/s], see `terms.Coulomb`; that of a
+            motor is |N| times as wide.
     """
 
     model: RobotModel
@@ -89,29 +89,28 @@ class FlexibleModel:
 
         Raises:
             UsageError: no flexible joint, or one twice.
-            ModelError: one that the robot has not, or whose sensor's offset cannot be told from the robot.
+            ModelError: a joint that the robot does not have, or whose sensor's offset is not identifiable.
         """
         names = [joint.name for joint in self.joints]
         if not names or len(set(names)) < len(names):
             raise UsageError(f"flexible joints must be there and differ: {', '.join(names) or 'none'}")
         for joint in self.joints:
             if joint.name not in self.model.joint_names:
-                raise ModelError(
-                    f"{joint.name} is no joint of {self.model.name}: {suggestion(joint.name, self.model.joint_names)}"
-                )
+                known = self.model.joint_names
+                raise ModelError(f"{joint.name} is not a joint of {self.model.name}: {suggestion(joint.name, known)}")
             if joint.torque_sensor and f"off{self.label(joint.name)}" not in self.base.names:
                 raise ModelError(
-                    f"joint {joint.name}: its sensor's offset cannot be told from a constant weight; "
+                    f"joint {joint.name}: its sensor's offset is not distinguishable from a constant weight; "
                     "set torque_sensor to false"
                 )
 
     def label(self, joint: str) -> str:
-        """What stands behind the symbols of a joint's parameters."""
+        """Number of a joint in the names of its parameters."""
         return str(self.model.body_names.index(joint) + 1)
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """Of the flexible joints among all joints."""
+        """Indices of the flexible joints among all joints."""
         return tuple(self.model.joint_names.index(joint.name) for joint in self.joints)
 
     @cached_property
@@ -146,7 +145,7 @@ class FlexibleModel:
 
     @cached_property
     def expressions(self) -> tuple[str, ...]:
-        """What each parameter is a combination of, `Izz1 + 0.1406 m2`."""
+        """Combination of standard parameters that each parameter is, such as `Izz1 + 0.1406 m2`."""
         return (*self.base.expressions, *self.names[len(self.base.names) :])
 
     @cached_property

@@ -19,9 +19,9 @@ class States:
     """N samples of motion and torque of n joints, f of which are flexible.
 
     Attributes:
-        link: of the joints, shape (n, N).
+        link: motion of the joints, shape (n, N).
         tau: torque sensors, and efforts of the rigid joints [N m or N], shape (n, N); NaN rows where there is none.
-        motor: of the motors [rad], shape (f, N), or None.
+        motor: motion of the motors [rad], shape (f, N), or None.
         motor_tau: their torques [N m], shape (f, N), or None.
     """
 
@@ -44,7 +44,7 @@ class JointRows:
     Attributes:
         kind: link, spring or motor.
         joint: the joint.
-        rows: of all p parameters, shape (N, p).
+        rows: rows of all p parameters, shape (N, p).
         target: what is measured [N m or N], shape (N,).
     """
 

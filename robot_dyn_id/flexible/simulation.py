@@ -66,8 +66,8 @@ class FlexiblePlant:
     Attributes:
         model: the arm.
         values: its parameters, shape (p,).
-        stiffness: proportional gain, as a share of the spring's stiffness as the motor feels it.
-        damping: of the motor under that gain, as a share of the critical one.
+        stiffness: proportional gain relative to the spring's stiffness at the motor.
+        damping: damping ratio of the motor under that gain.
     """
 
     model: FlexibleModel
@@ -102,13 +102,13 @@ class FlexiblePlant:
 
     @property
     def _dynamics(self) -> Dynamics:
-        """Of the link side, offsets left out: sensors have them, not joints."""
+        """Dynamics of the link side without offsets, which belong to the sensors."""
         values = self.values[: len(self.model.base.names)].copy()
         values[[name.startswith("off") for name in self.model.base.names]] = 0.0
         return Dynamics(self.model.regressor, self.model.base.independent, values)
 
     def poses(self, name: str, q: Array) -> Experiment:
-        """What the sensors show at rest at the poses q, shape (n, N)."""
+        """Sensor readings at rest at the poses q, shape (n, N)."""
         gravity = self._dynamics.gravity(q.T).T
         motor_q, motor_tau = self._at_rest(q, gravity)
         return Experiment(name, 0.0, q, gravity + self._offset[:, None], motor_q, motor_tau)
@@ -123,10 +123,10 @@ class FlexiblePlant:
         """Follow a periodic motion, and record its last period.
 
         Args:
-            name: of the experiment.
-            motion: of the links; it is at rest at 0, and goes on with its beginning after each period.
-            period: [s].
-            rate: of the recording [Hz].
+            name: name of the experiment.
+            motion: periodic motion of the links, at rest at time 0.
+            period: period of the motion [s].
+            rate: sample rate of the recording [Hz].
             moving: joints that move; empty: all.
             settle: periods before the one that is recorded.
 
@@ -151,18 +151,18 @@ class FlexiblePlant:
     def along(
         self, name: str, motion: Trajectory, period: float, rate: float, moving: tuple[str, ...] = ()
     ) -> Experiment:
-        """What the sensors show of one period while the links follow a motion exactly, whatever it takes of the motors.
+        """Sensor readings of one period while the links follow a motion exactly, with unlimited motors.
 
         No controller and no integration: torques follow from the links' motion, motor angles from the torques, and
-        motor torques from the angles' derivatives. Much faster than `run`, and only as true as a link can be made to
-        follow: with a smoothing width of less than some 0.01 rad/s, a link that turns round slowly asks for a jerk of
-        its motor that no recording at usual rates holds; use `run` there.
+        motor torques from the angles' derivatives. Much faster than `run`, but with a smoothing width below
+        about 0.01 rad/s a link that reverses slowly needs a motor jerk that usual sample rates cannot represent; use
+        `run` there.
 
         Args:
-            name: of the experiment.
-            motion: of the links; it goes on with its beginning after each period.
-            period: [s].
-            rate: of the recording [Hz].
+            name: name of the experiment.
+            motion: periodic motion of the links.
+            period: period of the motion [s].
+            rate: sample rate of the recording [Hz].
             moving: joints that move; empty: all.
         """
         times = math.ceil(1.0 / (FINE * rate))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the parameters of an arm with flexible joints can be trusted."""
+"""Findings about an identified arm with flexible joints."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleMod
 from robot_dyn_id.identification.verdict import Thresholds
 
 KINDS = ("link", "spring", "motor")
-"""Of equations."""
+"""Kinds of equations."""
 
 POSITIVE = ("K", "Jm", "fvm", "fcm", "fv", "fc", "Ir")
-"""Symbols of parameters that no joint has below zero."""
+"""Symbols of parameters that are positive for every joint."""
 
-SIGMAS = 3.0
-"""Standard deviations below zero at which one is told."""
+NEGATIVE_SIGMAS = 3.0
+"""Number of standard deviations below zero from which a negative parameter is reported."""
 
 
 def judge_flexible(
@@ -89,7 +89,7 @@ def _judge_conditioning(found: FlexibleIdentification, thresholds: Thresholds) -
 def _judge_signs(found: FlexibleIdentification) -> Iterator[Finding]:
     values, deviations = found.solution.values, found.solution.standard_deviations
     for name, expression, value, sigma in zip(found.names, found.expressions, values, deviations, strict=True):
-        if expression == name and name.rstrip("0123456789") in POSITIVE and value < -SIGMAS * sigma:
+        if expression == name and name.rstrip("0123456789") in POSITIVE and value < -NEGATIVE_SIGMAS * sigma:
             yield make_finding(
                 "negative_parameter",
                 f"{name} = {value:.3g} +- {sigma:.2g} is negative, which is not physical",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of bodies: how they move, and what their hinges bear.
+"""Chains of bodies: motion of the bodies, and wrenches in their hinges.
 
 In a frame in the center of mass along the principal axes a body has only m, Ixx, Iyy, Izz: the form in quaternions of
-multibody programs, whose Euler equation S diag(J) = M is the moment of `wrench`. Unlike joint torques, hinge wrenches
-show each body by itself.
+multibody programs, whose Euler equation S diag(J) = M is the moment of `wrench`. Unlike joint torques, hinge
+wrenches identify each body separately.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class ChainBody:
     """One body of a chain, N samples, everything along the axes of the world.
 
     Attributes:
-        rotation: of the body's frame to the world, shape (3, 3, N).
-        position: of that frame's origin [m], shape (3, N).
-        acceleration: of it, without gravity [m/s^2], shape (3, N).
+        rotation: rotation from the body's frame to the world, shape (3, 3, N).
+        position: origin of that frame [m], shape (3, N).
+        acceleration: acceleration of the origin, without gravity [m/s^2], shape (3, N).
         rate: angular velocity along the axes of the body's frame [rad/s], shape (3, N).
-        rate_change: angular acceleration along them [rad/s^2], shape (3, N).
-        hinge: point that the inner hinge's wrench is told about [m], shape (3, N).
-        wrench: (moment; force) that the inner neighbour exerts on the body there, along the axes of the world [N m, N],
-            shape (6, N).
+        rate_change: angular acceleration along the same axes [rad/s^2], shape (3, N).
+        hinge: reference point of the wrench of the inner hinge [m], shape (3, N).
+        wrench: (moment; force) that the inner neighbor exerts on the body at that point, along the axes of the world
+            [N m, N], shape (6, N).
     """
 
     rotation: Array
@@ -67,9 +67,9 @@ class ChainBody:
                 )
 
     def motion(self, gravity: Sequence[float]) -> FrameMotion:
-        """The motion of its frame."""
-        felt = self.acceleration - np.asarray(gravity)[:, None]
-        return FrameMotion(np.einsum("jin,jn->in", self.rotation, felt), self.rate, self.rate_change)
+        """Motion of the body's frame."""
+        specific_force = self.acceleration - np.asarray(gravity)[:, None]
+        return FrameMotion(np.einsum("jin,jn->in", self.rotation, specific_force), self.rate, self.rate_change)
 
 
 def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
@@ -86,16 +86,17 @@ def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
     return tuple(frames)
 
 
-def simulated_chain(
+def simulate_chain(
     model: RobotModel, motion: Motion, frames: Sequence[Placement], inertias: Array | None = None
 ) -> list[ChainBody]:
-    """What exact sensors in all hinges of a robot show.
+    """Readings of exact sensors in all hinges of a robot.
 
     Args:
-        model: the robot; every body hangs at the one before it.
-        motion: of its joints, N samples.
-        frames: of each body, in which its motion is told.
-        inertias: `INERTIAL_SYMBOLS` of the bodies in those frames, SI, shape (n, 10); default: those of the URDF.
+        model: the robot; every body is connected to the one before it.
+        motion: motion of the joints, N samples.
+        frames: frame of each body, in which its motion is given.
+        inertias: standard parameters (`INERTIAL_SYMBOLS`) of the bodies in those frames, SI, shape (n, 10); default:
+            those of the URDF.
 
     Raises:
         InputError: a tree with branches.
@@ -105,27 +106,27 @@ def simulated_chain(
     poses, gravity = Kinematics(model).poses(motion.q), tuple(model.gravity)
 
     def loaded(bodies: Sequence[ChainBody], inertias: Array) -> Array:
-        """Wrenches of the hinges, shape (n, 6, N)."""
+        """Wrenches in the hinges, shape (n, 6, N)."""
         wrenches = np.zeros((len(bodies), 6, len(motion)))
         for number, (body, own) in enumerate(zip(bodies, inertias, strict=True)):
             needed = np.einsum("icn,c->in", wrench_regressor(body.motion(gravity)), own)[:, :, None]
             for hinge, at in enumerate(bodies[: number + 1]):
-                wrenches[hinge] += carried(body, needed, at.hinge)[:, 0]
+                wrenches[hinge] += express_at_point(body, needed, at.hinge)[:, 0]
         return wrenches
 
-    bodies = [_moved(model, motion, frame, poses) for frame in frames]
+    bodies = [_move_body(model, motion, frame, poses) for frame in frames]
     if inertias is None:
         joints = [Placement(frame.body, np.eye(3), np.zeros(3)) for frame in frames]
         wrenches = loaded(
-            [_moved(model, motion, joint, poses) for joint in joints], model.inertial_parameters.reshape(-1, 10)
+            [_move_body(model, motion, joint, poses) for joint in joints], model.inertial_parameters.reshape(-1, 10)
         )
     else:
         wrenches = loaded(bodies, inertias)
     return [replace(body, wrench=wrench) for body, wrench in zip(bodies, wrenches, strict=True)]
 
 
-def _moved(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) -> ChainBody:
-    """A body without what its hinge bears."""
+def _move_body(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) -> ChainBody:
+    """A body with zero wrench in its hinge."""
     moving, hinge = frame_motion(model, motion, frame, poses), poses.position[:, frame.body].T
     turned = np.moveaxis(poses.rotation[:, frame.body] @ frame.rotation, 0, -1)
     place = hinge + (poses.rotation[:, frame.body] @ frame.position).T
@@ -134,11 +135,11 @@ def _moved(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) ->
     return ChainBody(turned, place, acceleration, moving.rate, moving.rate_change, hinge, wrench)
 
 
-def joint_motion(model: RobotModel, bodies: Sequence[ChainBody], frames: Sequence[Placement]) -> Motion:
-    """Motion of the joints from how the bodies turn, each joint from its two bodies.
+def find_joint_motion(model: RobotModel, bodies: Sequence[ChainBody], frames: Sequence[Placement]) -> Motion:
+    """Motion of the joints from the rotations of the bodies, each joint from its two bodies.
 
     Raises:
-        InputError: a joint that slides: bodies do not turn about it.
+        InputError: a prismatic joint: its bodies do not rotate relative to each other.
     """
     full, below, turning = (
         np.zeros((3, len(bodies), bodies[0].wrench.shape[1])),
@@ -147,7 +148,7 @@ def joint_motion(model: RobotModel, bodies: Sequence[ChainBody], frames: Sequenc
     )
     for number, (body, frame) in enumerate(zip(bodies, frames, strict=True)):
         if model.prismatic[number]:
-            raise InputError(f"{model.body_names[number]} slides: give the motion of the joints")
+            raise InputError(f"{model.body_names[number]} is prismatic: give the motion of the joints")
         axis = model.axis[number]
         rotation = np.einsum("ijn,kj->ikn", body.rotation, frame.rotation)
         turned = np.einsum("ji,kjn,kln->iln", model.rotation[number], *np.broadcast_arrays(below, rotation))
@@ -163,7 +164,7 @@ def joint_motion(model: RobotModel, bodies: Sequence[ChainBody], frames: Sequenc
     return Motion(*(np.asarray(np.linalg.lstsq(model.coupling, values)[0]) for values in full))
 
 
-def carried(body: ChainBody, rows: Array, point: Array) -> Array:
+def express_at_point(body: ChainBody, rows: Array, point: Array) -> Array:
     """A body's rows (6, N, r) in its frame as wrenches about a point along the axes of the world, shape (6, r, N)."""
     moment, force = (np.einsum("ijn,jnr->irn", body.rotation, part) for part in (rows[:3], rows[3:]))
     return np.concatenate([moment + cross((body.position - point)[:, None], force), force])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,19 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, carried
+from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, express_at_point
 from robot_dyn_id.loads.wrench import CHANNELS, wrench_regressor
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
 
-EXCITED = 10.0
-"""A direction of parameters is excited if it moves the wrench by more than so many times the motion's precision."""
+EXCITED_RATIO = 10.0
+"""Change of the wrench, as a multiple of the precision of the motion, above which a direction counts as excited."""
 
-SHARE = 1e-3
-"""Least share of an entry in an unexcited direction that counts."""
+MIN_SHARE = 1e-3
+"""Smallest share of a parameter in an unexcited direction that makes it unidentifiable."""
 
-Shown = tuple[Array, Mask]
-"""Directions of a body's c parameters that its motion excites, (c, r), and which entries they tell, (c,)."""
+Excitation = tuple[Array, Mask]
+"""Excited directions of a body's c parameters, shape (c, r), and the identifiable parameters, shape (c,)."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class ChainEstimate:
     """Inertial parameters of the n bodies of a chain.
 
     Attributes:
-        names: of the entries, numbered like the bodies from 1, shape (n, c).
-        units: of the c parameters of a body.
-        values: SI, shape (n, c); NaN where the motion does not tell.
-        standard_deviations: one sigma, shape (n, c); infinite there.
-        not_excited: names of those entries.
+        names: names of the parameters, numbered like the bodies from 1, shape (n, c).
+        units: units of the c parameters of a body.
+        values: values, SI, shape (n, c); NaN if not identifiable.
+        standard_deviations: standard deviations (1 sigma), shape (n, c); inf if not identifiable.
+        not_excited: names of the parameters that are not identifiable.
     """
 
     names: NDArray[np.str_]
@@ -47,18 +48,28 @@ class ChainEstimate:
     standard_deviations: Array
     not_excited: tuple[str, ...]
 
-    @staticmethod
-    def of(columns: Sequence[int], shown: Sequence[Shown], found: Array, covariance: Array) -> ChainEstimate:
-        """From what was found along the directions that are shown, of the first body first."""
-        values, sigmas = (np.full((len(shown), len(columns)), x) for x in (np.nan, np.inf))
+    @classmethod
+    def from_directions(
+        cls, columns: Sequence[int], excitations: Sequence[Excitation], found: Array, covariance: Array
+    ) -> Self:
+        """Parameters from estimates along the excited directions.
+
+        Args:
+            columns: indices of the c parameters in `INERTIAL_SYMBOLS`.
+            excitations: excited directions of each body.
+            found: estimates along these directions, those of the first body first.
+            covariance: covariance of the estimates.
+        """
+        values, sigmas = (np.full((len(excitations), len(columns)), x) for x in (np.nan, np.inf))
         first = 0
-        for number, (directions, told) in enumerate(shown):
+        for number, (directions, identifiable) in enumerate(excitations):
             part = slice(first, first := first + directions.shape[1])
-            values[number, told] = (directions @ found[part])[told]
-            sigmas[number, told] = np.sqrt(np.diag(directions @ covariance[part, part] @ directions.T))[told]
-        names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(shown))])
+            values[number, identifiable] = (directions @ found[part])[identifiable]
+            variances = np.diag(directions @ covariance[part, part] @ directions.T)
+            sigmas[number, identifiable] = np.sqrt(variances)[identifiable]
+        names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(excitations))])
         units = tuple(INERTIAL_UNITS[column] for column in columns)
-        return ChainEstimate(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
+        return cls(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
 
 
 def identify_chain(
@@ -72,49 +83,52 @@ def identify_chain(
     """Inertial parameters of every body from the wrenches of all hinges.
 
     All bodies are fitted together, hinge wrench by hinge wrench: hinge i carries bodies i to n, and the errors of the
-    sensors are independent of one another, which those of the differences between neighbours would not be.
+    sensors are independent of one another, which those of the differences between neighbors would not be.
 
     Args:
         bodies: the chain from the base outwards.
         rate: samples per second [Hz].
-        gravity: along the axes of the world [m/s^2].
-        columns: which of the ten parameters of a body in its frame are sought: `CENTROIDAL`, or `ALL`.
-        noise: standard deviations of each hinge's moment and force, shape (n, 2) [N m, N]; default: that of each
-            channel is found from its residuals, at first in proportion to what the hinge measures.
-        precision: relative precision of the motion. Directions of parameters that move a body's wrench by less than
-            `EXCITED` times this share of what the best excited direction does are not told: NaN.
+        gravity: gravity vector along the axes of the world [m/s^2].
+        columns: indices of the parameters of a body, in its frame, that are identified: `CENTROIDAL`, or `ALL`.
+        noise: standard deviations of each hinge's moment and force, shape (n, 2) [N m, N]; default: estimated
+            from the residuals of each channel, at first proportional to the readings of the hinge.
+        precision: relative precision of the motion. Directions of parameters that change a body's wrench by less
+            than `EXCITED_RATIO` times this share of the change of the best excited direction are not identifiable: NaN.
 
     Raises:
-        InputError: no bodies, bodies of different numbers of samples, hinges that show nothing (without `noise`),
-            nothing excited, too few samples.
+        InputError: no bodies, bodies of different numbers of samples, hinges whose wrench is zero (without `noise`),
+            no excitation, too few samples.
         UsageError: noise that is not positive.
     """
-    sigma, shown = _noise(bodies, noise), excited(bodies, gravity, columns, precision)
+    sigma = _noise(bodies, noise)
+    shown = find_excitations(bodies, gravity, columns, precision)
     problem = chain_problem(bodies, sigma, rate, gravity, columns, shown)
     found = (WeightedLeastSquares() if noise is None else OrdinaryLeastSquares()).fit(problem)
-    return ChainEstimate.of(columns, shown, found.values, found.covariance)
+    return ChainEstimate.from_directions(columns, shown, found.values, found.covariance)
 
 
-def least_deviations(
+def bound_deviations(
     bodies: Sequence[ChainBody],
     noise: Array,
     gravity: Sequence[float] = STANDARD_GRAVITY,
     columns: Sequence[int] = CENTROIDAL,
     precision: float = 1e-6,
 ) -> Array:
-    """What no unbiased estimate comes below: one sigma of every entry, shape (n, c), infinite where none is told.
+    """Cramer-Rao bound of the standard deviations, shape (n, c); inf if not identifiable.
 
-    The bound of Cramer and Rao for white normal noise of known size on the wrenches, with the motion known exactly: it
-    tells before any measurement whether a motion is worth making. Arguments: see `identify_chain`.
+    It holds for white normal noise of known size on the wrenches and an exactly known motion, and rates a motion before
+    anything is measured. Arguments: see `identify_chain`.
     """
-    shown = excited(bodies, gravity, columns, precision)
+    shown = find_excitations(bodies, gravity, columns, precision)
     problem = chain_problem(bodies, _noise(bodies, noise), 1.0, gravity, columns, shown)
     inverse = np.linalg.inv(Factors.from_problem(problem).root(np.ones(len(problem.joint_names))))
-    return ChainEstimate.of(columns, shown, np.zeros(len(inverse)), inverse @ inverse.T).standard_deviations
+    return ChainEstimate.from_directions(
+        columns, shown, np.zeros(len(inverse)), inverse @ inverse.T
+    ).standard_deviations
 
 
 def _noise(bodies: Sequence[ChainBody], given: Array | None) -> Array:
-    """Standard deviations of each hinge's moment and force, shape (n, 2): those given, or in proportion to them."""
+    """Standard deviations of the moments and forces, shape (n, 2): as given, or proportional to the readings."""
     if not bodies:
         raise InputError("a chain without bodies: give one ChainBody per hinge, the base's first")
     samples = [body.wrench.shape[1] for body in bodies]
@@ -136,8 +150,8 @@ def _noise(bodies: Sequence[ChainBody], given: Array | None) -> Array:
     return np.where(sizes > 0.0, sizes, sizes.max(axis=0))
 
 
-def _shown(rows: Array, columns: Sequence[int], share: float) -> Shown:
-    """What a body's motion excites of its parameters, from its rows (6, c, N).
+def _find_excitation(rows: Array, columns: Sequence[int], share: float) -> Excitation:
+    """Excited directions of a body's parameters, from its rows, shape (6, c, N).
 
     Parameters of one unit share a scale: a column of rounding errors must not be made as long as a real one.
     """
@@ -149,21 +163,24 @@ def _shown(rows: Array, columns: Sequence[int], share: float) -> Shown:
     _, singular, right = np.linalg.svd(np.linalg.qr(flat / scale, mode="r"))
     excited = np.zeros(len(right), dtype=bool)
     excited[: len(singular)] = singular > share * singular.max(initial=0.0)
-    hidden = np.abs(right[~excited]).max(axis=0, initial=0.0) > max(SHARE, share)
+    hidden = np.abs(right[~excited]).max(axis=0, initial=0.0) > max(MIN_SHARE, share)
     return right[excited].T / scale[:, None], ~hidden
 
 
-def excited(
+def find_excitations(
     bodies: Sequence[ChainBody], gravity: Sequence[float], columns: Sequence[int], precision: float
-) -> list[Shown]:
-    """What the motion of each body excites of its parameters; arguments: see `identify_chain`.
+) -> list[Excitation]:
+    """Excited directions of the parameters of each body; arguments: see `identify_chain`.
 
     Raises:
-        InputError: nothing at all.
+        InputError: no direction of any body is excited.
     """
-    shown = [_shown(wrench_regressor(b.motion(gravity))[:, columns], columns, EXCITED * precision) for b in bodies]
+    shown = [
+        _find_excitation(wrench_regressor(b.motion(gravity))[:, columns], columns, EXCITED_RATIO * precision)
+        for b in bodies
+    ]
     if not any(directions.size for directions, _ in shown):
-        raise InputError("nothing of the chain is excited: no body feels an acceleration or gravity")
+        raise InputError("no parameter of the chain is excited: no body is accelerated or loaded by gravity")
     return shown
 
 
@@ -173,7 +190,7 @@ def chain_problem(
     rate: float,
     gravity: Sequence[float],
     columns: Sequence[int],
-    shown: Sequence[Shown],
+    shown: Sequence[Excitation],
 ) -> LinearProblem:
     """Rows of all hinge wrenches over their noise, (n, 2), channel by channel of one hinge after the other."""
     own = [
@@ -187,7 +204,9 @@ def chain_problem(
 
     def tiles() -> Iterator[Tile]:
         for hinge, at in enumerate(bodies):
-            rows = [carried(body, part, at.hinge) for body, part in zip(bodies[hinge:], own[hinge:], strict=True)]
+            rows = [
+                express_at_point(body, part, at.hinge) for body, part in zip(bodies[hinge:], own[hinge:], strict=True)
+            ]
             stacked = np.concatenate([*rows, at.wrench[:, None]], axis=1)
             stacked[:3] /= sigma[hinge, 0]
             stacked[3:] /= sigma[hinge, 1]

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains of drives from a payload that is known: the only thing that ties the currents of a robot to newton metres.
+"""Drive gains (torque constant times gear ratio) from recordings of currents with and without a known payload.
 
-Currents alone show every parameter of a joint's row divided by its gain. With a known payload phi in one of two runs
+Currents alone give every parameter of a joint's row divided by its gain; only a known payload relates them to N m. With
+the payload phi in one of two runs,
 
     current = Y theta / g             without it
     current = Y theta / g + Y_p phi / g   with it,
 
 which is linear in the joint's own theta / g and in 1 / g. Both runs are fitted together, joint by joint, with white
-rows: the errors are in the current, which stands alone on the left, so that 1 / g is not drawn towards zero as it would
-be with current as a column (where total least squares mends it: Gautier and Briot 2014; Khalil, Gautier and Lemoine
-2007 compare the ways). A joint's gain asks nothing of the other joints.
+rows: the errors are in the current, which is alone on the left, so that 1 / g is not biased towards zero as it would be
+with current as a column (where total least squares corrects it: Gautier and Briot 2014; Khalil, Gautier and Lemoine
+2007 compare the methods). The gain of a joint does not depend on the other joints.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.loads.payload import ORDER, PASSES
+from robot_dyn_id.loads.payload import WHITENING_ORDER, WHITENING_PASSES
 
-TOLD = 3.0
-"""A gain is told if its inverse differs from zero by so many standard deviations."""
+IDENTIFIABLE_SIGMAS = 3.0
+"""Number of standard deviations by which the inverse of an identifiable gain differs from zero."""
 
 
 @dataclass(frozen=True)
 class DriveGain:
-    """The gain of one joint's drive.
+    """Gain of the drive of one joint.
 
     Attributes:
-        joint: its name.
-        value: effort per current [N m/A or N/A]; NaN where the payload does not tell it. Negative: the drive counts
-            the other way.
-        standard_deviation: one sigma, to first order; infinite where the payload does not tell it.
+        joint: name of the joint.
+        value: effort per current [N m/A or N/A]; NaN if not identifiable. Negative if positive current gives negative
+            effort.
+        standard_deviation: standard deviation (1 sigma), to first order; inf if not identifiable.
     """
 
     joint: str
@@ -47,13 +48,13 @@ class DriveGain:
     standard_deviation: float
 
 
-def drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> tuple[DriveGain, ...]:
-    """Gain of every joint's drive.
+def identify_drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> tuple[DriveGain, ...]:
+    """Gain of the drive of every joint.
 
     Args:
         bare: currents without the payload, as rows of the p base parameters.
-        loaded: currents with it, as rows of the same.
-        added: what the payload adds to the base parameters, SI, shape (p,).
+        loaded: currents with the payload, as rows of the same parameters.
+        added: base parameters that the payload adds, SI, shape (p,).
 
     Raises:
         InputError: problems of other parameters, a payload that adds nothing, too few rows.
@@ -61,14 +62,18 @@ def drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> tup
     if bare.names != loaded.names or bare.joint_names != loaded.joint_names:
         raise InputError("the recordings with and without payload are not of the same joints and terms")
     if not np.any(added):
-        raise InputError("the payload adds nothing to what the joints feel: it needs a mass, on a link that moves")
-    solution = solve_whitened(_together(bare, loaded, added), ORDER, PASSES, "qr", Factors.solve).solution
+        raise InputError("the payload changes no joint torque: it needs a mass, on a link that moves")
+    solution = solve_whitened(
+        _together(bare, loaded, added), WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve
+    ).solution
     places = np.cumsum([len(support) + 1 for support in bare.supports]) - 1
     gains = []
     for joint, place in zip(bare.joint_names, places, strict=True):
         inverse, sigma = float(solution.values[place]), float(np.sqrt(solution.inverse[place, place]))
-        told = not solution.unexcited[place] and abs(inverse) > TOLD * sigma
-        gains.append(DriveGain(joint, 1.0 / inverse, sigma / inverse**2) if told else DriveGain(joint, np.nan, np.inf))
+        identifiable = not solution.unexcited[place] and abs(inverse) > IDENTIFIABLE_SIGMAS * sigma
+        gains.append(
+            DriveGain(joint, 1.0 / inverse, sigma / inverse**2) if identifiable else DriveGain(joint, np.nan, np.inf)
+        )
     return tuple(gains)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to the body at the end of an arm: a payload from joint torques, a tool from a wrench, drive gains."""
+"""Identification of loads from recordings: a payload from joint torques, a tool from a wrench, drive gains."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.drive_gains import DriveGain, drive_gains
-from robot_dyn_id.loads.payload import Payload, moved, payload_at_sensor, payload_mapping, payload_on_arm
+from robot_dyn_id.loads.drive_gains import DriveGain, identify_drive_gains
+from robot_dyn_id.loads.payload import Payload, payload_at_sensor, payload_mapping, payload_on_arm, transform_parameters
 from robot_dyn_id.loads.wrench import CHANNELS, frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -32,8 +32,8 @@ from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
 
-FASTER = 1.1
-"""Speeds beyond this share of those that the bare arm was identified at are told."""
+FASTER_RATIO = 1.1
+"""Ratio of the speed to that in the training data of the bare arm above which it is reported."""
 
 BIASES = tuple(f"bias of {channel}" for channel in CHANNELS)
 
@@ -41,13 +41,16 @@ BIASES = tuple(f"bias of {channel}" for channel in CHANNELS)
 def identify_payload(
     loaded: Sequence[Recording], arm: ParameterSet, link: str, settings: Settings
 ) -> tuple[Payload, tuple[Finding, ...]]:
-    """The payload of recordings on top of an arm that was identified without it; and findings.
+    """Identify the payload of recordings, on an arm that was identified without it.
 
     Args:
         loaded: trials with the payload.
-        arm: the bare arm; joints, terms and filter are its own.
-        link: what carries the payload.
-        settings: drives, source of the velocities, health checks to overrule.
+        arm: the bare arm, whose joints, terms and filter are used.
+        link: link that carries the payload.
+        settings: drives, source of the velocities, findings to overrule.
+
+    Returns:
+        The payload, and findings about the recordings.
 
     Raises:
         InputError: data that cannot be used, a link that does not move, no payload.
@@ -55,10 +58,10 @@ def identify_payload(
     """
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
-    seen = survey(loaded, arm.joint_names, settings.drives)
-    findings = refuse(examine(seen, regressor.model), settings.ignore, seen.sources)
-    require_signals(regressor, seen)
-    plan = plan_signals(seen, arm.cutoff_frequency, arm.filter_order, settings.velocity)
+    inventory = survey(loaded, arm.joint_names, settings.drives)
+    findings = refuse(examine(inventory, regressor.model), settings.ignore, inventory.sources)
+    require_signals(regressor, inventory)
+    plan = plan_signals(inventory, arm.cutoff_frequency, arm.filter_order, settings.velocity)
     trials = FilteredTrials(loaded, arm.joint_names, settings.drives, plan)
     beyond = _report_faster(arm, trials.ranges)
     columns = arm.independent_columns.astype(np.int64)
@@ -68,7 +71,7 @@ def identify_payload(
 
 def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:
     """Finding about joints that move faster than in the training data of the arm, where friction is extrapolated."""
-    faster = np.array(arm.joint_names)[motion.dq_max > FASTER * arm.dq_max].tolist()
+    faster = np.array(arm.joint_names)[motion.dq_max > FASTER_RATIO * arm.dq_max].tolist()
     message = f"faster than in the training data of the bare arm: {', '.join(faster)}"
     return (make_finding("faster_than_arm", message, faster),) if faster else ()
 
@@ -90,7 +93,7 @@ def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
         covariance += cross + cross.T
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     standard = np.array(arm.standard_parameters)
-    standard[10 * at.body : 10 * at.body + 10] += moved(at) @ payload.parameters
+    standard[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ payload.parameters
     return replace(
         arm,
         values=arm.values + added @ payload.parameters,
@@ -109,41 +112,46 @@ def identify_tool(
     settings: Settings,
     reaction: bool = False,
 ) -> tuple[Payload, Array, Array]:
-    """The body behind a 6-axis sensor; the sensor's offsets (moment; force) [N m, N], and one sigma of them, (6,) each.
+    """Identify the body behind a 6-axis force-torque sensor.
 
     Args:
         joints: motion of the arm; efforts are not read.
-        wrench: of the sensor, stamped like the joints.
+        wrench: readings of the sensor, with time stamps of the same clock.
         model: the robot; its joints are those of the recording.
-        link: the sensor's frame.
+        link: link whose frame is that of the sensor.
         settings: cut-off, source of the velocities.
-        reaction: False: the sensor shows what the tool exerts on it (at rest a weight points down); True: what it
-            exerts on the tool.
+        reaction: False: the readings are the wrench of the tool on the sensor (at rest its weight points down); True:
+            that of the sensor on the tool.
+
+    Returns:
+        The body, the offsets of the sensor (moment; force) [N m, N], and their standard deviations, shape (6,) each.
 
     Raises:
         InputError: data that cannot be used, stamps that do not overlap, a mass that is not positive.
     """
     at = placement_of(model, link)
-    seen = survey([joints], model.joint_names, {}, need_effort=False)
-    plan = plan_signals(seen, settings.cutoff, settings.filter_order, settings.velocity)
+    inventory = survey([joints], model.joint_names, {}, need_effort=False)
+    plan = plan_signals(inventory, settings.cutoff, settings.filter_order, settings.velocity)
     trials = FilteredTrials([joints], model.joint_names, {}, plan, need_effort=False)
     sign = 1.0 if reaction else -1.0
 
     def tiles() -> Iterator[Tile]:
-        for piece in trials:
-            rows = _covered(piece, wrench, plan)
+        for window in trials:
+            rows = _covered(window, wrench, plan)
             if not rows.any():
                 continue
-            body = sign * wrench_regressor(frame_motion(model, piece.motion, at))
-            shown = np.array([np.interp(piece.t, wrench.t, channel) for channel in wrench.wrench])
+            body = sign * wrench_regressor(frame_motion(model, window.motion, at))
+            shown = np.array([np.interp(window.t, wrench.t, channel) for channel in wrench.wrench])
             for channel in range(6):
-                block = np.concatenate([body[channel, _SUPPORTS[channel][:-1]], np.ones((1, len(piece.t))),
-                                        shown[None, channel]])  # fmt: skip
-                yield Tile(channel, piece.segment, plan.low_pass.apply(block, plan.rate)[:, rows])
+                parts = body[channel, _SUPPORTS[channel][:-1]], np.ones((1, len(window.t))), shown[None, channel]
+                block = np.concatenate(parts)
+                yield Tile(channel, window.segment, plan.low_pass.apply(block, plan.rate)[:, rows])
 
-    if not any(_covered(piece, wrench, plan).any() for piece in trials):
-        raise InputError(f"{wrench.source}: no sample of the wrench lies within the motion of {joints.source}: are "
-                         f"both stamped by one clock?")  # fmt: skip
+    if not any(_covered(window, wrench, plan).any() for window in trials):
+        raise InputError(
+            f"{wrench.source}: no sample of the wrench lies within the motion of {joints.source}: are both stamped by "
+            "one clock?"
+        )
     supports = tuple(np.array(support) for support in _SUPPORTS)
     problem = LinearProblem((*INERTIAL_SYMBOLS, *BIASES), CHANNELS, supports, tiles, plan.row_rate)
     return payload_at_sensor(problem, link)
@@ -152,13 +160,13 @@ def identify_tool(
 _SUPPORTS = tuple(
     (*((1, 2, 3, 4, 5, 6, 7, 8, 9) if channel < 3 else (0, 1, 2, 3)), 10 + channel) for channel in range(6)
 )
-"""Parameters in each channel: no moment knows the mass, no force the inertia; each has its offset."""
+"""Columns of each channel: moments do not depend on the mass, forces not on the inertia; each has its offset."""
 
 
-def _covered(piece: FilteredWindow, wrench: WrenchRecording, plan: SignalPlan) -> np.ndarray:
-    """Which samples of a window become rows."""
-    inside = (piece.t >= wrench.t[0]) & (piece.t <= wrench.t[-1])
-    return np.asarray(piece.own & inside & (piece.number % plan.row_stride == 0))
+def _covered(window: FilteredWindow, wrench: WrenchRecording, plan: SignalPlan) -> np.ndarray:
+    """Mask of the samples of a window that become rows."""
+    inside = (window.t >= wrench.t[0]) & (window.t <= wrench.t[-1])
+    return np.asarray(window.own & inside & (window.number % plan.row_stride == 0))
 
 
 def identify_gains(
@@ -168,13 +176,13 @@ def identify_gains(
     payload: Payload,
     settings: Settings,
 ) -> tuple[DriveGain, ...]:
-    """Gain of every joint's drive from currents with and without a payload that is known.
+    """Identify the gain of every joint's drive from currents with and without a known payload.
 
     Args:
-        bare: trials without it.
-        loaded: trials with it.
+        bare: trials without the payload.
+        loaded: trials with the payload.
         model: the robot; its joints are those of the recordings.
-        payload: on which link, and its parameters.
+        payload: link and parameters of the payload.
         settings: terms, cut-off, source of the velocities.
 
     Raises:
@@ -182,22 +190,22 @@ def identify_gains(
         UsageError: gains in the settings.
     """
     if any(drive.gain is not None for drive in settings.drives.values()):
-        raise UsageError("gains are given already: leave `gain` out of the configuration, they are what is sought")
+        raise UsageError("gains are identified here: leave `gain` out of the configuration")
     joints = model.joint_names
     currents = {name: Drive(1.0, drive.sign) for name, drive in _drives(joints, settings).items()}
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     base = base_parameters(regressor, pivots=settings.pivots)
     problems, cutoff = [], settings.cutoff
     for recordings in (bare, loaded):
-        seen = survey(recordings, joints, currents)
-        require_signals(regressor, seen)
-        plan = plan_signals(seen, cutoff, settings.filter_order, settings.velocity)
+        inventory = survey(recordings, joints, currents)
+        require_signals(regressor, inventory)
+        plan = plan_signals(inventory, cutoff, settings.filter_order, settings.velocity)
         cutoff = plan.low_pass.cutoff
         trials = FilteredTrials(recordings, joints, currents, plan)
         problems.append(trials.problem(regressor, base.independent))
     at = placement_of(model, payload.link)
-    added = base.mapping[:, 10 * at.body : 10 * at.body + 10] @ moved(at) @ payload.parameters
-    return drive_gains(problems[0], problems[1], added)
+    added = base.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at) @ payload.parameters
+    return identify_drive_gains(problems[0], problems[1], added)
 
 
 def _drives(joints: Sequence[str], settings: Settings) -> Mapping[str, Drive]:

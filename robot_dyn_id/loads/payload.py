@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A body of unknown inertia that is fixed to a link: a payload on an identified arm, or a tool behind a force sensor.
 
-A payload adds its ten parameters, told in the frame of the joint that carries it, to those of the body there. With
+A payload adds its ten parameters, expressed in the frame of the joint that carries it, to those of the body there. With
 theta the base parameters of the bare arm, known as t with covariance T, those of the loaded arm are
 
     theta + B X phi,
 
 B the columns of the mapping that belong to the body, X from the link's frame to the joint's. A recording with the
 payload gives an estimate l of them, with information R' R from white rows, by a fit that knows nothing of the bare arm:
-its residuals are noise, not the arm's errors. What is left is generalised least squares for phi of
+its residuals are noise, not errors of the arm's model. This leaves generalized least squares for phi of
 
     l - t = B X phi + error of l - error of t,    covariance (R' R)^-1 + T.
 
-This is what all rows of the loaded run say, with the bare arm's estimate as a prior.
+The result equals a fit to all rows of the loaded run, with the estimate of the bare arm as a prior.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia, solid
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import InputError
@@ -33,36 +33,37 @@ from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 
-ORDER = 6
-"""Past rows that a residual is predicted from."""
+WHITENING_ORDER = 6
+"""Autoregressive order of the noise model of the residuals."""
 
-PASSES = 2
-"""Of whitening."""
+WHITENING_PASSES = 2
+"""Passes of whitening."""
 
-WIDE = 100.0
-"""How far, as a share of it, the body may be from the start of the search for one that could exist: the data decide."""
+PRIOR_SPREAD = 100.0
+"""Relative spread of the prior about the start of the search for a physically consistent body: so weak that the data
+decide."""
 
-FLOOR = 0.01
-"""Least pseudo-inertia as a share of that of the start, as of the estimator `consistent`."""
+FLOOR_RATIO = 0.01
+"""Smallest pseudo-inertia relative to that of the start, as in the estimator `consistent`."""
 
-DENSITY = 2000.0
+DENSITY_KG_M3 = 2000.0
 """Density of a payload of which only the mass is known, between plastics and metals [kg/m^3]."""
 
-SIGMAS = 3.0
-"""Masses so many standard deviations below zero are no accident."""
+NEGATIVE_MASS_SIGMAS = 3.0
+"""Number of standard deviations below zero from which a negative mass is significant."""
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A body that is fixed to a link, with what is known about its errors.
+    """Body that is fixed to a link, with the covariance of its parameters.
 
     Attributes:
-        link: whose frame everything is told in.
-        parameters: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the origin of that frame, of a body that could exist,
+        link: link in whose frame all values are given.
+        parameters: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the origin of that frame, of a physically possible body,
             shape (10,).
-        covariance: of those that the data show, without the bounds of consistency, shape (10, 10).
-        unconstrained: what the data say without these bounds, shape (10,).
-        not_excited: symbols of parameters that the data do not tell: there the values are a guess.
+        covariance: covariance of the unconstrained parameters, shape (10, 10).
+        unconstrained: estimate without the constraint of physical consistency, shape (10,).
+        not_excited: symbols of parameters that the motion does not determine; their values are a guess.
         findings: findings about the estimate.
         arm_slopes: derivatives of the parameters by the base parameters of the arm below, shape (10, p); None where no
             arm was needed.
@@ -78,36 +79,36 @@ class Payload:
 
     @property
     def mass(self) -> float:
-        """[kg]."""
+        """Mass [kg]."""
         return float(self.parameters[0])
 
     @property
     def center_of_mass(self) -> Array:
-        """In the link's frame [m], shape (3,)."""
+        """Center of mass in the frame of the link [m], shape (3,)."""
         return central(self.parameters)[1]
 
     @property
     def inertia(self) -> Array:
-        """About the center of mass, along the axes of the link's frame [kg m^2], shape (3, 3)."""
+        """Inertia about the center of mass, along the axes of the link's frame [kg m^2], shape (3, 3)."""
         return central(self.parameters)[2]
 
     @property
     def standard_deviations(self) -> Array:
-        """One sigma of the parameters, infinite where the data do not tell, shape (10,)."""
+        """Standard deviations (1 sigma) of the parameters, shape (10,); inf if not identifiable."""
         sigma = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return np.where(np.isin(INERTIAL_SYMBOLS, self.not_excited), np.inf, sigma)
 
     @property
     def central_standard_deviations(self) -> Array:
-        """One sigma of mass, center of mass (3) and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, shape (10,)."""
+        """Standard deviations of mass, center of mass and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, (10,)."""
         slopes = central_slopes(self.parameters)
         sigma = np.sqrt(np.maximum(np.diag(slopes @ self.covariance @ slopes.T), 0.0))
         hidden = np.isin(INERTIAL_SYMBOLS, self.not_excited)
         return np.where((slopes[:, hidden] != 0.0).any(axis=1), np.inf, sigma)
 
 
-def moved(placement: Placement) -> Array:
-    """X, a body's parameters in the frame it is fixed to from those in the frame that is placed there, (10, 10)."""
+def transform_parameters(placement: Placement) -> Array:
+    """Matrix X from the parameters of a body in a placed frame to those in the frame of its joint, shape (10, 10)."""
     frame = transform(placement.rotation, placement.position)
     return np.asarray(parameters_of(frame @ pseudo_inertia(np.eye(10)) @ frame.T)).T
 
@@ -126,74 +127,87 @@ def central_slopes(parameters: Array) -> Array:
 
 
 def payload_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Placement) -> Payload:
-    """The payload of a recording on top of an arm that was identified without it.
+    """Payload of a recording, on an arm that was identified without it.
 
     Args:
         arm: the bare arm, with the covariance of its base parameters.
         loaded: the recording, as rows of the same base parameters (`arm.independent_columns`).
-        link: what carries the payload.
-        at: where the link is fixed; see `kinematics.placement_of`.
+        link: link that carries the payload.
+        at: placement of the link; see `kinematics.placement_of`.
 
     Raises:
         InputError: a link that does not move, other base parameters, a mass that is not positive.
     """
     if at.body == BASE:
-        raise InputError(f"link {link} does not move: nothing tells what is fixed to it; name a link behind a joint")
+        raise InputError(
+            f"link {link} does not move, so that no torque depends on a payload on it: name a link behind a joint"
+        )
     if loaded.names != tuple(arm.column_names[column] for column in arm.independent_columns):
         raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
     added = payload_mapping(arm, at)
-    found = solve_whitened(loaded, ORDER, PASSES, "qr", Factors.solve)
+    found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
     root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
-    # (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, whatever of the loaded arm its motion leaves unseen.
+    # (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, also where the loaded motion does not excite all parameters.
     lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.covariance @ root.T)
     rows = np.linalg.solve(lower, root)
     difference = found.solution.values - arm.values
     solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
     slopes = -solution.inverse @ (rows @ added).T @ rows
-    return replace(realised(link, solution.values, solution.inverse, solution.unexcited), arm_slopes=slopes)
+    return replace(
+        make_consistent_payload(link, solution.values, solution.inverse, solution.unexcited), arm_slopes=slopes
+    )
 
 
 def payload_mapping(arm: ParameterSet, at: Placement) -> Array:
-    """What a payload on a link adds to the base parameters: base += mapping @ parameters, shape (p, 10)."""
-    return np.asarray(arm.mapping[:, 10 * at.body : 10 * at.body + 10] @ moved(at))
+    """Mapping from the parameters of a payload on a link to the base parameters that it adds, shape (p, 10)."""
+    return np.asarray(arm.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at))
 
 
 def payload_at_sensor(wrench: LinearProblem, link: str) -> tuple[Payload, Array, Array]:
-    """The body behind a 6-axis sensor, and the other parameters of the reading with their standard deviations.
+    """Body behind a 6-axis force-torque sensor.
 
     Args:
-        wrench: six channels; the ten parameters in the sensor's frame first, then what else is in the reading.
-        link: of the sensor.
+        wrench: rows of six channels; the ten parameters in the sensor's frame first, then offsets of the sensor.
+        link: link of the sensor.
+
+    Returns:
+        The body, the other parameters of the reading, and their standard deviations.
 
     Raises:
         InputError: a mass that is not positive.
     """
-    found = solve_whitened(wrench, ORDER, PASSES, "qr", Factors.solve).solution
+    found = solve_whitened(wrench, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve).solution
     sigma = np.where(found.unexcited, np.inf, np.sqrt(np.diag(found.inverse)))
-    payload = realised(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10])
+    payload = make_consistent_payload(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10])
     return payload, found.values[10:], sigma[10:]
 
 
-def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payload:
-    """The payload of an estimate: itself, or, if no body could be so, the one nearest in the metric of its errors.
+def make_consistent_payload(link: str, values: Array, covariance: Array, unexcited: Mask) -> Payload:
+    """Payload of an estimate; if that is not physically possible, the closest possible one in the metric of its errors.
 
     Args:
-        link: whose frame it is told in.
-        values: of the ten parameters.
-        covariance: of them.
-        unseen: which of them the data do not tell, shape (10,).
+        link: link in whose frame the parameters are given.
+        values: the ten parameters, shape (10,).
+        covariance: covariance of the values, shape (10, 10).
+        unexcited: parameters that the motion does not excite, shape (10,).
 
     Raises:
         InputError: a mass that is not positive.
     """
     mass, sigma = values[0], np.sqrt(covariance[0, 0])
-    if unseen[0]:
-        raise InputError(f"the motion does not tell the mass on link {link}: let the links before it turn it upright "
-                         f"and over, or name another link")  # fmt: skip
+    if unexcited[0]:
+        raise InputError(
+            f"the mass on link {link} is not identifiable from this motion: turn the link over by the joints before "
+            "it, or name another link"
+        )
     if not mass > 0.0:
-        why = "the sign of the wrench or of the efforts is wrong" if mass < -SIGMAS * sigma else "there may be none"
+        why = (
+            "the sign of the wrench or of the efforts is wrong"
+            if mass < -NEGATIVE_MASS_SIGMAS * sigma
+            else "there may be none"
+        )
         raise InputError(f"the mass on link {link} is {mass:.3g} +- {sigma:.2g} kg: {why}")
-    not_excited = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unseen])
+    not_excited = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unexcited])
     if is_consistent(values) and not not_excited:
         return Payload(link, values, covariance, values)
     bodies, _ = solid((values if values[1:].any() else _ball(mass))[None], (link,))
@@ -201,12 +215,12 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
     shown = size > np.finfo(float).eps * size[-1]
     root = (directions[:, shown] / np.sqrt(size[shown])).T / scale
     nothing = np.zeros(0, dtype=bool)
-    full = Completion(root, values, np.eye(10), bodies, nothing, WIDE, FLOOR, "entropic").solve()
+    full = Completion(root, values, np.eye(10), bodies, nothing, PRIOR_SPREAD, FLOOR_RATIO, "entropic").solve()
     step = root @ (full - values)
     findings = []
     if not_excited:
-        names = ", ".join(not_excited)
-        message = f"the motion does not determine {names} of the payload: the values written are a guess"
+        symbols = ", ".join(not_excited)
+        message = f"the motion does not determine {symbols} of the payload: the values written are a guess"
         findings.append(make_finding("payload_not_identified", message))
     if not is_consistent(values):
         message = (
@@ -218,14 +232,14 @@ def realised(link: str, values: Array, covariance: Array, unseen: Array) -> Payl
 
 
 def _ball(mass: float) -> Array:
-    """A ball of `DENSITY` about the origin, shape (10,): the guess where nothing but the mass is known."""
-    radius = np.cbrt(3.0 * mass / (4.0 * np.pi * DENSITY))
+    """A ball of `DENSITY_KG_M3` about the origin, shape (10,): used where only the mass is known."""
+    radius = np.cbrt(3.0 * mass / (4.0 * np.pi * DENSITY_KG_M3))
     moment = 0.4 * mass * radius**2
     return np.array([mass, 0.0, 0.0, 0.0, moment, 0.0, moment, 0.0, 0.0, moment])
 
 
 def _scale(body: Array) -> Array:
-    """Sizes of the ten parameters of a body."""
+    """Orders of magnitude of the ten parameters of a body."""
     m, trace = body[0], body[[4, 6, 9]].sum()
     radius = np.sqrt(trace / (2.0 * m))
     return np.asarray(m * radius ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wrench that a moving rigid body needs: what a 6-axis sensor shows of the bodies behind it.
+"""Wrench that moves a rigid body, as a 6-axis force-torque sensor measures it for the bodies behind it.
 
 A rigid body with mass m, first moment h and inertia I about the origin of its frame, moved with angular velocity w and
 with a the acceleration of that origin less gravity, needs along the axes of its frame
@@ -28,7 +28,7 @@ class FrameMotion:
     """Motion of a frame along its own axes, N samples, shape (3, N) each.
 
     Attributes:
-        acceleration: of the origin less gravity [m/s^2].
+        acceleration: acceleration of the origin less gravity [m/s^2].
         rate: angular velocity [rad/s].
         rate_change: angular acceleration [rad/s^2].
     """
@@ -59,13 +59,13 @@ def wrench_regressor(motion: FrameMotion) -> Array:
 
 
 def frame_motion(model: RobotModel, motion: Motion, at: Placement, poses: Poses | None = None) -> FrameMotion:
-    """How a frame that is fixed to a robot moves.
+    """Motion of a frame that is fixed to a robot.
 
     Args:
         model: the robot.
-        motion: of its joints, N samples.
+        motion: motion of the joints, N samples.
         at: where the frame is fixed; on the base it feels gravity only.
-        poses: of the robot along the motion, where they are known already.
+        poses: poses of the bodies along the motion; computed if not given.
     """
     poses = Kinematics(model).poses(motion.q) if poses is None else poses
     dq, ddq = (model.coupling @ x for x in (motion.dq, motion.ddq))

@@ -19,7 +19,7 @@ FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
     ".npz": npz.open_recording,
     ".csv": csv.open_recording,
 }
-"""What opens a file by its suffix, bags aside; a new format is one module and one line."""
+"""Functions that open a file by its suffix, bags aside; a new format is one module and one line."""
 
 
 def open_recording(path: str | Path, topic: str | None = None, reference_topic: str | None = None) -> FileRecording:
@@ -34,7 +34,7 @@ def open_recording(path: str | Path, topic: str | None = None, reference_topic: 
     Args:
         path: folder or file.
         topic: the JointState topic of a bag; None: the only one, or the one called joint_states.
-        reference_topic: the JointState topic of a bag whose positions the robot's controller was told; None: no
+        reference_topic: the JointState topic of the commanded positions in a bag; None: no
             reference. Other formats have their own channel.
 
     Raises:

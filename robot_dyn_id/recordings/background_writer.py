@@ -20,7 +20,7 @@ PERIOD = 0.1
 """Time between two looks at what has arrived [s]: messages are written in batches, and none wakes the thread."""
 
 BACKLOG = 256 * 2**20
-"""What may wait in memory for the disk [bytes]: minutes of joint states."""
+"""Largest size of the data that wait for the disk [bytes]: minutes of joint states."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Stream:
         type_hash: RIHS01 hash of the type.
         offered_qos: profiles that its publishers offer.
         stamped: whether the type begins with a std_msgs/Header.
-        statistics: of the messages written so far.
+        statistics: statistics of the messages written so far.
     """
 
     topic: str
@@ -108,7 +108,7 @@ class BackgroundWriter:
             self._end.set()
 
     def interrupt(self, stream: Stream) -> None:
-        """Tell that the next message of `stream` will not follow the latest one without a break."""
+        """Announce a break between the latest and the next message of `stream`."""
         self._queue.append((stream, 0, None))
 
     def end(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files a bag consists of, in order, and how their messages are had."""
+"""Files of a bag in order, and reading of their messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _COMPRESSED = ".zstd"  # rosbag2's compression mode "file"
 _RATIO = 200  # largest size of what is unpacked over what was packed: a small file could fill the disk
 _ANY_SIZE = 64 * 2**20  # [bytes] may be unpacked from any file
-_JOURNALS = ("-wal", "-journal")  # what SQLite keeps beside a database that was not closed
+_JOURNALS = ("-wal", "-journal")  # files that SQLite keeps next to a database that was not closed
 
 
 class _Scratch:
@@ -66,7 +66,7 @@ class BagFile:
 
     @property
     def storage(self) -> Storage:
-        """How the file is read."""
+        """Format of the file."""
         return STORAGES[self.path.suffix]
 
 
@@ -99,18 +99,18 @@ class Bag:
 
         Args:
             topics: names of the topics.
-            warn: is told of files of which only a part can be read.
+            warn: receives descriptions of files of which only a part can be read.
 
         Raises:
             InputError: a file cannot be read.
         """
         for file in self.files:
 
-            def tell(text: str, name: str = file.source.name) -> None:
+            def warn_of_file(text: str, name: str = file.source.name) -> None:
                 warn(f"{name} is {one_line(text)}")
 
             with reading(file.source):
-                for topic, kind, log_time, data in file.storage.messages(file.path, topics, tell):
+                for topic, kind, log_time, data in file.storage.messages(file.path, topics, warn_of_file):
                     yield topic, kind, log_time, uncompressed(data)
 
 
@@ -200,13 +200,13 @@ def _split_number(path: Path) -> tuple[int, str]:
 
 
 def _listed(metadata: Path) -> tuple[Path, ...]:
-    """Files that metadata.yaml names; none if it is missing or broken: the files then tell it themselves."""
+    """Files that metadata.yaml names; none if it is missing or broken: the files then determine it."""
     names = information(metadata).get("relative_file_paths")
     return tuple(metadata.parent / str(name) for name in names) if isinstance(names, list) else ()
 
 
 def information(metadata: Path) -> dict[str, Any]:
-    """What metadata.yaml states about its bag; empty if it is missing or broken."""
+    """Statements of metadata.yaml about its bag; empty if it is missing or broken."""
     try:
         content = read_yaml(metadata, METADATA)["rosbag2_bagfile_information"]
     except (InputError, KeyError, TypeError):

@@ -37,7 +37,7 @@ liveliness_lease_duration (each time with sec and nsec), avoid_ros_namespace_con
 
 @dataclass
 class _Topic:
-    """What metadata.yaml tells of a topic."""
+    """Entry of a topic in metadata.yaml."""
 
     channel: int
     type_name: str
@@ -106,7 +106,7 @@ class BagWriter:
         offered_qos: Sequence[QosProfile] = (),
         schema_encoding: str = SchemaEncoding.ROS2,
     ) -> None:
-        """Announce a topic; `write` does it by itself for common types if the QoS is of no interest.
+        """Announce a topic; `write` does it automatically for common types if the QoS is of no interest.
 
         Args:
             topic: its name.
@@ -184,7 +184,7 @@ class BagWriter:
             self._write_metadata()
 
     def remove(self) -> None:
-        """Remove the finished bag: its two files, and the folder if nobody has put anything else into it."""
+        """Remove the finished bag: its two files, and the folder if it holds nothing else."""
         for file in (self._path, self.folder / METADATA):
             file.unlink(missing_ok=True)
         with suppress(OSError):
@@ -223,7 +223,7 @@ class BagWriter:
             raise InputError(self._failure) from None
 
     def _information(self) -> dict[str, object]:
-        """What metadata.yaml tells."""
+        """Content of metadata.yaml."""
         count = sum(topic.count for topic in self._topics.values())
         extent = {
             "starting_time": {"nanoseconds_since_epoch": self._first},

@@ -51,7 +51,7 @@ UNSTAMPED = "no time stamp (t is empty or NaN)"
 
 @dataclass(frozen=True)
 class _Table:
-    """How a file is laid out.
+    """Layout of a file.
 
     Attributes:
         separator: between cells.
@@ -87,7 +87,7 @@ class CsvRecording:
         joint_names: joints in the order of their `q_` columns.
         effort_is_torque: True unless the effort columns are called `effort_`.
         counts: samples left out, by reason.
-        table: how the file is laid out.
+        table: layout of the file.
         epoch: 0, `t` is the file's own.
         chunk_size: samples per chunk.
     """
@@ -102,7 +102,7 @@ class CsvRecording:
     chunk_size: int = 8192
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """Walk the rows; see `Recording.chunks`.
+        """Stream the rows; see `Recording.chunks`.
 
         Raises:
             InputError: a joint that the file does not hold, or a file that cannot be read (any more).
@@ -125,11 +125,11 @@ def open_recording(path: Path, side: str = "") -> CsvRecording:
     """Read a text table once, to find every fault before anything is computed.
 
     Args:
-        path: of the file.
+        path: path of the file.
         side: what the columns begin with: nothing, or `MOTOR` for those of the motors of flexible joints.
 
     Raises:
-        InputError: no header, missing columns, or a line with too few cells or one that is no number.
+        InputError: no header, missing columns, or a line with too few cells or one that is not a number.
     """
     with reading(path):
         table = _table(path, side)
@@ -241,7 +241,7 @@ def _rows(path: Path, table: _Table, columns: Sequence[int]) -> Iterator[list[fl
     """Numbers of every whole row.
 
     Raises:
-        Unreadable: a row of wrong length or a cell that is no number.
+        Unreadable: a row of wrong length or a cell that is not a number.
     """
     for number, line in _lines(path):
         if number <= table.start or not _is_row(line) or not _is_whole(line):
@@ -254,7 +254,7 @@ def _rows(path: Path, table: _Table, columns: Sequence[int]) -> Iterator[list[fl
         except ValueError:
             wrong = next(cells[column].strip() for column in columns if not _is_number(cells[column]))
             hint = "use a decimal point, leave a gap empty"
-            raise Unreadable(f"line {number}: {wrong!r} is no number; {hint}") from None
+            raise Unreadable(f"line {number}: {wrong!r} is not a number; {hint}") from None
 
 
 def _number(cell: str) -> float:

@@ -31,7 +31,7 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
     """
     wanted = {number: (name, kind) for number, name, kind in _topic_rows(path) if name in topics}
     marks = ", ".join("?" * len(wanted))
-    # A row in a sector that was lost reads as NULL. Not asked for, it would go missing unseen.
+    # A row in a sector that was lost reads as NULL. Without the column in the query, it would be lost silently.
     rows = f"topic_id IN ({marks}) OR typeof(topic_id) <> 'integer'"
     query = f"SELECT topic_id, timestamp, data FROM messages WHERE {rows} ORDER BY id"
     count = 0
@@ -39,7 +39,7 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
         try:
             for number, log_time, data in database.execute(query, tuple(wanted)):
                 if number not in wanted or not isinstance(data, bytes) or not isinstance(log_time, int):
-                    raise sqlite3.DatabaseError("a row that is no message")
+                    raise sqlite3.DatabaseError("a row that is not a message")
                 yield (*wanted[number], log_time, data)
                 count += 1
         except sqlite3.Error as error:
@@ -50,8 +50,8 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
     """Every message in front of damage.
 
     Args:
-        path: of the file.
-        found: takes the topics and what is wrong with the file; how many bytes are lost SQLite does not tell.
+        path: path of the file.
+        found: takes the topics and what is wrong with the file; the number of lost bytes is not known.
 
     Raises:
         Unreadable: not a rosbag2 database.

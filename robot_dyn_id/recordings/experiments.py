@@ -19,9 +19,9 @@ class RecordedExperiment:
     """A file of an experiment.
 
     Attributes:
-        source: what a person calls it.
+        source: name for messages, usually the path.
         links: positions and torques of the joints.
-        motors: angles and torques of motors; None where there are none.
+        motors: angles and torques of motors; None where not recorded.
         static: whether every sample is a pose at rest, and stamps mean nothing.
         periodic: whether the first sample follows the last one.
         moving: joints that move; empty: all.
@@ -40,7 +40,7 @@ def open_experiment(
     topic: str | None = None,
     motor_topic: str | None = None,
     order: Sequence[str] = (),
-    beside: Sequence[str] = (),
+    further: Sequence[str] = (),
 ) -> RecordedExperiment:
     """Open a bag, a `.npz` or a `.csv`.
 
@@ -51,7 +51,7 @@ def open_experiment(
         topic: the JointState topic of a bag with the joints; None: the only one, or the one called joint_states.
         motor_topic: that with the motors; None: the bag has no motors' side of its own.
         order: names of the motors in the columns of a `.npz` that does not name them.
-        beside: names of motors that may be recorded like further joints.
+        further: names of motors that may be recorded like further joints.
 
     Raises:
         InputError: nothing there, nothing known, nothing in it, or not readable.
@@ -75,6 +75,6 @@ def open_experiment(
         links = open_recording(path)
         if path.suffix == ".csv" and csv.has_motors(path):
             motors = csv.open_recording(path, MOTOR)
-    if motors is None and not set(beside).isdisjoint(links.joint_names):
+    if motors is None and not set(further).isdisjoint(links.joint_names):
         motors = links
     return RecordedExperiment(source_of(path), links, motors, static, periodic, moving)

@@ -158,7 +158,7 @@ def _parse(message: bytes) -> _Layout:
     fixed = [0, 1]
 
     def count(at: int, size: int) -> tuple[int, int]:
-        """The counter at or behind `at` and the offset behind it, if so many items of `size` bytes follow."""
+        """The counter at or behind `at` and the offset behind it, if that number of items of `size` bytes follows."""
         at += -at % 4
         if at + 4 > len(message):
             raise ValueError("too short")

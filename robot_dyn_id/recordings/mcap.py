@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MCAP storage (`.mcap`), as raw messages, finished or not.
 
-The framing of records is walked here and not by the `mcap` library: its readers refuse a file whose writer
+The framing of records is read here and not by the `mcap` library: its readers refuse a file whose writer
 was killed, its stream reader hands out half a record at the end of one, and it spends more on a message than
 all the decoding costs.
 """
@@ -53,7 +53,7 @@ _SENSELESS = (
     *(McapError, struct.error, zstandard.ZstdError),
     *(ValueError, RuntimeError, EOFError, MemoryError, OverflowError),
 )
-"""What the libraries raise on bytes that make no sense."""
+"""Exceptions of the libraries on bytes that make no sense."""
 
 
 class _Damaged(Exception):
@@ -131,7 +131,7 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
     """Every message that can be read: also those behind a chunk that is damaged, and of a chunk that was cut off.
 
     Args:
-        path: of the file.
+        path: path of the file.
         found: takes the topics, what is wrong with the file, and the number of bytes that cannot be read.
 
     Raises:

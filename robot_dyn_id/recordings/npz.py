@@ -41,7 +41,7 @@ _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),
     *(struct.error, zlib.error, zipfile.BadZipFile, tokenize.TokenError),
 )
-"""What NumPy and zipfile raise on archives that are damaged or hold something else."""
+"""Exceptions of NumPy and zipfile on archives that are damaged or hold something else."""
 
 MOTOR = "motor_"
 """Beginning of the keys and columns of the motors of flexible joints: `motor_q`, `motor_tau`, `motor_current`."""
@@ -78,7 +78,7 @@ def open_recording(path: Path, side: str = "", need_time: bool = True, order: Se
     """Read a `.npz`.
 
     Args:
-        path: of the file.
+        path: path of the file.
         side: what the keys of the channels begin with: nothing, or `MOTOR` for those of the motors of flexible joints.
         need_time: whether `t` must be there; where it need not be and is not, the stamps count the samples.
         order: joints of the motors' columns, where neither `motor_joint_names` nor `joint_names` fits.
@@ -219,8 +219,8 @@ def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:
         array: NDArray[np.generic] = archive[key]
     except _BROKEN:
         raise Unreadable(f"{key} is damaged or holds Python objects; write plain arrays") from None
-    if not isinstance(array, np.ndarray):  # a member of that name that is no .npy
-        raise Unreadable(f"{key} is no array; write it with numpy.savez")
+    if not isinstance(array, np.ndarray):  # a member of that name that is not an .npy file
+        raise Unreadable(f"{key} is not an array; write it with numpy.savez")
     return array
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all recording formats share: their contract, their errors, chunks of a constant size."""
+"""Contract of all recording formats: protocols, errors, chunks of a constant size."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from robot_dyn_id.errors import InputError, storable
 from robot_dyn_id.findings import Finding, make_finding
 
 RawMessage = tuple[str, str, int, bytes]
-"""Topic, type name, log (arrival) time [ns], serialised message as it was received."""
+"""Topic, type name, log (arrival) time [ns], serialized message as it was received."""
 
 Warn = Callable[[str], None]
-"""Takes one sentence for the user; walking a damaged file says here what it had to leave out."""
+"""Receives one phrase for the user about a part of a damaged file that is left out."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TopicDescription:
     """A topic as a bag describes it.
 
     Attributes:
-        name: of the topic.
+        name: name of the topic.
         type_name: such as `sensor_msgs/msg/JointState`.
         schema: definition of the type; empty if the file has none.
         schema_encoding: language of the definition: `ros2msg` or `ros2idl`.
@@ -65,12 +65,12 @@ class StoredMessage:
 
 @dataclass
 class Salvage:
-    """What a pass over a storage file found, complete when the pass has ended.
+    """Result of a pass over a storage file, complete when the pass has ended.
 
     Attributes:
         topics: topics by name, also those without messages.
         damage: what is wrong with the file, one sentence each; empty for a whole file.
-        lost_bytes: bytes of messages that cannot be read; None if the storage does not tell.
+        lost_bytes: bytes of messages that cannot be read; None if the storage does not record it.
     """
 
     topics: dict[str, TopicDescription] = field(default_factory=dict)
@@ -100,10 +100,10 @@ class Storage(Protocol):
 
 @runtime_checkable
 class FileRecording(Recording, Protocol):
-    """A recording that came from a file and tells what could not be used of it."""
+    """A recording from a file that reports the samples that could not be used."""
 
     def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
-        """Number of samples that a walk over `joints` leaves out, by reason; the same on every walk."""
+        """Number of samples that a pass over `joints` leaves out, by reason; the same in every pass."""
         ...
 
     def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:

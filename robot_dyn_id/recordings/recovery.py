@@ -23,7 +23,7 @@ from robot_dyn_id.recordings.reading import Salvage, StoredMessage, TopicDescrip
 from robot_dyn_id.text.yaml import parse_yaml
 
 RECOVERED, DAMAGED = "_recovered", "_damaged"
-"""What is added to the name of a bag for the new bag and, where it takes that name, for the original."""
+"""Suffixes of the name of the new bag and, where it takes the name of the original, of the original."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Recovery:
         whole: whether the original is whole, and nothing was written.
         messages: number of messages, by topic.
         seconds: time from the first message to the last [s].
-        lost_bytes: bytes of messages that cannot be read; None if the storage does not tell.
+        lost_bytes: bytes of messages that cannot be read; None if the storage does not record it.
         damage: what is wrong with the original, one sentence each.
         findings: findings about what the new bag lacks.
     """
@@ -55,7 +55,7 @@ def target_of(path: Path, out: Path | None, replace: bool) -> Path:
     """The folder or file that the recovered bag becomes.
 
     Args:
-        path: of the original.
+        path: path of the original.
         out: folder that the user names.
         replace: whether the recovered bag takes the name of the original.
 
@@ -79,7 +79,7 @@ def target_of(path: Path, out: Path | None, replace: bool) -> Path:
 def recover(path: Path, target: Path, progress: Progress = ignore_progress) -> Recovery:
     """Write a complete bag of every message that can be read; the original is not changed.
 
-    The new bag is written beside its target and renamed when it is complete. If the target is the original itself, the
+    The new bag is written next to its target and renamed when it is complete. If the target is the original itself, the
     original is renamed before, to a name that ends in `DAMAGED`.
 
     Args:
@@ -114,7 +114,7 @@ class _Pass:
     """One pass over all messages of a bag, and what it counts.
 
     Attributes:
-        topics: by name.
+        topics: topics by name.
         counts: number of messages, by topic.
         damage: what is wrong with the storage files.
         lost_bytes: see `Salvage`.
@@ -150,7 +150,7 @@ class _Pass:
             self.topics.update(found.topics)
             self.damage += [f"{file.source.name}: {text}" for text in found.damage]
             if file.path != file.source and file.source.suffix == ".db3":
-                self.damage.append(f"{file.source.name}: it was not closed, a journal is beside it")
+                self.damage.append(f"{file.source.name}: it was not closed, a journal is next to it")
             if self.lost_bytes is not None:
                 self.lost_bytes = None if found.lost_bytes is None else self.lost_bytes + found.lost_bytes
 
@@ -171,7 +171,7 @@ class _Pass:
 
 
 def _wrong_metadata(path: Path, count: int) -> list[str]:
-    """What is wrong with the metadata.yaml of a folder."""
+    """Faults of the metadata.yaml of a folder."""
     if not path.is_dir():
         return []
     if not (path / METADATA).exists():

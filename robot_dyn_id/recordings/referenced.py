@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states of a bag beside those that the robot's controller was told, from another topic of the same bag."""
+"""Joint states of a bag together with the commanded positions from another topic of the same bag."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Referenced(DerivedRecording):
     """A recording with the positions of another one as its reference.
 
     They are interpolated linearly at its stamps, and are NaN beyond their first and last message: such samples are
-    left out later, and told.
+    left out later, and reported.
 
     Attributes:
         recording: what the robot did.
-        wanted: what its controller was told.
+        wanted: commanded positions.
     """
 
     recording: BagRecording
     wanted: BagRecording
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """Walk both; see `BagRecording.chunks`.
+        """Stream both; see `BagRecording.chunks`.
 
         Raises:
             InputError: a joint that one of the topics does not hold.
@@ -55,7 +55,7 @@ class Referenced(DerivedRecording):
             t, q = t[first:], q[first:]
 
     def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
-        """Of the recording."""
+        """Number of samples of the recording that are left out, by reason."""
         return self.recording.dropped(joints)
 
     def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:

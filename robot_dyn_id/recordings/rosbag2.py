@@ -35,7 +35,7 @@ class BagRecording:
         topic: name of the topic.
         bag: the files.
         inventory: messages that are used and left out, determined when the bag was opened.
-        effort_is_torque: False, a bag does not tell what `effort` is.
+        effort_is_torque: False, since the unit of `effort` is not known in a bag.
         chunk_size: samples per chunk.
     """
 
@@ -49,7 +49,7 @@ class BagRecording:
     chunk_size: int = 8192
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """Walk the samples that hold all of `joints`; see `Recording.chunks`.
+        """Stream the samples that hold all of `joints`; see `Recording.chunks`.
 
         Raises:
             InputError: a joint that the topic does not hold, joints that never come in one message, or a file
@@ -81,7 +81,7 @@ class BagRecording:
         clock = self.inventory.clock
         whole = self.inventory.of(joints)
         previous = clock.start
-        for batch, log_times in decode_batches(_walk(self.bag, self.topic, lambda _: None)):
+        for batch, log_times in decode_batches(_messages(self.bag, self.topic, lambda _: None)):
             missing, previous = clock.unstamped(batch, previous)
             q, dq, tau = (np.full((len(batch.stamps), len(joints)), np.nan) for _ in range(3))
             keep = np.zeros(len(batch.stamps), dtype=bool)
@@ -121,14 +121,14 @@ def open_parts(paths: Sequence[Path], topic: str | None) -> BagRecording:
     parts = [open_bag(path) for path in paths]
     bag = Bag(", ".join(part.source for part in parts), tuple(file for part in parts for file in part.files))
     chosen = _choose(bag.topics(), topic, bag.source)
-    found = inspect_topic(lambda warn: _walk(bag, chosen, warn))
+    found = inspect_topic(lambda warn: _messages(bag, chosen, warn))
     if not found.joint_names:
         reasons = "; ".join(found.describe(())) or f"there is none, {_ENDED}"
         raise InputError(f"{bag.source}: no usable JointState message on {chosen}: {reasons}")
     return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, found)
 
 
-def _walk(bag: Bag, topic: str, warn: Warn) -> Iterator[RawMessage]:
+def _messages(bag: Bag, topic: str, warn: Warn) -> Iterator[RawMessage]:
     return (message for message in bag.messages((topic,), warn) if message[1] == TYPE_NAME)
 
 

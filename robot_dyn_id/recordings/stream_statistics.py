@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How regularly the messages of a topic come: count, rate, jitter, longest silence, all in constant memory."""
+"""Regularity of the messages of a topic: count, rate, jitter, longest silence, all in constant memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from robot_dyn_id.recordings.joint_states import NANOSECONDS, Stamps
 class Intervals:
     """Times from one message to the next, summed up.
 
-    Steps backwards (a clock that was set, a simulation that began anew) and interruptions are no intervals.
+    Steps backwards (a clock that was set, a simulation that restarted) and interruptions are not intervals.
 
     Attributes:
         count: how many intervals.
@@ -65,7 +65,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class StreamStatistics:
-    """What is known of a topic's messages so far; a new value after every batch of them.
+    """Statistics of the messages of a topic so far; a new value after every batch of them.
 
     Attributes:
         count: messages.
@@ -110,5 +110,5 @@ class StreamStatistics:
         )
 
     def interrupted(self) -> StreamStatistics:
-        """With an interruption, such as a pause, that is no interval between messages."""
+        """Count an interruption, such as a pause, which is not an interval between messages."""
         return StreamStatistics(self.count, self.arrivals.interrupted(), self.stamps.interrupted())

@@ -48,7 +48,7 @@ class Clock:
     start: int
 
     def unstamped(self, batch: Batch, previous: int) -> tuple[Mask, int]:
-        """Which messages lack a stamp.
+        """Find messages without a stamp.
 
         A zero is a valid stamp if the clock is close to zero, and a missing one among larger stamps.
 

@@ -17,19 +17,19 @@ from robot_dyn_id.recordings.reading import Unreadable, reading, source_of
 TYPE_NAME = "geometry_msgs/msg/WrenchStamped"
 
 KEY = "wrench"
-"""Of a `.npz`: fx fy fz [N] tx ty tz [N m] at each stamp `t`, shape (n, 6), in the order of the message."""
+"""Channels of a `.npz`: fx fy fz [N] tx ty tz [N m] at each stamp `t`, shape (n, 6), in the order of the message."""
 
 _FORCE_FIRST = [3, 4, 5, 0, 1, 2]
 """Rows of (force; torque) as (moment; force)."""
 
 
 def open_wrench(path: str | Path, epoch: int, topic: str | None = None) -> WrenchRecording:
-    """The wrenches that stand beside a recording of joints.
+    """The wrenches that belong to a recording of joints.
 
     Args:
         path: bag folder, storage file or `.npz`.
         epoch: what the stamps count from [ns]: that of the recording of the joints.
-        topic: of a bag; None: its only one of that type.
+        topic: topic of a bag; None: its only one of that type.
 
     Raises:
         InputError: nothing readable, no such topic or key, or several topics.
@@ -70,7 +70,7 @@ def _decoded(message: bytes) -> tuple[float, ...]:
     """Force and torque of a message in CDR: stamp, frame_id, six doubles.
 
     Raises:
-        Unreadable: the bytes are no such message.
+        Unreadable: the bytes are not such a message.
     """
     order = "<" if message[1:2] == b"\x01" else ">"
     try:
@@ -79,4 +79,4 @@ def _decoded(message: bytes) -> tuple[float, ...]:
         at += -(at - 4) % 8
         return struct.unpack_from(f"{order}6d", message, at)
     except struct.error:
-        raise Unreadable(f"a message is no {TYPE_NAME}") from None
+        raise Unreadable(f"a message is not a {TYPE_NAME}") from None

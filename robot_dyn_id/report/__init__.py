@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: the answer as data, and a page for people. Plots are made here and nowhere else."""
+"""Reports: the answer as data, and as a page. Plots are made here and nowhere else."""

@@ -13,8 +13,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.report.plots import ERROR, MEASURED, PREDICTED, STATUS, axes, svg
 from robot_dyn_id.text.files import write_atomically
 
-COLOURS = (MEASURED, PREDICTED, ERROR, STATUS["good"], "#9c36b5", STATUS["weak"])
-"""Of curves, in their order."""
+COLORS = (MEASURED, PREDICTED, ERROR, STATUS["good"], "#9c36b5", STATUS["weak"])
+"""Colors of curves, in their order."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Curve:
     """Values over others.
 
     Attributes:
-        label: in the legend; empty: none.
+        label: text in the legend; empty: none.
         x: shape (N,).
         y: shape (N,); NaN interrupts.
         style: a line, points, or boxes: x holds the group of each value of y.
@@ -58,7 +58,7 @@ class Drawing:
     """Panels one below the other.
 
     Attributes:
-        name: of its file, without suffix.
+        name: name of its file, without suffix.
         title: above it.
         panels: the upper one first.
     """
@@ -78,8 +78,8 @@ def write_drawing(drawing: Drawing, folder: Path) -> Path:
     figure.set_layout_engine("constrained")
     figure.suptitle(drawing.title, fontsize=10)
     for axis, panel in zip(places, drawing.panels, strict=True):
-        for curve, colour in zip(panel.curves, COLOURS * (1 + len(panel.curves) // len(COLOURS)), strict=False):
-            _draw(axis, curve, colour)
+        for curve, color in zip(panel.curves, COLORS * (1 + len(panel.curves) // len(COLORS)), strict=False):
+            _draw(axis, curve, color)
         axis.set_xlabel(panel.x)
         axis.set_ylabel(panel.y)
         if "x" in panel.logarithmic:
@@ -89,20 +89,20 @@ def write_drawing(drawing: Drawing, folder: Path) -> Path:
         if panel.ticks:
             axis.set_xticks(range(len(panel.ticks)), panel.ticks, fontsize=8)
         if any(curve.label for curve in panel.curves):
-            # above the panel: inside it there may be no room beside the values
+            # above the panel: inside it the legend may cover values
             axis.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
     file = folder / f"{drawing.name}.svg"
     write_atomically(file, svg(figure))
     return file
 
 
-def _draw(axis: Any, curve: Curve, colour: str) -> None:
+def _draw(axis: Any, curve: Curve, color: str) -> None:
     label = curve.label or None
     if curve.style == "boxes":
         groups = np.unique(curve.x)
         boxes = axis.boxplot([curve.y[curve.x == group] for group in groups], positions=groups, widths=0.5)
         for line in (line for lines in boxes.values() for line in lines):
-            line.set_color(colour)
+            line.set_color(color)
     else:
         style = {"ls": "", "marker": "o", "ms": 3.5} if curve.style == "points" else {"lw": 1.2}
-        axis.plot(curve.x, curve.y, color=colour, label=label, **style)
+        axis.plot(curve.x, curve.y, color=color, label=label, **style)

@@ -42,7 +42,7 @@ def check_output_folder(folder: Path, names: Sequence[str] = ()) -> None:
 
     Args:
         folder: the folder.
-        names: of files that will be written into it.
+        names: names of the files that will be written into it.
 
     Raises:
         InputError: it, or what exists of the path to it, is not a folder that can be written to.

@@ -21,8 +21,8 @@ class FrictionCurve:
 
     Attributes:
         joint: name of the joint.
-        unit: of the effort.
-        speed_unit: of the speed.
+        unit: unit of the effort.
+        speed_unit: unit of the speed.
         speed: over the trained range, denser around zero, shape (N,).
         effort: shape (N,).
         sigma: one standard deviation of it, or None if a parameter was not excited.
@@ -54,7 +54,7 @@ def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -
         return None
     curves = np.array([columns[int(column)] for column in parameters.independent_columns[base]])
     variance = np.einsum("ik,ij,jk->k", curves, parameters.covariance[np.ix_(base, base)], curves)
-    told = bool(np.all(np.isfinite(parameters.standard_deviations[base])))
+    known = bool(np.all(np.isfinite(parameters.standard_deviations[base])))
     unit = regressor.model.effort_units[joint]
     return FrictionCurve(
         joint=parameters.joint_names[joint],
@@ -62,7 +62,7 @@ def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -
         speed_unit="m/s" if unit == "N" else "rad/s",
         speed=speed,
         effort=parameters.values[base] @ curves,
-        sigma=np.sqrt(np.maximum(variance, 0.0)) if told else None,
+        sigma=np.sqrt(np.maximum(variance, 0.0)) if known else None,
         parameters=base,
     )
 
@@ -70,7 +70,7 @@ def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -
 def _columns_at(regressor: Regressor, joint: int, speed: Array) -> dict[int, Array]:
     """Column number and effort on the joint per unit parameter, of all columns that act on it at constant speed.
 
-    Positions are zero and all other joints stand still.
+    Positions are zero and all other joints are at rest.
     """
     n, first = len(regressor.model.joint_names), len(regressor.names) - len(regressor.term_columns)
     moving = np.zeros((n, len(speed)))

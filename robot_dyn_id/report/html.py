@@ -29,7 +29,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
         path: the file.
         summary: from `report.summary`.
         evaluation: what is shown.
-        parameters: of the model that was evaluated.
+        parameters: parameter set of the model that was evaluated.
 
     Raises:
         InputError: the file cannot be written.
@@ -45,7 +45,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
             torques=[plots.torque_plot(evaluation, joint) for joint in range(len(parameters.joint_names))],
             sigmas=plots.sigma_plot(parameters),
             frictions=list(_frictions(parameters)),
-            colours=plots,
+            colors=plots,
             units=regressor.model.effort_units,
             has_nominal=bool(regressor.model.inertial_parameters.any()),
             weak=WEAK,
@@ -56,7 +56,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
 
 
 def page_environment() -> jinja2.Environment:
-    """What the templates of this folder are rendered by; text is escaped, what is missing is an error."""
+    """Environment of the templates of this folder; text is escaped, a missing variable is an error."""
     import jinja2
 
     environment = jinja2.Environment(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of its joints' limits a motion leaves."""
+"""Margins of a motion to the limits of its joints."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class PlannedMotion:
         """Check what does not fit together.
 
         Raises:
-            UsageError: other shapes, less than two times, times that do not increase, values that are no numbers.
+            UsageError: other shapes, less than two times, times that do not increase, values that are not numbers.
         """
         for name in ("q", "dq", "ddq", "effort"):
             values = getattr(self, name)
             if values is not None and values.shape != (len(self.q), len(self.t)):
                 raise UsageError(f"motion: {name} has shape {values.shape}, expected {(len(self.q), len(self.t))}")
             if values is not None and not np.isfinite(values).all():
-                raise UsageError(f"motion: {name} holds values that are no finite numbers")
+                raise UsageError(f"motion: {name} holds values that are not finite")
         if len(self.t) < 2 or not (np.diff(self.t) > 0.0).all():
             raise UsageError("motion: needs two times at least, each later than the one before")
 
 
 @dataclass(frozen=True)
 class LimitRow:
-    """How much of a limit a motion leaves.
+    """Margin of a motion to a limit.
 
     Attributes:
         joint, quantity, unit: what it is.
-        values: of the motion, shape (N,).
-        lower, upper: limits, infinite where there are none.
+        values: values of the motion, shape (N,).
+        lower, upper: limits, infinite where unlimited.
     """
 
     joint: str
@@ -75,7 +75,7 @@ class LimitRow:
 
     @property
     def margin(self) -> float:
-        """What is left to the nearer limit; negative beyond it."""
+        """Margin to the nearer limit; negative outside it."""
         return min(self.lowest - self.lower, self.upper - self.highest)
 
     @property

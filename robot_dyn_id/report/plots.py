@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414 (for annotations elsewhere)
 
 MEASURED, PREDICTED, ERROR, RAW = "#243b53", "#e8590c", "#1c7ed6", "#c9d3dd"
-"""Colours of the curves, the legend's too."""
+"""Colors of the curves, the legend's too."""
 
 STATUS = {"good": "#2b8a3e", "weak": "#e67700", "not excited": "#c92a2a"}
-"""Colours of the parameters."""
+"""Colors of the parameters."""
 
 MARGIN = {"left": 0.105, "right": 0.99, "top": 0.97}
 """Frame of a wide plot; fixed, as measuring every label takes half of the time."""
 
 FRAME = "#9fb3c8"
-"""Colour of axes and ticks."""
+"""Color of axes and ticks."""
 
 
 def torque_plot(evaluation: Evaluation, joint: int) -> str:
@@ -101,7 +101,7 @@ def timeline(t: Array) -> tuple[Array, Integers, Array]:
 
 
 def sigma_plot(parameters: ParameterSet) -> str:
-    """Relative standard deviation of every base parameter; what the data cannot tell stands at the top edge."""
+    """Relative standard deviation of every base parameter; parameters that are not identifiable are at the top edge."""
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = parameters.standard_deviations / np.abs(parameters.values)
     shown = np.clip(np.where(np.isnan(relative), np.inf, relative), 1e-4, 1e2)
@@ -109,10 +109,10 @@ def sigma_plot(parameters: ParameterSet) -> str:
     figure, (axis,) = axes(width, 2.7)
     figure.subplots_adjust(left=0.7 / width, right=1 - 0.1 / width, top=0.97, bottom=0.19)
     status = np.array(parameters.status)
-    for word, colour in STATUS.items():
+    for word, color in STATUS.items():
         chosen = np.flatnonzero(status == word)
-        axis.vlines(chosen, 1e-4, shown[chosen], color=colour, lw=0.8, alpha=0.35)
-        axis.plot(chosen, shown[chosen], "o", ms=3.6, color=colour)
+        axis.vlines(chosen, 1e-4, shown[chosen], color=color, lw=0.8, alpha=0.35)
+        axis.plot(chosen, shown[chosen], "o", ms=3.6, color=color)
     axis.axhline(WEAK, color=MEASURED, lw=0.7, ls="--")
     axis.set_yscale("log")
     axis.set_ylim(0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))

@@ -108,8 +108,8 @@ function faces(view, placed) {
       }
       const depth = corners.reduce((sum, k) => sum + flat[k][2], 0) / corners.length;
       const light = 0.62 + 0.38 * dot(normal, unit(LIGHT));
-      const colour = shape.colour.map((part) => Math.round(Math.min(255, part * light)));
-      drawn.push({ depth, points: corners.map((k) => flat[k]), fill: `rgba(${colour},${shape.opacity})`, solid: shape.opacity === 1 });
+      const color = shape.color.map((part) => Math.round(Math.min(255, part * light)));
+      drawn.push({ depth, points: corners.map((k) => flat[k]), fill: `rgba(${color},${shape.opacity})`, solid: shape.opacity === 1 });
     }
   }
   return drawn.sort((p, q) => q.depth - p.depth);

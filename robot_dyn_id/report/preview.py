@@ -103,13 +103,13 @@ def write_preview(
         checked=clearance is not None and bool(clearance.pairs),
         words=options.words or (clearance.note if clearance else UNCHECKED),
         stand_ins=clearance.stand_ins if clearance else (),
-        stand_in_colour=f"rgb{STAND_IN}",
+        stand_in_color=f"rgb{STAND_IN}",
         unchecked=clearance is not None and bool(clearance.notes),
         margin=options.margin,
         notes=list(dict.fromkeys(notes)),
         bones=not bodies.issuperset(range(len(model.body_names))),
         plots=[plots.limit_plot(motion.t, rows[i : i + each], shown) for i in range(0, len(rows), each)],
-        colours=plots,
+        colors=plots,
         data=_script_safe(scene(model, motion, around, drawn_shapes(shapes, around))),
         script=(Path(__file__).parent / "preview.js").read_text(encoding="utf-8"),
     )
@@ -119,7 +119,7 @@ def write_preview(
 def scene(
     model: RobotModel, motion: PlannedMotion, obstacles: Sequence[Obstacle], shapes: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """What the animation is made of.
+    """Content of the animation.
 
     `t` and `q` of every frame; `poses`: position [m] and orientation (quaternion x y z w) of every body's frame in the
     base frame; `parents` of the bodies; `shapes` in the bodies' frames; `planes`; `center` and `radius` of it all [m].

@@ -20,10 +20,10 @@ ROUND = 20
 """Corners of a circle."""
 
 LINKS = ((159, 179, 200), (188, 203, 219), (123, 147, 173))
-"""Colours of the links, in turn."""
+"""Colors of the links, in turn."""
 
 STAND_IN = (204, 93, 232)
-"""Colour of stand-ins, which are transparent too: they must not look like the robot."""
+"""Color of stand-ins, which are transparent too: they must not look like the robot."""
 
 OBSTACLE = (240, 190, 140)
 
@@ -34,14 +34,14 @@ Polygons = tuple[Array, list[list[int]]]
 def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> list[dict[str, Any]]:
     """Every shape as polygons, in its body's frame.
 
-    Keys: `link`, `body`, `vertices` (flat), `faces`, `closed`, `colour`, `opacity`; `stand_in` of links.
+    Keys: `link`, `body`, `vertices` (flat), `faces`, `closed`, `color`, `opacity`; `stand_in` of links.
     """
     meshes = [shape.triangles for shape in shapes if shape.triangles is not None]
     total = sum(len(triangles) for triangles in meshes)
     drawn = []
     links = list(dict.fromkeys(shape.link for shape in shapes))
     for shape in shapes:
-        colour = LINKS[links.index(shape.link) % len(LINKS)]
+        color = LINKS[links.index(shape.link) % len(LINKS)]
         closed = shape.vertices is None or shape.triangles is None
         if shape.vertices is not None and shape.triangles is not None:
             limit = len(shape.triangles) if total <= FACES else max(60, FACES // len(meshes))
@@ -49,11 +49,11 @@ def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> 
             polygons: Polygons = vertices, triangles.tolist()
         else:
             polygons = _primitive(shape.kind, shape.size)
-        look = (STAND_IN, closed, 0.35) if shape.stand_in else (colour, closed)
+        look = (STAND_IN, closed, 0.35) if shape.stand_in else (color, closed)
         drawn.append(_drawn(shape.placement, polygons, *look) | {"link": shape.link, "stand_in": shape.stand_in})
     for obstacle in obstacles:
         if isinstance(obstacle, Box):
-            # large faces are tiled: which of two is nearer is told by their middles
+            # large faces are tiled: which of two is nearer is decided by their centers
             polygons = _box(tuple(obstacle.size), 6)
             at = Placement(BASE, obstacle.rotation, obstacle.position)
             drawn.append(_drawn(at, polygons, OBSTACLE, True, 0.75) | {"link": obstacle.name})
@@ -61,7 +61,7 @@ def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> 
 
 
 def _drawn(
-    at: Placement, polygons: Polygons, colour: tuple[int, int, int], closed: bool, opacity: float = 1.0
+    at: Placement, polygons: Polygons, color: tuple[int, int, int], closed: bool, opacity: float = 1.0
 ) -> dict[str, Any]:
     corners = polygons[0] @ at.rotation.T + at.position
     return {
@@ -69,7 +69,7 @@ def _drawn(
         "vertices": np.round(corners, 5).reshape(-1).tolist(),
         "faces": polygons[1],
         "closed": closed,
-        "colour": colour,
+        "color": color,
         "opacity": opacity,
     }
 

@@ -14,7 +14,7 @@ from robot_dyn_id.signals.survey import Survey
 
 
 def identification_summary(identification: Identification, parameters_file: str) -> dict[str, Any]:
-    """What `robot-dyn-id identify` answers. Numbers that are not finite are null."""
+    """Answer of `robot-dyn-id identify`. Numbers that are not finite are null."""
     parameters, estimate = identification.parameters, identification.estimate
     survey, used = identification.training.survey, estimate.rows
     summary = _summary(identification.evaluation, survey, parameters_file, used, parameters.condition_number)
@@ -37,7 +37,7 @@ def identification_summary(identification: Identification, parameters_file: str)
 
 
 def _essential(identification: Identification) -> dict[str, Any] | None:
-    """What was left out, step by step."""
+    """Steps of the backward elimination."""
     found = identification.essential
     if found is None:
         return None
@@ -51,7 +51,7 @@ def _essential(identification: Identification) -> dict[str, Any] | None:
 
 
 def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters: ParameterSet) -> dict[str, Any]:
-    """What `robot-dyn-id validate` answers; rows are samples times joints."""
+    """Answer of `robot-dyn-id validate`; rows are samples times joints."""
     held_out, survey = evaluation.held_out, evaluation.trials.survey
     used = held_out.samples * len(held_out.joints)
     summary = _summary(evaluation, survey, parameters_file, used, parameters.condition_number)

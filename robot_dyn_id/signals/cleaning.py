@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair of a raw recording: what is dropped, why, and where the clock has gaps.
 
-Every walk makes the same repairs; the counts of one walk are a `Repairs`.
+Every pass makes the same repairs; the counts of one pass are a `Repairs`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ STAMPS = 20_000
 
 @dataclass(frozen=True)
 class Drive:
-    """How what a drive reports becomes an effort.
+    """Conversion of the reported quantity of a drive into an effort.
 
     Attributes:
-        gain: of a motor current [N m/A or N/A]; None for drives that report N m or N already.
+        gain: effort per motor current [N m/A or N/A]; None for drives that report N m or N.
         sign: 1, or -1 where the drive counts the other way.
     """
 
@@ -45,7 +45,7 @@ class Drive:
 
 @dataclass
 class Repairs:
-    """Counts of one walk over the recordings.
+    """Counts of one pass over the recordings.
 
     Attributes:
         rows: samples read.
@@ -101,12 +101,12 @@ def clean(
     repairs: Repairs,
     need_effort: bool = True,
 ) -> Iterator[tuple[int, Chunk]]:
-    """Walk a recording with its efforts in N m or N and its clock going forward.
+    """Stream a recording with its efforts in N m or N and its clock going forward.
 
     Args:
         recording: the trial.
         joints: the columns wanted.
-        drives: of the joints whose effort is a current, or has the wrong sign.
+        drives: drives of the joints whose effort is a current, or has the wrong sign.
         step: median distance of the stamps [s]; five of them make a gap.
         repairs: counts are added to it.
         need_effort: whether a sample without finite efforts is dropped.
@@ -117,7 +117,7 @@ def clean(
     Raises:
         InputError: no efforts, or a current without a gain.
     """
-    seen = last = -np.inf  # latest stamp of all usable samples, and of those that are kept
+    latest = last = -np.inf  # latest stamp of all usable samples, and of those that are kept
     segment = 0
     warmth = np.full((1, len(joints)), np.nan)
     for raw in recording.chunks(joints):
@@ -127,8 +127,8 @@ def clean(
             warmth = held(chunk.temperature, warmth)
             chunk = replace(chunk, temperature=warmth)
         keep = _usable(chunk, repairs)
-        forward = np.maximum.accumulate(np.concatenate([[seen], np.where(keep, chunk.t, -np.inf)]))
-        seen = float(forward[-1])
+        forward = np.maximum.accumulate(np.concatenate([[latest], np.where(keep, chunk.t, -np.inf)]))
+        latest = float(forward[-1])
         ahead = chunk.t - forward[:-1]
         repeated = keep & (ahead >= 0.0) & (ahead < CLOSEST * step)
         repairs.drop("time stamp repeated", int(np.count_nonzero(repeated)))
@@ -153,7 +153,7 @@ def held(values: Array, before: Array) -> Array:
     """Values with what is missing taken from the row before, as slower sensors need it, shape (n, joints).
 
     Args:
-        values: of consecutive samples, NaN where there is none.
+        values: values of consecutive samples, NaN where missing.
         before: earlier samples, of which the last counts.
     """
     joined = np.concatenate([before[-1:], values])
@@ -212,7 +212,7 @@ def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple
         return raw.current, drive.gain * drive.sign
     if raw.tau is None:
         raise InputError(
-            f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in --config"
+            f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in the configuration"
         )
     if drive.gain is not None and recording.effort_is_torque:
         return raw.tau, 1.0

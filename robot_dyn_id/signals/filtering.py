@@ -23,7 +23,7 @@ class LowPass:
 
     Attributes:
         cutoff: [Hz].
-        order: of one pass.
+        order: Butterworth order of each pass.
     """
 
     cutoff: float

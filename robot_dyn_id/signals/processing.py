@@ -38,12 +38,12 @@ class SignalPlan:
     """All that is decided about the signals before rows are made.
 
     Attributes:
-        rate: of the uniform grid [Hz].
+        rate: sample rate of the uniform grid [Hz].
         low_pass: the filter.
         recorded_velocity: whether velocities are the recorded ones, or derivatives of positions.
         row_stride: grid samples from one row of the problem to the next.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
-        period: of the motion, where it is known to be periodic [s].
+        period: period of a motion that is known to be periodic [s]; None otherwise.
     """
 
     rate: float
@@ -63,7 +63,7 @@ class SignalPlan:
         """With a whole number of rows in a period of the motion [s].
 
         Raises:
-            InputError: the period is no whole number of samples.
+            InputError: the period is not a whole number of samples.
         """
         samples = period * self.rate
         if abs(samples - round(samples)) > 1e-3 or round(samples) < 2:
@@ -107,7 +107,7 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
     if not keep_edges:
         own &= window.start + index >= plan.edge
         own &= (index < len(window.t) - plan.edge) | (not window.ends)
-    loose = (window.core.start // 2, (len(window.t) - window.core.stop) // 2)  # half of what neighbours share
+    loose = (window.core.start // 2, (len(window.t) - window.core.stop) // 2)  # half of the overlap
     reference = None
     if window.reference is not None:
         aim = plan.low_pass.apply(window.reference, plan.rate)

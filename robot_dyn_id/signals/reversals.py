@@ -27,7 +27,7 @@ AUTO = "auto"
 
 
 def check_speed(speed: float | str, what: str) -> None:
-    """Refuse a speed that is none.
+    """Check a threshold of the speed.
 
     Raises:
         UsageError: neither `auto` nor 0 nor positive.
@@ -56,7 +56,7 @@ def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array
 
     Args:
         taken: mean square of what it takes, of any shape.
-        cutoff: of the low-pass [Hz].
+        cutoff: cut-off frequency of the low-pass [Hz].
         rate: samples per second [Hz].
         derived: whether the derivative is taken of what is left.
     """
@@ -89,8 +89,8 @@ def slowest_speeds(
 
     Args:
         joints: names of the joints.
-        speed: of all joints, or `auto`: `SIGMAS` standard deviations of the velocity's noise.
-        of_joint: of single joints.
+        speed: threshold of all joints, or `auto`: `SIGMAS` standard deviations of the velocity's noise.
+        of_joint: thresholds of single joints.
         noise: gives that standard deviation, shape (n,).
         fastest: greatest speed of each joint, shape (n,); one that is never faster than its threshold keeps its rows.
     """

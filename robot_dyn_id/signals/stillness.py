@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a recording stands still: a recorder that was left running, a paused excitation.
+"""Time at rest in a recording: a recorder that was left running, a paused excitation.
 
-A robot at rest tells nothing about inertia and viscous friction, and not even its weight: dry friction holds it at any
-torque within its own. Long stillness would yet fill the cut-off's spectra, the weights, and the held-out part.
+Samples at rest contain no information about inertia and viscous friction, and not even about weight: dry friction holds
+the robot at any torque within its own. Long rest would yet affect the choice of the cut-off, the weights, and the
+held-out part.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SHORTEST = 5.0
 
 @dataclass(frozen=True)
 class Stillness:
-    """When a recording stands still; times are counted from its first stamp.
+    """Time at rest in a recording; times are counted from its first stamp.
 
     Attributes:
         length: time from the first to the latest stamp [s].
@@ -51,7 +52,7 @@ class Stillness:
 
     @property
     def at_rest(self) -> float:
-        """How long it stands still [s]."""
+        """Total time at rest [s]."""
         return sum(stop - start for start, stop in self.spans)
 
     def moving(self) -> tuple[Span, ...]:
@@ -107,7 +108,7 @@ class _Bins:
 
 
 def stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
-    """Walk a recording once and see where no joint moves for long."""
+    """Find in one pass the time in which no joint moves for long."""
     first, latest = math.inf, -math.inf
     bins = _Bins({}, np.empty((0, len(joints))))
     for chunk in recording.chunks(joints):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One walk over the recordings before anything is decided: rates, ranges, spectra.
+"""First pass over the recordings, before anything is decided: rates, ranges, spectra.
 
 From it follow the sample rate, the cut-off frequency, which velocity to trust, and what the health gate looks at.
 """
@@ -59,7 +59,7 @@ class Spectra:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one walk over all trials showed; arrays have one value per joint.
+    """Result of the first pass over all trials; arrays have one value per joint.
 
     Attributes:
         joint_names: the joints.
@@ -69,13 +69,13 @@ class Survey:
         durations: length of each uninterrupted segment [s].
         q_min, q_max: positions reached.
         tau_min, tau_max, tau_rms: efforts recorded.
-        tau_distinct: number of distinct effort values (up to 1000) seen.
+        tau_distinct: number of distinct effort values (up to 1000).
         zero_rows: share of the samples in which the effort is exactly zero.
-        bandwidth: frequency below which the motion lies [Hz]; 0 for joints that stand still.
+        bandwidth: frequency below which the motion lies [Hz]; 0 for joints at rest.
         has_velocity: whether velocities are recorded.
         has_temperature: whether temperatures are.
         velocity_gain: recorded velocity over the derivative of the position, where there is motion.
-        velocity_lag: by how much the recorded velocity is late [s].
+        velocity_lag: delay of the recorded velocity [s].
         quieter_recorded: whether the recorded velocity has less noise than the derivative.
         sha256: hash of the usable samples.
     """
@@ -152,9 +152,9 @@ class _Ranges:
         self.square = self.square + (tau**2).sum(axis=0)
         self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
-        for seen, column in zip(self.distinct, tau.T, strict=True):
-            if len(seen) < 1000:
-                seen.update(np.unique(column)[:1000].tolist())
+        for values_of_joint, column in zip(self.distinct, tau.T, strict=True):
+            if len(values_of_joint) < 1000:
+                values_of_joint.update(np.unique(column)[:1000].tolist())
         first = self.starts.get((trial, segment), (float(chunk.t[0]), 0.0))[0]
         self.starts[trial, segment] = (first, float(chunk.t[-1]))
 
@@ -165,7 +165,7 @@ def survey(
     drives: Mapping[str, Drive],
     need_effort: bool = True,
 ) -> Survey:
-    """Walk all trials once; without `need_effort` efforts are not looked at, and their ranges are 0.
+    """Survey all trials in one pass; without `need_effort` efforts are not read, and their ranges are 0.
 
     Raises:
         InputError: no usable sample, efforts missing, unknown joints.
@@ -222,8 +222,8 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
 def motion_bandwidth(frequency: Array, power: Array) -> float:
     """Frequency below which `BANDWIDTH_SHARE` of a velocity's power lies, its noise left aside [Hz].
 
-    Noise is what the upper half of the spectrum holds; the motion is taken to end where its power, seen over seven
-    neighbouring frequencies, first falls below ten times that.
+    Noise is what the upper half of the spectrum holds; the motion is taken to end where its power, averaged over seven
+    adjacent frequencies, first falls below ten times that.
     """
     floor = float(np.median(power[len(power) // 2 :]))
     level = np.convolve(power, np.ones(7) / 7, mode="same")
@@ -272,7 +272,7 @@ def _conclude(
         tau_min=ranges.low["tau"],
         tau_max=ranges.high["tau"],
         tau_rms=np.sqrt(np.asarray(ranges.square) / ranges.count),
-        tau_distinct=np.array([len(seen) for seen in ranges.distinct]),
+        tau_distinct=np.array([len(distinct) for distinct in ranges.distinct]),
         zero_rows=np.asarray(ranges.zeros) / ranges.count,
         bandwidth=bandwidth,
         has_velocity=spectra.recorded is not None,

@@ -2,7 +2,7 @@
 """Overlapping windows of a recording on a uniform grid.
 
 The grid of a segment starts at its first stamp and is cut into windows by sample count alone: whoever brings the
-samples, in whatever portions, gets the same windows. Each window carries so much of its neighbours that filters have
+samples, in whatever portions, gets the same windows. Each window overlaps its neighbors so far that filters have
 settled.
 """
 
@@ -19,7 +19,7 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.regressor import Motion
 
 SPLINE_REACH = 48
-"""Samples after which a cubic spline has forgotten its ends (0.27^48 < 1e-27)."""
+"""Samples after which the ends of a cubic spline have no effect (0.27^48 < 1e-27)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Window:
         q: positions, shape (n, N).
         dq: recorded velocities, shape (n, N), or None.
         tau: efforts, shape (n, N), or None.
-        temperature: of the joints, shape (n, N), or None.
+        temperature: temperatures of the joints, shape (n, N), or None.
         reference: wanted positions, shape (n, N), or None.
         core: the samples that belong to this window and no other.
         ends: whether the window reaches the segment's last sample.
@@ -53,7 +53,7 @@ class Window:
 
 @dataclass(frozen=True)
 class FilteredWindow:
-    """A window after filtering: smooth motion beside raw efforts.
+    """A window after filtering: smooth motion and raw efforts.
 
     Attributes:
         segment: number of the segment.
@@ -78,12 +78,12 @@ class FilteredWindow:
 
 @dataclass(frozen=True)
 class Cut:
-    """How segments are cut into windows.
+    """Division of segments into windows.
 
     Attributes:
         step: distance of the grid's samples [s].
         core: samples that a window owns.
-        margin: samples that it shares with its neighbours on each side.
+        margin: samples that it shares with the adjacent windows on each side.
     """
 
     step: float
@@ -110,7 +110,7 @@ def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]
             held = [joined.take(slice(max(0, int(np.searchsorted(joined.t, oldest)) - 1), None))]
 
     def rest() -> Iterator[Window]:
-        """What is left when the segment has ended."""
+        """Remaining windows when the segment has ended."""
         nonlocal number
         if held:
             joined = Chunk.join(held)

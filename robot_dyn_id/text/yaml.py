@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading YAML that a person or this tool wrote: one way, with limits, and one line for all that can be wrong."""
+"""Reading and writing of YAML: with limits, and one line for every error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_yaml(path: str | Path, what: str, error: type[RobotDynIdError] = InputE
     """The content of a file; None of an empty one.
 
     Args:
-        path: of the file; `~` is the home folder.
+        path: the file; `~` is the home folder.
         what: the file should hold, for the message.
         error: raised where it cannot be read.
 

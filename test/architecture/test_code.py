@@ -32,7 +32,6 @@ MORE_ARGUMENTS = {
     "dynamics/dynamics.py: _run",
     "identification/assembly.py: assemble",
     "identification/evaluation.py: evaluate",
-    "loads/chain_likelihood.py: identify_moving_chain",
     "simulation/sensors.py: simulated_recording",
 }
 """Functions that still take more; the list only shrinks."""

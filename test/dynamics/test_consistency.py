@@ -39,14 +39,14 @@ def test_the_pseudo_inertia_of_points_is_the_sum_of_their_squares():
 @pytest.mark.parametrize(
     ("index", "value"), [(0, -2.0), (1, 2.0), (4, 0.5), (5, 0.3)], ids=["mass", "far center", "triangle", "product"]
 )
-def test_what_no_body_has_is_told(index, value):
+def test_a_violation_is_reported(index, value):
     impossible = BOX.copy()
     impossible[index] = value
     assert is_consistent(BOX)
     assert not is_consistent(np.concatenate([BOX, impossible]))
 
 
-def test_friction_that_drives_is_told_and_what_may_be_negative_is_not():
+def test_negative_friction_is_reported_except_where_allowed():
     model = RobotModel.from_urdf(ARM)
     terms = terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia()))
     regressor = Regressor(model, terms)
@@ -82,7 +82,7 @@ def test_pseudo_inertia_and_back():
         (4, 0.5, r"its principal moments 0.2, 0.2, 0.5 kg m\^2 break the triangle inequality"),
     ],
 )
-def test_what_is_wrong_with_a_body_is_said(index, value, words):
+def test_the_reason_of_a_violation_is_given(index, value, words):
     impossible = BOX.copy()
     impossible[index] = value
     assert violation(BOX) == ""
@@ -100,7 +100,7 @@ def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_
     flat, massless, plate = BOX.copy(), np.zeros(10), BOX.copy()
     flat[4] = 0.5
     plate[4:] = [0.2, 0.0, 0.12, 0.0, 0.0, 0.12]  # 0.2, 0.1, 0.1 about the center: no thickness along x
-    for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of metres
+    for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of meters
         size = scale ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
         bodies = np.array([BOX, flat, massless, plate]) * size
         ours, findings = solid(bodies, ("box", "flat", "massless", "plate"))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -159,6 +160,8 @@ def test_a_batch_is_its_states_one_by_one():
 @dataclass(frozen=True)
 class Drag(Viscous):
     """Not linear in the acceleration."""
+
+    name: ClassVar[str] = "drag"
 
     def columns(self, y, dy, ddy):
         return (dy * ddy**2)[None, :]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified models in the formats of other tools: the same torque there, and told what they cannot carry."""
+"""Identified models in the formats of other tools: the same torque there, and losses are reported."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def heavier(model, seed=0):
 
 
 def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=None, gravity=STANDARD_GRAVITY):
-    """A set with given parameters, all the rest as somebody once identified it."""
+    """A set with given parameters, the other fields from an earlier identification."""
     model = RobotModel.from_urdf(text, joints=joints, held=held, gravity=gravity)
     regressor = Regressor(model, terms_on_joints(model, terms))
     base = base_parameters(regressor)
@@ -87,7 +87,7 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
 
 
 def rigid_torque(parameters, motion):
-    """Of the identified bodies alone, shape (N, n)."""
+    """Torque of the identified bodies alone, shape (N, n)."""
     regressor = Regressor.from_parameters(parameters)
     return Regressor(regressor.model).torque(motion, parameters.standard_parameters).T
 
@@ -191,7 +191,7 @@ class TestInconsistent:
 
 
 class TestMujoco:
-    """What MuJoCo makes of our MJCF."""
+    """Our MJCF as MuJoCo compiles it."""
 
     @pytest.mark.parametrize("name", ["oblique", "planar3r", "mimics", "held tool", "panda", "ur5"])
     def test_mass_matrix_and_bias_are_ours(self, name):
@@ -261,8 +261,8 @@ class TestCommand:
             ({"out": folder / "arm.urdf" / "model"}, 3, "is a file; give a folder"),
         ):
             assert main(self.words(folder, **changed)) == code
-            said = capfd.readouterr()
-            assert json.loads(said.out)["error"]["exit_code"] == code
-            assert words in said.err
-            assert len(said.err.splitlines()) == 1
+            printed = capfd.readouterr()
+            assert json.loads(printed.out)["error"]["exit_code"] == code
+            assert words in printed.err
+            assert len(printed.err.splitlines()) == 1
         assert not (folder / "new").exists()

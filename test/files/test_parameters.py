@@ -30,7 +30,7 @@ def test_what_is_read_is_what_was_written(make, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_the_file_is_for_people_too(tmp_path):
+def test_the_file_is_readable_text(tmp_path):
     file = tmp_path / "parameters.yaml"
     write_parameters(file, identified_lift())
     lines = file.read_text().splitlines()

@@ -81,7 +81,7 @@ def test_an_open_spline_and_odd_frequencies_are_kept(tmp_path):
         assert np.array_equal(again.excitation.evaluate(np.ones(1)), cycle.evaluate(np.ones(1)))
 
 
-def test_another_robot_is_refused_by_name_and_another_urdf_of_the_same_joints_is_told(tmp_path):
+def test_another_robot_is_refused_by_name_and_another_urdf_of_the_same_joints_is_reported(tmp_path):
     file = read_trajectory(written(tmp_path / "trajectory.yaml"))
     lift = RobotModel.from_urdf(LIFT)
     with pytest.raises(

@@ -73,7 +73,7 @@ def rank(moving, kind, columns, seeds=3):
 
 
 def test_ranks_are_the_published_ones():
-    """What the paper's tables of rank become with pseudo-observations of five times the least number of samples."""
+    """Ranks in the paper's tables with pseudo-observations of five times the least number of samples."""
     link, offsets = np.arange(10), np.arange(12)
     gravity = np.array([MODEL.names.index(name) for name in ("mx1", "my1", "mx2", "my2", "off1", "off2")])
     motor = np.array([MODEL.names.index(f"{symbol}{j}") for j in "12" for symbol in ("Jm", "fvm", "fcm")])
@@ -84,7 +84,7 @@ def test_ranks_are_the_published_ones():
 
 
 @pytest.mark.parametrize(("still", "expected"), [(0, 4), (1, 6)])
-def test_poses_of_one_joint_tell_less(still, expected):
+def test_poses_of_one_joint_determine_less(still, expected):
     q = np.random.default_rng(2).uniform(-2, 2, (2, 40))
     q[still] = 0.5
     dense = MODEL.regressor.dense(Motion(q, 0 * q, 0 * q))[MODEL.base.independent]
@@ -98,13 +98,13 @@ def test_one_direction_of_motion_hides_the_offsets_in_coulomb_friction():
     assert compute_echelon(dense.reshape(len(dense), -1).T).rank == 10
 
 
-def test_stiffness_is_refused_beside_the_motor_in_raw_columns_and_not_in_scaled_ones():
+def test_stiffness_is_refused_together_with_the_motor_in_raw_columns_and_not_in_scaled_ones():
     blind = arm(torque_sensor=False)
     rows = next(e for e in pseudo_observations(blind, JOINTS) if e.name.endswith("motor of joint1"))
     columns = np.array([blind.names.index(name) for name in ("Jm1", "fvm1", "fcm1", "K1")])
-    seen = Observability.from_rows(rows.expand(len(blind.names))[:, columns])
-    assert seen.condition_numbers["none"] > 1e5
-    assert seen.condition_numbers["columns"] < 10
+    observability = Observability.from_rows(rows.expand(len(blind.names))[:, columns])
+    assert observability.condition_numbers["none"] > 1e5
+    assert observability.condition_numbers["columns"] < 10
 
 
 def test_plan_before_any_data_splits_the_link_side():
@@ -125,21 +125,21 @@ def test_every_parameter_comes_back_from_clean_experiments(clean, limit):
     assert max(errors.values()) < 1e-3
 
 
-def test_noisy_experiments_stay_within_the_asked_errors_and_the_reported_sigma(clean):
+def test_noisy_experiments_stay_within_the_error_limits_and_the_reported_sigma(clean):
     squares, scores = [], []
     for seed in range(0, 60, 10):
         result = identify_flexible(MODEL, noisy(clean, seed))
         squares.append([error**2 for error in relative_error(result.solution.values).values()])
         scores.append((result.solution.values - true_values(MODEL)) / result.solution.standard_deviations)
     rms = dict(zip(relative_error(result.solution.values), np.sqrt(np.mean(squares, axis=0)), strict=True))
-    asked = {"fv": 0.02, "fc": 0.02, "K": 0.001, "mx": 0.002, "Jm": 0.02, "Izz": 0.08}
-    for symbol, most in asked.items():
+    limits = {"fv": 0.02, "fc": 0.02, "K": 0.001, "mx": 0.002, "Jm": 0.02, "Izz": 0.08}
+    for symbol, most in limits.items():
         assert max(rms[f"{symbol}1"], rms[f"{symbol}2"]) < most, symbol
     assert np.abs(scores).max() < 4.5
     assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.3
 
 
-def test_without_torque_sensors_the_motors_tell_the_stiffness(clean):
+def test_without_torque_sensors_the_motors_determine_the_stiffness(clean):
     blind = arm(torque_sensor=False)
     silent = [replace(one, tau=np.full_like(one.tau, np.nan)) for one in clean]
     found = identify_flexible(blind, silent).solution
@@ -175,8 +175,8 @@ def test_an_arm_of_seven_joints_with_three_flexible_ones_comes_back_from_exact_s
     np.testing.assert_allclose(found.values, truth, rtol=1e-5)
 
 
-def test_slow_samples_and_their_neighbours_count_as_nothing():
-    """A sine of 0.2 Hz: what is left is as fast as asked, and apart from what is not by the filter's memory."""
+def test_slow_samples_and_their_neighbors_count_as_nothing():
+    """A sine of 0.2 Hz: the rest is fast enough, and separated from slow samples by the filter's memory."""
     rate, low_pass = 500.0, LowPass(8.0)
     t = np.arange(5 * 500) / rate
     q = np.array([np.sin(0.4 * np.pi * t)] * 2)
@@ -267,7 +267,7 @@ def test_agreement_is_the_share_of_the_torque_that_is_wrong(followed):
     assert blind["both: motor of joint1"].nrmse < 1e-3
 
 
-def test_the_speed_that_was_needed_is_told_for_every_equation(followed):
+def test_the_speed_that_was_needed_is_reported_for_every_equation(followed):
     smooth, both = followed
     slow = []
     lazy = replace(both, q=0.5 + 1e-3 * (both.q - 0.5), motor_q=50.0 + 1e-3 * (both.motor_q - 50.0), name="lazy")
@@ -297,7 +297,7 @@ def test_rest_of_the_plant_is_its_statics(clean):
 def test_what_cannot_be_is_refused(clean):
     with pytest.raises(UsageError, match="ratio"):
         FlexibleJoint("joint1", 0.0)
-    with pytest.raises(ModelError, match="joint9 is no joint"):
+    with pytest.raises(ModelError, match="joint9 is not a joint"):
         FlexibleModel(MODEL.model, (FlexibleJoint("joint9", 100.0),))
     with pytest.raises(UsageError, match="differ"):
         FlexibleModel(MODEL.model, (FlexibleJoint("joint1", 100.0),) * 2)

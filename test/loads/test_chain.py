@@ -11,8 +11,8 @@ from support.robots import OBLIQUE, joint, panda_arm, urdf
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.loads.chain import ALL, CENTROIDAL, ChainBody, centroidal_frames, joint_motion, simulated_chain
-from robot_dyn_id.loads.chain_estimate import identify_chain, least_deviations
+from robot_dyn_id.loads.chain import ALL, CENTROIDAL, ChainBody, centroidal_frames, find_joint_motion, simulate_chain
+from robot_dyn_id.loads.chain_estimate import bound_deviations, identify_chain
 from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.loads.wrench import wrench_regressor
 from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
@@ -32,7 +32,7 @@ def moving(samples, seed=1, rate=100.0):
 
 
 def chain(motion):
-    return simulated_chain(ROBOT.model, motion, ROBOT.frames)
+    return simulate_chain(ROBOT.model, motion, ROBOT.frames)
 
 
 def noisy(bodies, noise, seed):
@@ -121,37 +121,37 @@ def test_noisy_wrenches_give_inertias_within_their_uncertainty():
 
 
 def test_the_least_deviations_are_those_of_slopes_by_the_inertias():
-    """Of 36 wrench channels, by differences of what sensors show of robots with other inertias; the model is linear."""
+    """Bound from 36 wrench channels, by differences of readings of robots with other inertias; the model is linear."""
     motion, noise = moving(60), np.random.default_rng(5).uniform(0.5, 2.0, (6, 2))
     inertias = np.zeros((6, 10))
     inertias[:, CENTROIDAL] = ROBOT.truth
 
     def shown(values):
-        bodies = simulated_chain(ROBOT.model, motion, ROBOT.frames, values)
+        bodies = simulate_chain(ROBOT.model, motion, ROBOT.frames, values)
         return np.concatenate([b.wrench / np.repeat(sigma, 3)[:, None] for b, sigma in zip(bodies, noise, strict=True)])
 
     exact = np.concatenate([b.wrench / np.repeat(s, 3)[:, None] for b, s in zip(chain(motion), noise, strict=True)])
     np.testing.assert_allclose(shown(inertias), exact, rtol=0, atol=1e-12 * np.abs(exact).max())
-    told = [(body, column) for body in range(6) for column in CENTROIDAL if body or column in (0, 4)]
+    identifiable = [(body, column) for body in range(6) for column in CENTROIDAL if body or column in (0, 4)]
     slopes = []
-    for entry in told:
+    for entry in identifiable:
         other = inertias.copy()
         other[entry] += 1.0
         slopes.append((shown(other) - shown(inertias)).ravel())
     expected = np.sqrt(np.diag(np.linalg.inv(np.array(slopes) @ np.array(slopes).T)))
-    found = least_deviations(chain(motion), noise, GRAVITY)
+    found = bound_deviations(chain(motion), noise, GRAVITY)
     assert np.isinf(found[0, 2:]).all()
     np.testing.assert_allclose(found[np.isfinite(found)], expected, rtol=1e-6)
 
 
 def test_joints_move_as_their_bodies_turn():
     motion = moving(40)
-    found = joint_motion(ROBOT.model, chain(motion), ROBOT.frames)
+    found = find_joint_motion(ROBOT.model, chain(motion), ROBOT.frames)
     for mine, given in zip((found.q, found.dq, found.ddq), (motion.q, motion.dq, motion.ddq), strict=True):
         np.testing.assert_allclose(mine, given, rtol=0, atol=1e-12)
     slide = RobotModel.from_urdf(urdf(joint("slide", "base", "l1", kind="prismatic"), links=1))
-    with pytest.raises(InputError, match="slide slides"):
-        joint_motion(slide, chain(motion)[:1], ROBOT.frames)
+    with pytest.raises(InputError, match="slide is prismatic"):
+        find_joint_motion(slide, chain(motion)[:1], ROBOT.frames)
 
 
 def test_the_motion_of_a_chain_is_found_with_its_inertias():
@@ -172,14 +172,15 @@ def test_the_motion_of_a_chain_is_found_with_its_inertias():
     assert np.sqrt(np.nanmean(np.square(ratios))) == pytest.approx(1.0, abs=0.2)
     assert np.nanmean(np.square(errors)) < 0.7 * np.nanmean(np.square(others))
     with pytest.raises(UsageError, match="must be positive"):
-        Reading(np.zeros((3, 5)), np.zeros(3), np.zeros((6, 5)), np.ones(2))
+        Reading(ROBOT.frames[0], np.zeros((3, 5)), np.zeros(3), np.zeros((6, 5)), np.ones(2))
 
 
-def test_a_motion_that_nothing_tells_is_refused():
+def test_a_motion_that_no_signal_determines_is_refused():
     rest = Motion(*np.zeros((3, 6, 5)))
-    readings = [Reading(body.rate, np.full(3, np.inf), body.wrench, np.ones(2)) for body in chain(rest)]
-    with pytest.raises(InputError, match="do not tell the motion of all joints"):
-        identify_moving_chain(ROBOT.model, ROBOT.frames, readings, lambda number, body: body.rate, rest)
+    signals = zip(ROBOT.frames, chain(rest), strict=True)
+    readings = [Reading(frame, body.rate, np.full(3, np.inf), body.wrench, np.ones(2)) for frame, body in signals]
+    with pytest.raises(InputError, match="do not determine the motion of all joints"):
+        identify_moving_chain(ROBOT.model, readings, lambda number, body: body.rate, rest)
 
 
 def test_all_ten_parameters_of_every_body():
@@ -199,11 +200,13 @@ def test_all_ten_parameters_in_the_frames_of_the_joints():
     n, w = len(model.joint_names), rng.uniform(1.0, 4.0, (7, 1))
     motion = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t))
     frames = [replace(frame, position=np.zeros(3)) for frame in centroidal_frames(model)]
-    found = identify_chain(simulated_chain(model, motion, frames), 40 / 3.0, tuple(model.gravity), ALL)
+    found = identify_chain(simulate_chain(model, motion, frames), 40 / 3.0, tuple(model.gravity), ALL)
     expected = model.inertial_parameters.reshape(n, 10)
-    told = np.isfinite(found.values)
-    assert told[1:].all() and not told[0].all()
-    np.testing.assert_allclose(found.values[told], expected[told], rtol=0, atol=1e-9 * np.abs(expected).max())
+    identifiable = np.isfinite(found.values)
+    assert identifiable[1:].all() and not identifiable[0].all()
+    np.testing.assert_allclose(
+        found.values[identifiable], expected[identifiable], rtol=0, atol=1e-9 * np.abs(expected).max()
+    )
 
 
 def test_bad_chains_are_named():
@@ -235,7 +238,7 @@ def test_bad_samples_are_named_when_a_body_is_made(field):
 def test_robots_that_are_no_chain_are_named():
     tree = RobotModel.from_urdf(OBLIQUE)
     with pytest.raises(InputError, match="small: not a chain"):
-        simulated_chain(tree, Motion(*np.zeros((3, 4, 1))), centroidal_frames(tree))
+        simulate_chain(tree, Motion(*np.zeros((3, 4, 1))), centroidal_frames(tree))
     weightless = '<link name="l1"/>'
     text = urdf(joint("turn", "base", "l1"), links=0).replace("</robot>", f"{weightless}</robot>")
     with pytest.raises(InputError, match="the body of turn has no mass"):

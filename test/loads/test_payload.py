@@ -20,7 +20,7 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.identification import identify_gains, identify_payload, identify_tool, with_payload
-from robot_dyn_id.loads.payload import Payload, central_slopes, moved, realised
+from robot_dyn_id.loads.payload import Payload, central_slopes, make_consistent_payload, transform_parameters
 from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 
@@ -42,7 +42,7 @@ def loaded_panda(mass=2.0):
     """The same arm with the brick on its hand."""
     robot = Simulated(URDFS["panda"].read_text(), joints=panda_arm().joint_names)
     at = placement_of(robot.model, LINK)
-    robot.parameters[10 * at.body : 10 * at.body + 10] += moved(at) @ (BRICK * mass / 2.0)
+    robot.parameters[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ (BRICK * mass / 2.0)
     return robot
 
 
@@ -60,7 +60,7 @@ def found(seed, correlation_time=0.0):
 
 
 def test_payload_with_its_uncertainty():
-    """White and coloured noise: the truth lies within the reported errors, of which the arm's own are a part."""
+    """White and colored noise: the truth lies within the reported errors, of which the arm's own are a part."""
     scores = []
     for seed in range(2):
         payload = found(seed, 0.1 * seed)
@@ -94,13 +94,13 @@ def test_arm_with_payload_predicts_the_loaded_arm():
 def test_what_a_link_near_the_base_does_not_show_is_named():
     robot = panda()
     recording = robot.record(seed=5, duration=20.0, noise=NOISE)
-    with pytest.raises(InputError, match="does not tell the mass"):
+    with pytest.raises(InputError, match=r"the mass on link .* is not identifiable"):
         identify_payload([recording], bare_arm(), "panda_link1", SETTINGS)
     with pytest.raises(InputError, match="does not move"):
         identify_payload([recording], bare_arm(), "panda_link0", SETTINGS)
 
 
-def test_no_payload_is_said():
+def test_no_payload_is_reported():
     recording = panda().record(seed=9, duration=20.0, noise=NOISE)
     try:
         payload = identify_payload([recording], bare_arm(), LINK, SETTINGS)[0]
@@ -114,26 +114,28 @@ def test_impossible_estimates_become_the_nearest_body():
     sigma = np.array([0.01, *(0.005,) * 3, *(0.01,) * 6])
     thin = BRICK.copy()
     thin[9] = -0.002
-    payload = realised(LINK, thin, np.diag(sigma**2), np.zeros(10, dtype=bool))
+    payload = make_consistent_payload(LINK, thin, np.diag(sigma**2), np.zeros(10, dtype=bool))
     assert is_consistent(payload.parameters)
     assert [one.code for one in payload.findings] == ["payload_not_physical"]
     assert np.linalg.norm((payload.parameters - thin) / sigma) < np.linalg.norm((BRICK - thin) / sigma)
     with pytest.raises(InputError, match="wrong"):
-        realised(LINK, -BRICK, np.diag(sigma**2), np.zeros(10, dtype=bool))
+        make_consistent_payload(LINK, -BRICK, np.diag(sigma**2), np.zeros(10, dtype=bool))
 
 
 def test_slopes_of_the_central_parameters():
-    def told(parameters):
+    def central_values(parameters):
         mass, center, inertia = central(parameters)
         return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
     step = 1e-6
-    numeric = [(told(BRICK + step * unit) - told(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)]
+    numeric = [
+        (central_values(BRICK + step * unit) - central_values(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)
+    ]
     np.testing.assert_allclose(central_slopes(BRICK), np.transpose(numeric), atol=1e-8)
 
 
 def shown_wrench(recording, motion, offsets, noise, seed):
-    """What a sensor at the hand shows of the brick, by samples of the true motion."""
+    """Readings of a sensor at the hand that carries the brick, by samples of the true motion."""
     model = panda().model
     t = recording.samples.t
     body = wrench_regressor(frame_motion(model, motion, placement_of(model, LINK)))
@@ -175,7 +177,7 @@ def test_gains_from_a_known_payload():
     runs = [replace(run, effort_is_torque=False) for run in runs]
     found = identify_gains([runs[0]], [runs[1]], panda().model, known, Settings())
     values, sigmas = (np.array([getattr(gain, name) for gain in found]) for name in ("value", "standard_deviation"))
-    told = np.isfinite(values)
-    assert told[1:6].all()
-    assert (np.abs(values - gains)[told] < 4.0 * sigmas[told]).all()
+    identifiable = np.isfinite(values)
+    assert identifiable[1:6].all()
+    assert (np.abs(values - gains)[identifiable] < 4.0 * sigmas[identifiable]).all()
     assert (sigmas / np.abs(gains))[[1, 3]].max() < 0.02

@@ -115,7 +115,7 @@ def test_npz_that_is_none(tmp_path):
         archive.writestr("t.npy", b"no array")
         archive.writestr("q", b"")
         archive.writestr("joint_names.npy", b"\x93NUMPY\x01\x00\xff\xff{")
-    refused(path, "t is no array")
+    refused(path, "t is not an array")
 
 
 @pytest.mark.parametrize("flips", [False, True])
@@ -273,11 +273,11 @@ def test_csv_whose_last_line_is_no_row(tmp_path, ending):
         ("t,q_a,tau_a,effort_a\n1,2,3,4\n", "tau_ and effort_ columns"),
         ("t,q_a\n1,2\n3,4,5\n6,7\n", "line 3 has 3 cells, the header 2"),
         ("t,q_a\n1,2\n\n3\n6,7\n", "line 4 has 1 cells, the header 2"),
-        ("t,q_a\n1,2\n3,four\n", "line 3: 'four' is no number"),
-        ("# x\nt,q_a\n1,2\n3,4\n5, 6 7\n", "line 5: '6 7' is no number"),
-        ("t;q_a\n1;2\n0,1;4\n", "line 3: '0,1' is no number; use a decimal point"),
-        ("t,q_a\n1,1_0\n", "line 2: '1_0' is no number"),
-        ("t,q_a\n1,0x10\n", "line 2: '0x10' is no number"),
+        ("t,q_a\n1,2\n3,four\n", "line 3: 'four' is not a number"),
+        ("# x\nt,q_a\n1,2\n3,4\n5, 6 7\n", "line 5: '6 7' is not a number"),
+        ("t;q_a\n1;2\n0,1;4\n", "line 3: '0,1' is not a number; use a decimal point"),
+        ("t,q_a\n1,1_0\n", "line 2: '1_0' is not a number"),
+        ("t,q_a\n1,0x10\n", "line 2: '0x10' is not a number"),
     ],
 )
 def test_csv_that_is_wrong(tmp_path, text, complaint):

@@ -132,7 +132,7 @@ def test_wrong_motions_are_refused(tmp_path):
     motion, _ = planned(model)
     with pytest.raises(UsageError, match="dq has shape"):
         PlannedMotion(motion.t, motion.q, motion.dq[:2], motion.ddq)
-    with pytest.raises(UsageError, match="holds values that are no finite numbers"):
+    with pytest.raises(UsageError, match="holds values that are not finite"):
         PlannedMotion(motion.t, motion.q * np.nan, motion.dq, motion.ddq)
     with pytest.raises(UsageError, match="each later than the one before"):
         PlannedMotion(motion.t[::-1], motion.q, motion.dq, motion.ddq)

@@ -186,6 +186,6 @@ def test_a_database_whose_rows_never_end(tmp_path, view):
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "&a [*a]", "rosbag2_bagfile_information: {relative_file_paths: 3}"])
-def test_hostile_metadata_leaves_the_files_to_tell(tmp_path, content):
+def test_hostile_metadata_leaves_the_files_readable(tmp_path, content):
     (tmp_path / "metadata.yaml").write_text(content)
     assert "no recording in this folder" in refusal(tmp_path)

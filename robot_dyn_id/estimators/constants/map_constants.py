@@ -70,7 +70,7 @@ class MaximumAPosterioriConstants(CheckedOptions):
         at = self._at(constants, prior, constants.logarithms, begin.values)
         for _ in range(self.iterations):
             if at.length(at.step) < CONVERGED_DEVIATIONS:
-                return self._concluded(at, prior)
+                return self._make_estimate(at, prior)
             for share in STEP_SHARES:
                 values = at.values + share * (at.found.solution.values[: len(at.values)] - at.values)
                 then = self._at(constants, prior, at.linear.logarithms + share * at.step, values)
@@ -97,7 +97,7 @@ class MaximumAPosterioriConstants(CheckedOptions):
         found = solve_with_prior(extended, rows, center, self.autoregressive_order, self.passes)
         return _Posterior(linear, values, extended, found)
 
-    def _concluded(self, at: _Posterior, prior: Prior) -> Estimate:
+    def _make_estimate(self, at: _Posterior, prior: Prior) -> Estimate:
         found = at.found
         target = f"{prior.source} and the constants of the terms, give or take {self.spread:.0%} of their sizes"
         estimate = found.make_estimate(at.extended, regularized_towards=target)

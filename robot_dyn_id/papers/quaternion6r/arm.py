@@ -10,8 +10,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, centroidal_frames, joint_motion, simulated_chain
-from robot_dyn_id.loads.chain_estimate import EXCITED, ChainEstimate, identify_chain
+from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, centroidal_frames, find_joint_motion, simulate_chain
+from robot_dyn_id.loads.chain_estimate import EXCITED_RATIO, ChainEstimate, identify_chain
 from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.loads.wrench import cross, wrench_regressor
 from robot_dyn_id.model.kinematics import Placement
@@ -104,7 +104,7 @@ class SpaceArm:
 
     def recorded(self, motion: Motion) -> list[Signals]:
         """Signals of the paper's simulation."""
-        return [Signals.from_body(body) for body in simulated_chain(self.model, motion, self.frames)]
+        return [Signals.from_body(body) for body in simulate_chain(self.model, motion, self.frames)]
 
     def bodies(self, signals: Sequence[Signals]) -> list[ChainBody]:
         """Chain as in the paper: positions follow from quaternions and lengths, hinges are at both ends."""
@@ -135,13 +135,13 @@ class SpaceArm:
             return np.concatenate([expected.angles * np.where(sign < 0.0, -1.0, 1.0), expected.acceleration])
 
         readings = []
-        for read, size in zip(signals, noise_of(signals), strict=True):
+        for frame, read, size in zip(self.frames, signals, noise_of(signals), strict=True):
             angles = np.repeat([size["quaternion"], size["first"], size["second"]], 4)
             deviations = np.concatenate([angles, np.full(3, size["acceleration"])])
             motion, wrench = np.concatenate([read.angles, read.acceleration]), np.concatenate([read.moment, read.force])
-            readings.append(Reading(motion, deviations, wrench, np.array([size["moment"], size["force"]])))
-        start = joint_motion(self.model, self.bodies(signals), self.frames)
-        return identify_moving_chain(self.model, self.frames, readings, observed, start, precision=NOISE)
+            readings.append(Reading(frame, motion, deviations, wrench, np.array([size["moment"], size["force"]])))
+        start = find_joint_motion(self.model, self.bodies(signals), self.frames)
+        return identify_moving_chain(self.model, readings, observed, start, precision=NOISE)
 
     def rounded(self, motion: Motion, digits: int) -> list[Signals]:
         """Signals rounded to a number of significant digits."""
@@ -169,9 +169,9 @@ def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
     """The paper's own fit: m and the inertias of every body from what its two hinges exert, shape (6, 4).
 
     m by the vertical part of Newton's equation, J by Euler's S J = M about the center of mass, each by plain least
-    squares. NaN where columns of S depend on one another, to `EXCITED` times the relative precision of the motion.
+    squares. NaN where columns of S depend on one another, to `EXCITED_RATIO` times the precision of the motion.
     """
-    found, limit = np.full((len(bodies), len(CENTROIDAL)), np.nan), EXCITED * precision
+    found, limit = np.full((len(bodies), len(CENTROIDAL)), np.nan), EXCITED_RATIO * precision
     for number, body in enumerate(bodies):
         inner, c = body.wrench, body.position - body.hinge
         outer = bodies[number + 1].wrench if number + 1 < len(bodies) else np.zeros_like(inner)

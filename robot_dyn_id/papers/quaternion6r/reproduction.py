@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.loads.chain import CENTROIDAL
-from robot_dyn_id.loads.chain_estimate import least_deviations
+from robot_dyn_id.loads.chain_estimate import bound_deviations
 from robot_dyn_id.loads.wrench import wrench_regressor
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
 from robot_dyn_id.papers.quaternion6r.arm import (
@@ -116,7 +116,7 @@ class NoisyRuns:
         """Cramer-Rao bound of sigma for this noise of the wrenches and known motion [%], shape (6, 4)."""
         signals = arm.recorded(self.motion)
         noise = np.array([[sizes["moment"], sizes["force"]] for sizes in noise_of(signals)])
-        return 100.0 * least_deviations(arm.bodies(signals), noise, GRAVITY) / arm.truth
+        return 100.0 * bound_deviations(arm.bodies(signals), noise, GRAVITY) / arm.truth
 
     def errors(self, arm: SpaceArm, draws: int) -> tuple[Array, Array, Array]:
         """Reported sigma, errors, and errors of the paper's own fit [%], each of shape (draws, 6, 4)."""

@@ -2,6 +2,7 @@
 """The ParameterSet message, over real DDS with transient local durability."""
 
 import time
+from pathlib import Path
 
 import pytest
 from support.parameter_sets import assert_same, awkward_set
@@ -12,9 +13,15 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.nodes.messages.conversions import FLATTENED, parameter_set, parameter_set_message
+from robot_dyn_id.findings import make_finding
+from robot_dyn_id.nodes.messages.conversions import (
+    FLATTENED,
+    identification_report,
+    parameter_set,
+    parameter_set_message,
+)
 from robot_dyn_id.parameters import FORMAT_VERSION, stored_fields
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -79,3 +86,12 @@ def test_a_message_whose_fields_do_not_fit_together_is_refused(field):
     setattr(message, field, getattr(message, field)[:-1])
     with pytest.raises(InputError, match=f"{field}|state_joints|fit_for_answers"):
         parameter_set(message)
+
+
+def test_a_report_of_refused_data_carries_the_findings():
+    finding = make_finding("effort_sign", "the effort of elbow is reversed", ["elbow"])
+    message = identification_report(UnsafeDataError.from_findings([finding], ["bag"]), Path("run"))
+    assert message.verdict == "failed" and "effort_sign" in message.reasons[0]
+    (sent,) = message.findings
+    fields = {name: getattr(sent, name) for name in sent.get_fields_and_field_types()}
+    assert fields == finding.summary()
