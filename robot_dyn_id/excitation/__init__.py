@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Excitation trajectories. A new form is one file here, and one line in `forms.py`."""
+"""Excitation trajectories. A new form is one file in `forms` and one line in `forms/registry.py`."""
 
 from robot_dyn_id.excitation.forms.fourier import FourierSeries, random_fourier
 from robot_dyn_id.excitation.forms.registry import FORMS, make_excitation, make_parametrization

@@ -66,23 +66,27 @@ def _split_at(
     """Training data of a range, and the rest of the recording without its stillness."""
     start, stop = train_range
     if not (math.isfinite(start) and start < stop):
-        raise UsageError(f"--train-range {start:g} {stop:g}: the first must be less than the second")
+        raise UsageError(f"training range {start:g} to {stop:g} s: the first must be less than the second")
     if len(recordings) > 1:
-        raise UsageError("--train-range needs one recording; with several, give the one to hold out with --validate")
+        raise UsageError("a training range needs one recording; of several, name the one to hold out")
     train: list[Recording] = [Excerpt(recordings[0], start, stop)]
     if validation:
         return train, list(validation)
     still = stillness(recordings[0], joints)
     if start >= still.length:
-        raise UsageError(f"--train-range {start:g} {stop:g}: {recordings[0].source} is only {still.length:.1f} s long")
+        raise UsageError(
+            f"training range {start:g} to {stop:g} s: {recordings[0].source} is only {still.length:.1f} s long"
+        )
     sides = [(-math.inf, start)] if start > 0 else []
     sides += [(stop, math.inf)] if stop < still.length else []
     if not sides:
-        raise UsageError(f"--train-range {start:g} {stop:g} leaves nothing to validate on: give --validate as well")
+        raise UsageError(
+            f"training range {start:g} to {stop:g} s leaves nothing to validate on: give held-out recordings as well"
+        )
     rest = [side for side in sides if still.moves and any(a < side[1] and b > side[0] for a, b in still.moving())]
     if not rest:
         raise UsageError(
-            f"--train-range {start:g} {stop:g} leaves nothing to validate on that moves: {recordings[0].source} "
-            f"stands still {format_spans(still.spans)}; give --validate as well"
+            f"training range {start:g} to {stop:g} s leaves nothing to validate on that moves: {recordings[0].source} "
+            f"is at rest {format_spans(still.spans)}; give held-out recordings as well"
         )
     return train, [_moving(recordings[0], still, side) for side in rest]

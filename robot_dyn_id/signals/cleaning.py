@@ -212,7 +212,7 @@ def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple
         return raw.current, drive.gain * drive.sign
     if raw.tau is None:
         raise InputError(
-            f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in --config"
+            f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in the configuration"
         )
     if drive.gain is not None and recording.effort_is_torque:
         return raw.tau, 1.0

@@ -251,10 +251,10 @@ BAD = {
     "joint misspelt in the configuration": (
         with_config("{joints: {elbo: {sign: -1}}}"), 2, "elbo of the configuration is not a moving joint of small; did you mean elbow?"
     ),
-    "range the wrong way": (with_options("--train-range", 9, 3), 2, "--train-range 9 3: the first must be less"),
-    "range of nothing": (with_options("--train-range", 40, 50), 2, "--train-range 40 50"),
+    "range the wrong way": (with_options("--train-range", 9, 3), 2, "training range 9 to 3 s: the first must be less"),
+    "range of nothing": (with_options("--train-range", 40, 50), 2, "training range 40 to 50 s"),
     "range of everything": (with_options("--train-range", 0, 50), 2, "nothing to validate on"),
-    "range of two recordings": (twice("--train-range", 0, 9), 2, "--train-range needs one recording"),
+    "range of two recordings": (twice("--train-range", 0, 9), 2, "training range needs one recording"),
     "cutoff above the data": (with_options("--cutoff", 40), 2, "40 Hz is too high for data at 50 Hz"),
     "cutoff of nothing": (with_options("--cutoff", 0), 2, "cut-off frequency must be positive"),
     "gravity that is not a number": (with_options("--gravity", 0, 0, "nan"), 2, "gravity"),

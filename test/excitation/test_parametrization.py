@@ -121,8 +121,8 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     reach = family.reach - np.abs(motion.center - family.center)
     fine = np.linspace(0.0, motion.duration, 30_001)
     knots = knot_times(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
-    beside = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots])[:, None] + [-1e-9, 1e-9]
-    fine = np.clip(np.sort(np.concatenate([fine, beside.ravel()])), 0.0, motion.duration)
+    sides = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots])[:, None] + [-1e-9, 1e-9]
+    fine = np.clip(np.sort(np.concatenate([fine, sides.ravel()])), 0.0, motion.duration)
     use = np.max(uses(motion, limits, reach, fine), axis=0)
     assert np.all(use <= 0.8)
     assert np.all(use >= 0.8 * (1 - 1e-4))

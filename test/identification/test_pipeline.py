@@ -87,17 +87,17 @@ class TestSplit:
 
     @pytest.mark.parametrize(("wanted", "words"), [
         ((5.0, 5.0), "the first must be less than the second"),
-        ((9.0, 5.0), "--train-range 9 5: the first"),
+        ((9.0, 5.0), "training range 9 to 5 s: the first"),
         ((float("nan"), 5.0), "the first must be less"),
         ((50.0, 60.0), "is only 40.0 s long"),
-        ((0.0, 100.0), "leaves nothing to validate on: give --validate"),
+        ((0.0, 100.0), "leaves nothing to validate on: give held-out"),
     ])  # fmt: skip
     def test_ranges_that_make_no_sense_are_refused(self, recording, wanted, words):
         with pytest.raises(UsageError, match=words):
             split([recording], JOINTS, train_range=wanted)
 
     def test_a_range_needs_one_recording(self, recording):
-        with pytest.raises(UsageError, match="--train-range needs one recording"):
+        with pytest.raises(UsageError, match="training range needs one recording"):
             split([recording, recording], JOINTS, train_range=(0.0, 10.0))
 
 

@@ -92,7 +92,7 @@ def test_a_xacro_file_is_expanded(xacro, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_xacro_file_finds_what_lies_beside_it(tmp_path):
+def test_a_xacro_file_finds_what_lies_in_its_folder(tmp_path):
     parts = XACRO.replace('<link name="base"/>', '<xacro:include filename="base.xacro"/>')
     (tmp_path / "robot.xacro").write_text(parts, encoding="utf-8")
     (tmp_path / "base.xacro").write_text('<robot><link name="base"/></robot>', encoding="utf-8")
@@ -210,7 +210,7 @@ def test_joints_are_chosen_by_name_and_keep_the_order_of_the_robot():
     }
 
 
-def test_held_joints_stand_where_they_are_told():
+def test_held_joints_are_at_their_positions():
     held = {"turn": 0.4, "slide": -0.3}
     model = RobotModel.from_urdf(OBLIQUE, joints=["spin", "branch"], held=held)
     assert model.held == held
@@ -258,7 +258,7 @@ def test_a_mimic_of_a_fixed_joint_stands_at_its_offset():
 # --- Gravity -----------------------------------------------------------------------------------------------------
 
 
-def test_gravity_is_that_of_pinocchio_unless_told_otherwise():
+def test_gravity_is_that_of_pinocchio_by_default():
     assert np.array_equal(robot("panda").gravity, [0, 0, -9.81])
     assert np.array_equal(RobotModel.from_urdf(ARM, gravity=[1, 2, 3]).gravity, [1, 2, 3])
 
@@ -381,10 +381,10 @@ BROKEN_XACRO = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_description_is_refused_in_one_line(case, capfd):
-    text, *said = BROKEN[case]
+    text, *parts = BROKEN[case]
     line = refusal(text)
     assert line.startswith("robot description: ")
-    assert [part for part in said if part not in line] == []
+    assert [part for part in parts if part not in line] == []
     assert capfd.readouterr() == ("", "")  # the C++ parser does not talk past us
 
 
@@ -397,26 +397,26 @@ def test_a_broken_file_is_named(tmp_path):
 @pytest.mark.parametrize("case", BROKEN_XACRO)
 def test_a_broken_xacro_file_is_refused_in_one_line(case, xacro, capfd, monkeypatch):
     monkeypatch.setattr(xacro_process, "TIME_LIMIT_S", 2.0 if "longer than 2 s" in BROKEN_XACRO[case][1] else 30.0)
-    text, *said = BROKEN_XACRO[case]
+    text, *parts = BROKEN_XACRO[case]
     file, begin = xacro(text), time.monotonic()
     line = refusal_of_file(file)
     assert time.monotonic() - begin < 10.0
     assert line.startswith(f"{file}: ")
-    assert [part for part in said if part not in line] == []
+    assert [part for part in parts if part not in line] == []
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("handler", ["raises", "takes note"])
 def test_a_signal_ends_the_expansion_at_once(xacro, number, handler):
-    """Of the process alone, as `ros2 launch` sends it, with the handlers of commands and of nodes."""
+    """Interrupt of the process alone, as `ros2 launch` sends it, with the handlers of commands and of nodes."""
     file = xacro(XACRO.replace("2 * mass", "10 ** 10 ** 10"))
     program = f"""
 import signal, sys
 from robot_dyn_id.model.urdf import RobotDescription
-asked = []
+signals = []
 def handler(number, frame):
-    asked.append(number)
+    signals.append(number)
     if {handler == "raises"}:
         raise KeyboardInterrupt
 signal.signal({int(number)}, handler)
@@ -424,7 +424,7 @@ print("begun", flush=True)
 try:
     RobotDescription.from_file({str(file)!r})
 except KeyboardInterrupt:
-    sys.exit(asked == [{int(number)}])
+    sys.exit(signals == [{int(number)}])
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
@@ -462,7 +462,7 @@ def test_what_never_ends_is_refused_at_once(tmp_path):
     with large.open("wb") as file:
         file.truncate(2**40)
     assert refusal_of_file(large) == f"{large}: cannot read the robot description (larger than 16 MiB)"
-    for path in ("\0", "~nobody_of_that_name/robot.urdf"):
+    for path in ("\0", "~no_such_user/robot.urdf"):
         assert "not the name of a file" in refusal_of_file(path)
 
 

@@ -46,7 +46,7 @@ def allowed(name):
 
 
 def needs(world, name):
-    """What a running node has set up, by permission; parts of actions stand for the action."""
+    """Interfaces of a running node by permission; parts of actions stand for the action."""
     graph = world.probe
     names = {
         "publish": graph.get_publisher_names_and_types_by_node(name, NAMESPACE),

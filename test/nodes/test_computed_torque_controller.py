@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller and the monitor beside the simulator, over real DDS, with the parameters identified from that plant."""
+"""The controller and the monitor with the simulator, over real DDS, with the parameters identified from that plant."""
 
 import signal
 import subprocess
@@ -93,12 +93,12 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
     world.until(lambda: scene.efforts_heard, what="efforts")
 
 
-def test_without_a_usable_model_it_starts_by_the_urdf_and_tells_what_it_refuses(world, tmp_path):
+def test_without_a_usable_model_it_starts_by_the_urdf_and_reports_refusals(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", brakes="true")
     scene.parameters.publish(other_robot())
     world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
-    told = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
-    world.until(lambda: scene.logged(told), what="a set of another robot that was there before")
+    refusal = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
+    world.until(lambda: scene.logged(refusal), what="a set of another robot that was there before")
     world.until(
         lambda: scene.level("computed_torque_controller")[1].startswith("commands efforts by the URDF's inertia"),
         what="start",
@@ -128,8 +128,8 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.OK, what="diagnosis")
     for count, (offer, words) in enumerate(offers, start=1):
         scene.parameters.publish(offer)
-        told = f"refused: identified_parameters, the model in use stays: {words}"
-        world.until(lambda told=told: scene.logged(told), what=told)
+        refusal = f"refused: identified_parameters, the model in use stays: {words}"
+        world.until(lambda refusal=refusal: scene.logged(refusal), what=refusal)
         world.until(
             lambda count=count: scene.values("computed_torque_controller").get("refused inputs") == str(count),
             what="count",
@@ -155,7 +155,7 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     good = JointState(name=names, position=[0.1] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
     bad = JointState(name=names, position=[np.nan] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
 
-    def told(words):
+    def logged(words):
         return any(words in line.msg for line in log)
 
     timer = world.probe.create_timer(0.005, lambda: states.publish(good))
@@ -163,11 +163,11 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     timer.cancel()
     world.until(lambda: not np.any(efforts[-1].data), 2.0, "zero effort")
     world.until(
-        lambda: told("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
+        lambda: logged("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
     )
     heard = len(efforts)
     states.publish(bad)
-    world.until(lambda: told("position of joint shoulder is not finite"), what="NaN")
+    world.until(lambda: logged("position of joint shoulder is not finite"), what="NaN")
     assert len(efforts) == heard
     timer.reset()
     world.until(lambda: np.any(efforts[-1].data), what="efforts again")
@@ -324,7 +324,7 @@ def test_a_law_beyond_the_rating_is_limited_and_reported(world):
     )
     world.until(lambda: len(arm.efforts) > 10, what="efforts")
     arm.position = [0.1, 0.9, 0.2]
-    world.until(lambda: "is limited to its rating, 40 N m" in arm.status()[1], what="said")
+    world.until(lambda: "is limited to its rating, 40 N m" in arm.status()[1], what="message")
     assert arm.status()[0] == DiagnosticStatus.ERROR
     efforts = np.array([one.data for one in arm.efforts])
     assert np.abs(efforts).max() == RATED

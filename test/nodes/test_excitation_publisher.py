@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node, with a robot behind a trajectory controller, over real DDS: moves when asked, and stops when in doubt."""
+"""The node, with a robot behind a trajectory controller, over real DDS: moves on request, and stops when in doubt."""
 
 import math
 import os
@@ -59,7 +59,7 @@ def ready(world, **options):
 
 
 @HORIZONS
-def test_it_moves_only_when_asked_and_then_through_the_whole_excitation(world, horizon):
+def test_it_moves_only_on_request_and_then_through_the_whole_excitation(world, horizon):
     cell = ready(world, horizon=horizon, order=["joint3", "joint1", "joint7", "joint5", "joint6", "joint4", "joint2"])
     begin = time.monotonic()
     world.until(lambda: time.monotonic() > begin + 0.5)
@@ -162,7 +162,7 @@ def file(tmp_path):
     return tmp_path / "trajectory.yaml"
 
 
-def test_a_trajectory_file_is_executed_slower_and_smaller_if_asked(world, file):
+def test_a_trajectory_file_is_executed_slower_and_smaller_on_request(world, file):
     cell = ready(world, trajectory=file, speed_scale=0.75, amplitude_scale=0.5, horizon=0.0)
     cell.running().until(Status.DONE)
     assert cell.statuses[-1].duration == pytest.approx(4.0)
@@ -192,15 +192,15 @@ def test_a_trajectory_file_of_another_robot_is_refused_by_name(world, file):
 
 def test_a_dry_run_shows_the_motion_and_commands_nothing(world, file):
     cell = Cell(world, trajectory=file, dry_run="true", start="true")
-    seen = world.heard(JointTrajectory, "excitation_publisher/preview", LATCHED)  # it came before
-    world.until(lambda: seen and cell.reason)
+    previews = world.heard(JointTrajectory, "excitation_publisher/preview", LATCHED)  # it came before
+    world.until(lambda: previews and cell.reason)
     assert (cell.state, cell.reason) == (
         Status.WAITING,
         "dry run: the motion fits the robot; set dry_run to false to move",
     )
     answer = cell.call("start")
     assert (answer.success, answer.message) == (False, cell.reason)
-    (message,) = seen
+    (message,) = previews
     assert list(message.joint_names) == NAMES
     motion = read_trajectory(file).excitation
     last = message.points[-1].time_from_start
@@ -297,7 +297,7 @@ def test_a_stop_before_all_is_ready_takes_the_start_by_parameter_back(world):
 
 
 @HORIZONS
-def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
+def test_stop_brakes_and_a_new_start_begins_again(world, horizon):
     cell = ready(world, horizon=horizon).running()
     assert cell.call("stop").success
     cell.until(Status.READY)
@@ -306,7 +306,7 @@ def test_stop_brakes_and_a_new_start_begins_anew(world, horizon):
     cell.running(progress=0.0).until(Status.DONE)
 
 
-def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_believes(world):
+def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_expects_it(world):
     """Braking from the first instants lasts microseconds: its piece must arrive all the same, and not outdated."""
     cell = ready(world, horizon=0.3)
     supervisor, clock, commands = cell.node._supervisor, cell.node._motion_clock, cell.node._commands
@@ -383,12 +383,12 @@ def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, horizo
     count, again = len(cell.follower.received), time.monotonic()
     cell.follower.speak, cell.follower.disturb = True, lambda message: message
     world.until(lambda: time.monotonic() > again + 0.3)
-    assert (cell.state, len(cell.follower.received)) == (Status.FAULT, count)  # nothing moves by itself
+    assert (cell.state, len(cell.follower.received)) == (Status.FAULT, count)  # nothing moves automatically
     answer = cell.call("start")
     assert answer.success, answer.message
 
 
-def test_the_loss_of_the_controller_is_told_and_without_one_nothing_starts(world):
+def test_the_loss_of_the_controller_is_reported_and_without_one_nothing_starts(world):
     cell = ready(world).running()
     cell.follower.leave()  # its joint states go on
     gone = time.monotonic()
@@ -561,7 +561,7 @@ def test_a_node_that_was_halted_commands_no_jump(world):
 # --- messages that make no sense ----------------------------------------------------------------------------------
 
 
-def test_waiting_is_logged_once_and_told_at_a_steady_rate(world, capfd):
+def test_waiting_is_logged_once_and_published_at_a_steady_rate(world, capfd):
     """For silence and for frozen stamps; the reason holds a figure that grows."""
     cell = ready(world)
     for inject in (silent, disturbed(frozen)):
@@ -671,7 +671,7 @@ def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, wo
         Cell(world, follower=False, **parameters)
 
 
-# --- collisions, and limits that are none ------------------------------------------------------------------------
+# --- collisions, and placeholder limits ------------------------------------------------------------------------
 
 
 def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_path, file):
@@ -740,7 +740,7 @@ def test_a_random_motion_that_collides_is_refused_before_anything_moves(world):
 
 
 def test_stand_ins_check_a_robot_without_shapes_and_without_them_it_needs_permission(tmp_path):
-    bare = RobotModel.from_urdf(ARM.read_text().replace("collision>", "ignored>").replace("visual>", "unseen>"))
+    bare = RobotModel.from_urdf(ARM.read_text().replace("collision>", "ignored>").replace("visual>", "hidden>"))
     upright = {"period": 1.0, "amplitude_share": 0.1, "urdf": ""}
     plan = make_plan(bare, ExcitationSettings(**upright))
     assert plan.remark.startswith("collisions are checked with stand-ins for link0, link1")
@@ -890,8 +890,9 @@ def test_an_interrupt_in_every_phase_leaves_the_robot_at_rest(world, phase):
         except DeadlineError as error:
             raise AssertionError(f"{error}: {statuses[-3:]}") from None
 
-    process = subprocess.Popen([sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ),
-                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "--ros-args", *arguments], env=dict(os.environ), stderr=subprocess.PIPE, text=True
+    )
     try:
         until(lambda: state() == (Status.WAITING if phase == "no robot" else Status.READY))
         if phase not in ("no robot", "ready"):

@@ -68,8 +68,13 @@ def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
         world.add(ComputedTorqueController, *ros_arguments(timeout="1.0")),
         world.add(TorqueResidualMonitor),
     )
-    twin = world.add(Simulator, *ros_arguments(model="parameters"), "-r", "identified_parameters:=/identified_parameters",
-                     namespace="twin")  # fmt: skip
+    twin = world.add(
+        Simulator,
+        *ros_arguments(model="parameters"),
+        "-r",
+        "identified_parameters:=/identified_parameters",
+        namespace="twin",
+    )
     nodes = (controller, monitor, twin)
     for name in HOSTILE:
         before = [node._condition._refused for node in nodes[1:]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identifier over real DDS: a stream gives what its file gives; what is bad is told and never published."""
+"""The identifier over real DDS: a stream gives what its file gives; bad input is reported and never published."""
 
 import os
 import time
@@ -196,8 +196,17 @@ def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(wo
     folder, expected = from_file
     ears = Ears(world)
     write_parameters(tmp_path / "earlier.yaml", expected)
-    world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{folder / 'bag'}']", "-p",
-              f"parameters:={tmp_path / 'earlier.yaml'}", "-p", f"folder:={tmp_path / 'out'}")  # fmt: skip
+    world.add(
+        Identifier,
+        "-p",
+        f"urdf:={folder / 'arm.urdf'}",
+        "-p",
+        f"data:=['{folder / 'bag'}']",
+        "-p",
+        f"parameters:={tmp_path / 'earlier.yaml'}",
+        "-p",
+        f"folder:={tmp_path / 'out'}",
+    )
     world.until(lambda: len(ears.parameters) == 1, what="the earlier set")
     ears.report()
     world.until(lambda: len(ears.parameters) == 2, what="the new set")
@@ -289,7 +298,7 @@ def test_an_excitation_that_ends_early_is_not_identified_and_the_node_says_what_
     world.until(lambda: "it disappeared before its excitation was over; call" in node.diagnosis().message)
 
 
-def test_a_folder_that_is_taken_away_is_told_and_the_node_lives_on(world, messages, from_file, tmp_path):
+def test_a_folder_that_is_taken_away_is_reported_and_the_node_lives_on(world, messages, from_file, tmp_path):
     folder, _ = from_file
     heard = world.heard(Log, "/rosout", LATCHED)
     place = tmp_path / "place"
@@ -342,8 +351,15 @@ def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
     stamps = np.round(chunk.t * 1e9).astype(np.int64)
     write_joint_state_bag(tmp_path / "bag", "/joint_states", names, StampedSamples(stamps, chunk.q, chunk.dq, tau))
     ears = Ears(world)
-    node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"data:=['{tmp_path / 'bag'}']", "-p",
-                     f"folder:={tmp_path / 'out'}")  # fmt: skip
+    node = world.add(
+        Identifier,
+        "-p",
+        f"urdf:={folder / 'arm.urdf'}",
+        "-p",
+        f"data:=['{tmp_path / 'bag'}']",
+        "-p",
+        f"folder:={tmp_path / 'out'}",
+    )
     report = ears.report()
     assert report.verdict == "bad"
     world.until(lambda: node.end == 1, what="the exit code of the command line")

@@ -29,7 +29,7 @@ from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.recordings.bag_writer import BagWriter
 
 LONG = {"periods": 12}
-"""Of 1 s each: longer than any of these tests lets it go on."""
+"""Trials of 1 s each: longer than any of these tests lets it go on."""
 
 DEADLINE = 1.5
 """Longest time between the end of a recording, however it ends, and braking [s]."""

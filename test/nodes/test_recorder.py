@@ -50,7 +50,7 @@ PAUSED = RecordingStatus.PAUSED
 
 
 class Line:
-    """A recorder and what it tells."""
+    """A recorder and its status messages."""
 
     def __init__(self, world, folder, namespace=""):
         self.world, self.folder, self.namespace = world, folder, namespace
@@ -79,8 +79,8 @@ class Line:
             )
 
         wanted = f"state {state}, reason {reason}, counts {counts}"
-        said = lambda: self.statuses[-1] if self.statuses else None  # noqa: E731
-        assert spin(self.world.executor, holds, timeout), f"{wanted}; last status: {said()}"
+        shown = lambda: self.statuses[-1] if self.statuses else None  # noqa: E731
+        assert spin(self.world.executor, holds, timeout), f"{wanted}; last status: {shown()}"
         return self.statuses[-1]
 
     def call(self, service, data=None):
@@ -130,10 +130,10 @@ def wait_for(process, text):
         lines.append(found)
         if text in found:
             return "".join(lines)
-    raise AssertionError(f"{text!r} never said: {''.join(lines)}")
+    raise AssertionError(f"{text!r} never logged: {''.join(lines)}")
 
 
-def test_every_byte_at_1_khz_beside_other_nodes(world, line):
+def test_every_byte_at_1_khz_with_other_nodes(world, line):
     line.node()
     heard = world.heard(JointState, "joint_states", STREAM)  # a node that decodes all of them
     effort = world.probe.create_publisher(Float64MultiArray, "effort_command", SENSOR)
@@ -159,15 +159,19 @@ def test_every_byte_at_1_khz_beside_other_nodes(world, line):
     [
         (SENSOR, QosReliability.BEST_EFFORT, QosDurability.VOLATILE),
         (RELIABLE, QosReliability.RELIABLE, QosDurability.VOLATILE),
-        (QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE, durability=LATCHED.durability), QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL),
+        (
+            QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE, durability=LATCHED.durability),
+            QosReliability.RELIABLE,
+            QosDurability.TRANSIENT_LOCAL,
+        ),
     ],
     ids=["best effort", "reliable", "latched"],
-)  # fmt: skip
+)
 def test_qos_as_offered(world, line, qos, reliability, durability):
     latched = durability == QosDurability.TRANSIENT_LOCAL
     source = line.source(qos=qos, count=40, listeners=0 if latched else 1)
     if latched:
-        world.until(lambda: source.done)  # before anybody listens
+        world.until(lambda: source.done)  # before the subscription
     line.node()
     line.until(RECORDING, counts=[40])
     assert line.call("stop").success
@@ -223,9 +227,9 @@ def test_waits_for_a_publisher_and_says_so_with_a_hint(world, lines, capfd):
     elsewhere = line.source(topic="/arm/joint_states", count=1, listeners=0)
     line.node()
     line.until(RECORDING, reason="no publisher on /left/joint_states")
-    said = "no publisher on /left/joint_states (there is /arm/joint_states); waiting"
+    shown = "no publisher on /left/joint_states (there is /arm/joint_states); waiting"
     heard = []
-    world.until(lambda: heard.append(capfd.readouterr().err) or "".join(heard).count(said) == 2)
+    world.until(lambda: heard.append(capfd.readouterr().err) or "".join(heard).count(shown) == 2)
     assert elsewhere.done
     source = line.source(topic="/left/joint_states", count=30)
     line.until(RECORDING, reason="", counts=[30])
@@ -264,7 +268,7 @@ def test_two_namespaces_do_not_mix(world, lines):
     assert left.call("start").success
     left.until(RECORDING, counts=[200])
     assert right.statuses[-1].state == IDLE
-    assert not sources[1].published  # nobody listened
+    assert not sources[1].published  # no subscriber
     assert right.call("start").success
     right.until(RECORDING, counts=[200])
     for line, source in zip((left, right), sources, strict=True):
@@ -320,7 +324,7 @@ def test_a_pause_leaves_a_gap_and_no_trace_in_the_statistics(world, line):
 def test_every_recording_has_a_folder_of_its_own(world, tmp_path):
     line = Line(world, tmp_path / "runs" / "%Y-%m-%d_%H-%M-%S")
     line.source()
-    line.node("max_duration:=1.1")  # ends by itself, in another second than it began
+    line.node("max_duration:=1.1")  # ends automatically, in another second than it began
     for number in (1, 2):
         status = line.until(FINISHED)
         assert Path(status.folder).parent == tmp_path / "runs"
@@ -378,10 +382,10 @@ def test_a_type_that_is_not_installed(world, line):
 
 
 def test_diagnostics_say_the_same_as_the_status(world, line):
-    told = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
+    diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
 
     def latest():
-        return next((m.status[0] for m in reversed(told) if m.status[0].name == "/recorder"), DiagnosticStatus())
+        return next((m.status[0] for m in reversed(diagnostics) if m.status[0].name == "/recorder"), DiagnosticStatus())
 
     line.node("start:=false")
     for level, message, action in (
@@ -560,13 +564,13 @@ def test_what_the_middleware_loses_is_counted(world, line):
     assert len(bytes_on_disk(line.folder)) == status.counts[0]
 
 
-def test_an_executor_that_is_held_up_is_told(world, line, capfd):
+def test_an_executor_that_is_held_up_is_reported(world, line, capfd):
     line.node()
     source = line.source(count=500)
     line.until(RECORDING, counts=[500])
     flood = threading.Thread(target=lambda: [source.publish() for _ in range(4000)])
     flood.start()
-    time.sleep(1.5)  # nobody spins
+    time.sleep(1.5)  # without spinning
     flood.join()
     status = line.until(RECORDING, reason="messages of /joint_states may be missing: the executor was held up for ")
     assert status.reason in capfd.readouterr().err

@@ -187,7 +187,7 @@ def test_a_description_that_comes_late_is_waited_for(world):
     world.until(lambda: states, what="joint states")
 
 
-def test_a_joint_beyond_its_stop_is_told(world):
+def test_a_joint_beyond_its_stop_is_reported(world):
     arm = Commander(world, ARM7, control="effort", initial_position="[0.0, 1.8, 0.0, 0.0, 0.0, 0.0, 0.0]")
     world.until(lambda: arm.logged("beyond the position limits: joint2"), what="warning")
 

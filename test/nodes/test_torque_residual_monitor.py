@@ -126,8 +126,13 @@ def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
     world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
     world.until(lambda: "no joint states" in stage.status.message, what="parameters")
     stage.play(2.0)
-    for fields in ({"effort": [1e308] * 3}, {"position": [np.nan] * 3}, {"velocity": [0.0]}, {"effort": []},
-                   {"velocity": [np.inf, 0.0, 0.0]}):  # fmt: skip
+    for fields in (
+        {"effort": [1e308] * 3},
+        {"position": [np.nan] * 3},
+        {"velocity": [0.0]},
+        {"effort": []},
+        {"velocity": [np.inf, 0.0, 0.0]},
+    ):
         position, velocity, effort = stage.rows[stage.next]
         state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
         for name, value in fields.items():

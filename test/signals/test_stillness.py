@@ -161,8 +161,10 @@ def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
     assert (train.source, train.without) == ("arm.mcap [5 s, 80 s)", ())
     assert whole(rest)[0] == pytest.approx(80.0)
     assert whole(rest)[-1] == pytest.approx(90.0, abs=1.0)
-    with pytest.raises(UsageError, match=r"--train-range 0 95 leaves nothing to validate on that moves: arm\.mcap stands "
-                                         r"still .*, from 90\.\d to 180\.0 s; give --validate"):  # fmt: skip
+    words = (
+        r"training range 0 to 95 s leaves nothing .*: arm\.mcap is at rest .*, from 90\.\d to 180\.0 s; give held-out"
+    )
+    with pytest.raises(UsageError, match=words):
         split([data], robot.joints, train_range=(0.0, 95.0))
 
 

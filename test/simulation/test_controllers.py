@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which identified models may move a robot, and which efforts they may command."""
+"""Identified models that may move a robot, and the efforts that they may command."""
 
 from dataclasses import replace
 

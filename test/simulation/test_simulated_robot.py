@@ -152,7 +152,7 @@ def test_noise_has_its_size_in_every_channel():
     assert np.allclose(noise[:, 2].std(axis=0), np.linspace(0.1, 0.7, 7), rtol=0.05)
 
 
-def test_coloured_noise_goes_on_over_its_blocks():
+def test_colored_noise_continues_over_its_blocks():
     noise = shown(Sensors(np.ones(7), 0.0, 0.0, 0.05), 100_000)[:, 2]
     assert noise.std() == pytest.approx(1.0, rel=0.05)
     jumps = np.abs(np.diff(noise, axis=0))

@@ -86,7 +86,7 @@ def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
 
 
 @pytest.mark.parametrize("lead", [-0.02, 0.0, 0.005, 0.09])
-def test_a_trajectory_that_begins_beside_the_setpoint_is_joined_without_a_blow(lead):
+def test_a_trajectory_that_begins_near_the_setpoint_is_joined_without_a_step(lead):
     """An arm under a weak controller hangs below its setpoint; who moves it begins where it hangs."""
     hangs = np.array([0.06, -0.04])
     tracker = TrajectoryTracker(hangs)
@@ -182,7 +182,7 @@ def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
 
 
 def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
-    """A piece every 0.1 s, which reaches 0.3 s ahead; the setpoint begins 0.02 beside the motion and joins it."""
+    """A piece every 0.1 s, which reaches 0.3 s ahead; the setpoint begins 0.02 from the motion and joins it."""
     tracker = TrajectoryTracker(sine(0.0)[0] + 0.02)
     step, setpoints = 1e-3, []
     for k in range(2000):

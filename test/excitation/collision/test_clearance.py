@@ -107,7 +107,7 @@ def test_distances_are_those_of_coal_and_pruning_changes_none(name):
     assert distance == pytest.approx(np.minimum(truth.min(axis=0, initial=np.inf), clearance.within), abs=5e-6)
     rows = np.flatnonzero(distance < clearance.within)
     assert truth[pair[rows], rows] == pytest.approx(distance[rows], abs=5e-6)
-    assert (truth < 0).any(), "no posture collides: the test tells nothing about depths"
+    assert (truth < 0).any(), "no posture collides: the test does not cover depths"
     assert (truth > clearance.within).any()
 
 
@@ -136,7 +136,7 @@ def test_slopes_are_those_of_finite_differences(name, tolerance):
     assert clearance.pull_back(q, weights) == pytest.approx(np.einsum("pjn,pn->jn", found.gradient, weights))
 
 
-def test_the_same_postures_give_the_same_bits_whatever_was_asked_before():
+def test_the_same_postures_give_the_same_bits_whatever_was_computed_before():
     clearance = Clearance(RobotModel.from_file(ARM7), Scene(parse_obstacles(CELL)))
     q = postures(clearance.model, 50)
     before = clearance.measure(q)
@@ -184,7 +184,7 @@ def test_known_distances():
     assert clearance.notes == ()
 
 
-def test_neighbours_and_what_always_touches_are_left_out_and_told():
+def test_adjacent_links_and_permanent_contacts_are_left_out_and_noted():
     clearance = Clearance(panda_arm(), folders=MESHES)
     assert not any("panda_link1 and panda_link2" in pair for pair in clearance.pairs)
     assert "panda_link5 and panda_link7: touch in the neutral configuration; not checked" in clearance.notes
@@ -259,7 +259,7 @@ def test_meshes_are_found_scaled_and_taken_as_their_hulls(tmp_path, monkeypatch)
         assert clearance.distances(np.zeros((3, 1)))[0, 0] == pytest.approx(1.0 - 0.1 - 0.2, abs=1e-6)
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
     assert not any("a.obj" in note for note in Clearance(model).notes)
-    (tmp_path / "pack" / "meshes" / "a.obj").write_text("this is no mesh")
+    (tmp_path / "pack" / "meshes" / "a.obj").write_text("not a mesh")
     assert "not found or broken" in Clearance(model).notes[0]
 
 
@@ -278,7 +278,7 @@ def test_a_broken_size_or_origin_is_an_error():
         collision_geometry(broken)
 
 
-def test_a_robot_without_shapes_is_told():
+def test_a_robot_without_shapes_is_noted():
     bare = RobotModel.from_urdf(SLIDERS.replace("collision", "ignored"))
     clearance = Clearance(bare)
     assert clearance.lacking == ("a", "b", "c") and clearance.basis == "not_checked"
@@ -288,7 +288,7 @@ def test_a_robot_without_shapes_is_told():
     assert (distance == clearance.within).all() and (pair == -1).all()
 
 
-def test_a_colliding_motion_is_told_with_time_pair_and_depth():
+def test_a_colliding_motion_is_reported_with_time_pair_and_depth():
     model = RobotModel.from_urdf(SLIDERS)
     clearance = Clearance(model)
     t = np.linspace(0.0, 4.0, 4001)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles as files tell them, right and wrong."""
+"""Valid and invalid obstacles of files."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_boxes_and_half_spaces():
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"name": "t", "box": [1, 2, 0], "position": [0, 0, 0]}, r"obstacle t: box \[1.0, 2.0, 0.0\] must have three"),
         ({"name": "t", "box": [1, 2, 3]}, "obstacle t: position must be 3 numbers, not None"),
@@ -38,8 +38,8 @@ def test_boxes_and_half_spaces():
         ("ground", "obstacles must be a list of entries"),
     ],
 )
-def test_what_is_wrong_is_named(entry, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_is_wrong_is_named(entry, message):
+    with pytest.raises(UsageError, match=message):
         parse_obstacles([entry])
 
 

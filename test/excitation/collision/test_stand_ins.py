@@ -76,7 +76,7 @@ def test_only_what_is_missing_is_replaced_and_named(tmp_path):
     assert Clearance(RobotModel.from_urdf(text)).stand_ins == ()
     at = text.index('<link name="link3"')
     end = text.index("</link>", at)
-    part = text[at:end].replace("collision>", "ignored>").replace("visual>", "unseen>")
+    part = text[at:end].replace("collision>", "ignored>").replace("visual>", "other>")
     one = Clearance(RobotModel.from_urdf(text[:at] + part + text[end:]))
     assert (one.basis, one.stand_ins, one.lacking) == ("stand_ins", ("link3",), ())
     assert one.note == "CHECKED WITH STAND-INS for link3"
@@ -115,7 +115,7 @@ def test_a_radius_follows_from_mass_and_length_within_bounds():
 # --- ground ------------------------------------------------------------------------------------------------------
 
 
-def test_the_ground_is_an_obstacle_unless_it_is_said_otherwise():
+def test_the_ground_is_an_obstacle_by_default():
     model = RobotModel.from_file(ARM7)
     assert "link7 and ground" in Clearance(model).pairs
     assert not any("ground" in pair for pair in Clearance(model, Scene(ground=False)).pairs)

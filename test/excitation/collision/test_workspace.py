@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The room of a frame: values against Pinocchio, slopes against finite differences, and what is said outside."""
+"""The room of a frame: values against Pinocchio, slopes against finite differences, and messages outside."""
 
 import numpy as np
 import pinocchio
@@ -35,7 +35,7 @@ def test_slopes_are_those_of_finite_differences(model, link):
         assert slope[joint] == pytest.approx(numeric, abs=1e-8)
 
 
-def test_a_motion_that_leaves_the_room_is_told():
+def test_a_motion_that_leaves_the_box_is_reported():
     model = robot("planar3r")
     t = np.linspace(0, 2, 2001)
     q = np.zeros((3, len(t)))

@@ -103,10 +103,10 @@ def broken():
     rng = np.random.default_rng(2)
     twice = ROWS.copy()
     twice[:, 7] = twice[:, 2] - 3.0 * twice[:, 4]
-    unseen = ROWS.copy()
-    unseen[:, 3] = 0.0
+    unexcited = ROWS.copy()
+    unexcited[:, 3] = 0.0
     for name, rows in {
-        "a combination": twice, "a parameter": unseen, "few rows": ROWS[:5], "one row": ROWS[:1],
+        "a combination": twice, "a parameter": unexcited, "few rows": ROWS[:5], "one row": ROWS[:1],
         "all the same": np.repeat(rng.normal(size=(60, 1)), P, axis=1),
     }.items():  # fmt: skip
         yield name, rows.T @ rows

@@ -100,7 +100,7 @@ def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
         assert np.abs(dq).max() < 1e-9 and np.abs(ddq).max() < 1e-6
 
 
-def test_a_design_tells_more_than_random_motions_and_is_the_same_again():
+def test_a_design_is_better_than_random_motions_and_reproducible():
     one, again, other = found(), found(), found(seed=2)
     assert (
         one.objective_value < one.random_objective_values[0] - 0.3
@@ -109,8 +109,8 @@ def test_a_design_tells_more_than_random_motions_and_is_the_same_again():
     assert not np.array_equal(one.coefficients, other.coefficients)
 
 
-def test_the_told_standard_deviations_are_those_of_weighted_least_squares():
-    """Of the recording that the design is for, by the plain stacked regressor."""
+def test_the_reported_standard_deviations_are_those_of_weighted_least_squares():
+    """Standard deviations of the recording that the design is for, by the plain stacked regressor."""
     one = plan(PLANAR, rate=50.0, noise={"all": 0.3})
     result = design(one.problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE))
     t = np.arange(0.0, result.excitation.duration, 1.0 / 50.0)
@@ -183,18 +183,18 @@ def test_nothing_is_touched_and_the_workspace_is_kept():
 def test_an_interrupt_keeps_the_best_so_far():
     lines = []
 
-    def tell(line):
+    def progress(line):
         lines.append(line)
         if line.startswith("start 1"):
             raise KeyboardInterrupt
 
-    result = design(plan().problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE), tell)
+    result = design(plan().problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE), progress)
     assert result.interrupted and result.feasible
     assert lines[-1].startswith("start 1")
 
 
-def test_what_a_motion_tells_already_counts():
-    """A second motion designed for the weak parameters tells more about them than the first motion once more."""
+def test_prior_information_counts():
+    """A second motion designed for the weak parameters is more informative about them than the first motion repeated."""
     from robot_dyn_id.excitation.design.objectives import a_optimal
 
     one = plan()
@@ -210,7 +210,7 @@ def test_what_a_motion_tells_already_counts():
 
 
 def test_little_noise_does_not_end_a_search_early():
-    """Standard deviations scale with the noise; variances of 1e-8 are no reason to be content with them."""
+    """Standard deviations scale with the noise; variances of 1e-8 must not end a search."""
     loud, quiet = (found(objective="a_optimal", noise=dict.fromkeys(PLANAR.joint_names, n)) for n in (1.0, 1e-3))
     assert np.linalg.norm(quiet.standard_deviations) < 1.1e-3 * np.linalg.norm(loud.standard_deviations)
 
@@ -257,7 +257,7 @@ def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
 
 def test_what_cannot_be_kept_is_named_and_not_relaxed():
     with pytest.raises(MotionError, match=r"no feasible motion was found; .* effort of joint2: reaches"):
-        stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all to stand still
+        stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all at rest
         found(ARM7, effort=LEAST, harmonics=3, effort_scale=0.01, posture=stretched)
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}
     with pytest.raises(MotionError, match=r"-y side of the workspace of link3: reaches"):
@@ -272,7 +272,7 @@ def test_a_term_that_depends_on_more_than_the_motion_is_refused():
         make_design_task(design_settings(), ARM7, regressor)
 
 
-def test_limits_that_nobody_gave_are_told():
+def test_assumed_limits_are_noted():
     one = make_design_task(design_settings(clearance=0.0), PLANAR, regressor_of_arm(PLANAR))
     assert len(one.notes) == 3 and "no acceleration limit given" in one.notes[0]
 

@@ -25,7 +25,7 @@ class Bench:
     def __init__(self, policy=AUTO, recorders=("/recorder",)):
         self.watch = RecordingWatch(policy, TOPIC)
         self.t, self.present = 100.0, set(recorders)
-        self.told = {name: self.t for name in recorders}
+        self.sent = {name: self.t for name in recorders}
         self.recorders = {
             name: {
                 "state": RecordingState.RECORDING,
@@ -41,7 +41,7 @@ class Bench:
 
     def report(self, name):
         item = self.recorders[name]
-        self.told[name] = self.t
+        self.sent[name] = self.t
         topics = item["topics"]
         counts, lost = (item["count"],) * len(topics), (item["lost"],) * len(topics)
         self.watch.receive(self.t, RecordingReport(name, item["state"], item["reason"], topics, counts, lost))
@@ -51,7 +51,7 @@ class Bench:
             self.t += 0.01
             for name, item in self.recorders.items():
                 item["count"] += item["rate"]
-                if name in self.present and self.t - self.told[name] >= HEARTBEAT:
+                if name in self.present and self.t - self.sent[name] >= HEARTBEAT:
                     self.report(name)
             self.watch.tick(self.t)
             self.watch.remove_absent(self.t, self.present)
@@ -120,11 +120,11 @@ def test_every_end_of_a_recording_ends_the_motion_and_refuses_the_next(policy, e
         assert bench.obstacle.startswith(words.split(" 1.")[0])
 
 
-def test_a_recorder_that_has_left_is_forgotten_and_only_required_recording_needs_another():
+def test_a_recorder_that_has_left_is_removed_and_only_required_recording_needs_another():
     for policy, words in ((AUTO, ""), (REQUIRED, "nothing is recorded: start a recorder")):
         bench = Bench(policy)
         bench.change(state=RecordingState.FINISHED)
-        assert "finished" in bench.wait(5.0).obstacle  # it is still there, and nobody has started it again
+        assert "finished" in bench.wait(5.0).obstacle  # it is still there, and it was not started again
         bench.present.clear()
         assert bench.wait(TIMEOUT + 0.1).obstacle.startswith(words)
         assert (bench.obstacle == "") == (words == "")

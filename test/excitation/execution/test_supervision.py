@@ -116,8 +116,8 @@ TABLE = {
 
 
 @pytest.mark.parametrize("phase", Phase)
-@pytest.mark.parametrize("asked", range(4), ids=["start", "stop", "pause", "resume"])
-def test_every_request_in_every_phase(phase, asked):
+@pytest.mark.parametrize("which", range(4), ids=["start", "stop", "pause", "resume"])
+def test_every_request_in_every_phase(phase, which):
     cell = Cell().brought_to(phase)
     supervisor, before = cell.supervisor, cell.supervisor.command
     answer = [
@@ -125,15 +125,15 @@ def test_every_request_in_every_phase(phase, asked):
         lambda: supervisor.stop(cell.now),
         lambda: supervisor.pause(cell.now),
         lambda: supervisor.resume(cell.now, ""),
-    ][asked]()
-    after, words = TABLE[phase][asked]
+    ][which]()
+    after, words = TABLE[phase][which]
     assert supervisor.phase == after
     assert words in answer
     assert (answer == "") == (words == "")
     assert (supervisor.command is before) == (after in (phase, R))
 
 
-def test_it_never_moves_before_it_is_asked():
+def test_it_never_moves_without_a_request():
     cell = Cell()
     cell.step(300)
     assert cell.supervisor.phase == Phase.READY
@@ -183,7 +183,7 @@ def silent(cell):
 
 
 def halted(cell):
-    """The simulated clock stands still, and the stamps with it, while messages go on arriving."""
+    """The simulated clock stops, and the stamps with it, while messages go on arriving."""
     cell.halted = True
 
 
@@ -294,16 +294,16 @@ def test_a_tracking_error_names_what_it_may_come_from():
     assert cell.supervisor.reason.endswith("more than 0.2 rad")
 
 
-def test_what_has_begun_tells_its_steps_and_takes_as_long_as_it_says():
+def test_the_description_lists_the_steps_with_their_true_durations():
     cell = Cell().brought_to(Phase.READY)
     assert cell.supervisor.describe_motion() == ""
     began = cell.t
     assert cell.start() == ""
-    told = re.fullmatch(
+    match = re.fullmatch(
         r"approaches the excitation \((.*) s\), follows it \(4\.0 s\), returns \((.*) s\): (.*) s in all",
         cell.supervisor.describe_motion(),
     )
-    lead, back, whole = (float(number) for number in told.groups())
+    lead, back, whole = (float(number) for number in match.groups())
     assert whole == pytest.approx(lead + 4.0 + back, abs=0.11)
     cell.until(Phase.DONE)
     assert cell.t - began == pytest.approx(whole, abs=0.1)
@@ -364,7 +364,7 @@ def test_a_robot_outside_its_limits_or_in_motion_is_not_started():
 
 
 @pytest.mark.parametrize("names", [["wrist", "elbow", "shoulder"], ["elbow", "gripper", "shoulder", "wrist"]])
-def test_joints_are_known_by_name_whatever_order_and_neighbours(names):
+def test_joints_are_known_by_name_in_any_order_among_others(names):
     cell = Cell()
     q = {"shoulder": 0.1, "elbow": 0.2, "wrist": 0.3, "gripper": math.nan}
     feedback = cell.supervisor.feedback
@@ -382,7 +382,7 @@ def test_joint_states_of_another_device_are_left_alone():
     assert cell.supervisor.phase == Phase.RUNNING
 
 
-def test_wrong_lengths_are_told_and_velocities_that_are_no_numbers_are_done_without():
+def test_wrong_lengths_are_reported_and_invalid_velocities_ignored():
     feedback = Cell().supervisor.feedback
     feedback.receive(TimePoint(1.0, 1.0), 1.0, NAMES, [0.0, 0.0], [])
     assert feedback.silence(1.0) == "joint states have 3 names but 2 positions"
@@ -459,7 +459,7 @@ def test_a_robot_that_is_pressed_against_something_is_not_started():
     assert cell.supervisor.command is None
 
 
-def test_what_is_not_watched_is_told():
+def test_unmonitored_quantities_are_reported():
     feedback = Feedback(LIMITS, THRESHOLDS)
     feedback.receive(TimePoint(1.0, 1.0), 1.0, NAMES, [0.0] * 3, [0.0] * 3, [0.0] * 3)
     assert feedback.unmonitored() == "effort of wrist has no limit"
@@ -520,7 +520,7 @@ def test_without_a_return_the_robot_stays_where_the_excitation_ends():
     assert cell.supervisor.reason == ""
 
 
-def test_a_pause_does_not_forget_where_the_robot_stood():
+def test_a_pause_keeps_the_initial_configuration():
     cell = Cell()
     home = cell.q
     cell.brought_to(Phase.PAUSED)

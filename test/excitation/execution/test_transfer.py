@@ -238,7 +238,7 @@ def test_braking_from_anywhere_in_an_excitation_stays_within_position_limits_of_
 
 
 def followed(points, t, before=None):
-    """What a trajectory controller makes of points."""
+    """Motion of a trajectory controller along points."""
     knots = [
         (time, points.q[k], points.dq[k], points.ddq[k] if k < points.smooth else None)
         for k, time in enumerate(points.times)

@@ -160,7 +160,7 @@ def test_where_braking_is_rejected_the_goal_under_way_is_canceled(cell):
     cell.world.until(lambda: cell.follower.canceled == 1, 1.0)
 
 
-def test_the_loss_of_the_action_is_told(cell):
+def test_the_loss_of_the_action_is_reported(cell):
     cell.running()
     cell.follower.leave()
     cell.until(Status.FAULT, 5.0)

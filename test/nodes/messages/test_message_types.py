@@ -58,7 +58,9 @@ def test_bounded_texts():
     assert definition(Own).splitlines() == ["string<=10 a", "string<=10[<=3] b", "wstring<=4 c", "string[2] d"]
 
 
-@pytest.mark.parametrize(("kind", "expected"), [(JointState, True), (JointTrajectory, True), (Header, False), (Empty, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(JointState, True), (JointTrajectory, True), (Header, False), (Empty, False)]
+)
 def test_which_types_are_stamped(kind, expected):
     assert begins_with_header(kind) is expected
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a state is reported: every change at once, a flood never."""
+"""Rate of reports of a state: changes at once, but limited."""
 
 from robot_dyn_id.nodes.runtime.changes import BURST, Changes
 
@@ -10,8 +10,8 @@ def reports(texts, period=5.0, step=0.01):
 
 
 def test_a_growing_figure_is_one_state_and_reported_again_once_a_period():
-    told = reports([f"joint3: no joint states for {0.01 * k:.2f} s, more than 1e-1 s" for k in range(1200)])
-    assert told == [f"joint3: no joint states for {t} s, more than 1e-1 s" for t in ("0.00", "5.00", "10.00")]
+    reported = reports([f"joint3: no joint states for {0.01 * k:.2f} s, more than 1e-1 s" for k in range(1200)])
+    assert reported == [f"joint3: no joint states for {t} s, more than 1e-1 s" for t in ("0.00", "5.00", "10.00")]
 
 
 def test_a_change_is_reported_at_once_and_a_name_is_no_figure():
@@ -24,5 +24,5 @@ def test_a_change_is_reported_at_once_and_a_name_is_no_figure():
 
 
 def test_two_states_that_alternate_for_ever_are_not_a_flood():
-    told = reports(["ready", "waiting"] * 3000)  # for 60 s
-    assert BURST <= len(told) <= BURST + 60 / 5 + 1
+    reported = reports(["ready", "waiting"] * 3000)  # for 60 s
+    assert BURST <= len(reported) <= BURST + 60 / 5 + 1

@@ -96,7 +96,7 @@ def test_processes_at_the_same_time_get_domains_of_their_own():
     assert keep_to_this_host(False, domains) in domains, "processes that were killed hold nothing"
 
 
-def test_a_demo_that_is_forced_beside_a_robot_of_the_same_names_does_not_move_it(world, tmp_path):
+def test_a_demo_that_is_forced_next_to_a_robot_of_the_same_names_does_not_move_it(world, tmp_path):
     demo.write_robots(tmp_path)
     names = RobotModel.from_file(tmp_path / demo.PLANT).joint_names
     assert set(names).isdisjoint(RobotModel.from_file(shared_file("urdf/arm7.urdf")).joint_names)
@@ -107,8 +107,14 @@ def test_a_demo_that_is_forced_beside_a_robot_of_the_same_names_does_not_move_it
             ros.wait(3.0)
         ros._check = None
         ros.add(Simulator, {"urdf": str(tmp_path / demo.PLANT), "clock": True}, config)
-        motion = {"urdf": str(tmp_path / demo.DESCRIPTION), "start": True, "period": 1.0, "harmonics": 3,
-                  **{"form": "fourier", "amplitude_share": 0.1}, **demo.SIMULATED_TIME}  # fmt: skip
+        motion = {
+            "urdf": str(tmp_path / demo.DESCRIPTION),
+            "start": True,
+            "period": 1.0,
+            "harmonics": 3,
+            **{"form": "fourier", "amplitude_share": 0.1},
+            **demo.SIMULATED_TIME,
+        }
         bag = {"folder": str(tmp_path / "bag"), "topics": ("joint_states",), **demo.SIMULATED_TIME}
         demo._record(ros, bag, motion, config)
         world.until(lambda: len(robot.history) > 100)

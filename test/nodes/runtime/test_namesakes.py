@@ -94,7 +94,7 @@ def test_processes_that_start_at_the_same_time_leave_one(world):
         assert stays.wait(20) == 0
 
 
-def test_the_remains_of_a_killed_process_hold_nobody_up_for_long(world):
+def test_the_remains_of_a_killed_process_do_not_block_for_long(world):
     with start("torque_residual_monitor") as killed:
         world.until(lambda: "torque_residual_monitor" in world.probe.get_node_names(), what="the first node")
         killed.kill()
@@ -104,7 +104,7 @@ def test_the_remains_of_a_killed_process_hold_nobody_up_for_long(world):
     world.until(lambda: node.namesakes.settled)
     assert namesakes.SILENCE_S <= time.monotonic() - begin < 2.0 * namesakes.SILENCE_S
     assert world.probe.get_node_names().count("torque_residual_monitor") == 2, (
-        "discovery has not yet forgotten the first one"
+        "discovery has not yet removed the first one"
     )
     assert node.end is None
     assert node.namesakes.refusal() == ""

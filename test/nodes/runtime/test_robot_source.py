@@ -83,7 +83,7 @@ def test_a_topic_is_waited_for_and_reminded_of(world, log):
     assert node.source.problem == ""
 
 
-def test_what_cannot_be_used_is_told_and_the_next_one_taken(world, log):
+def test_what_cannot_be_used_is_reported_and_the_next_one_taken(world, log):
     node = world.add(type("Reader", (Reader,), {"refuse": "other"}), "-p", "joints:=[joint1]")
     topic = world.probe.create_publisher(String, "robot_description", LATCHED)
     text = ARM.read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How nodes run: timers and services under the executor, signals, mistakes in one line."""
+"""Execution of nodes: timers and services under the executor, signals, mistakes in one line."""
 
 import os
 import signal
@@ -60,14 +60,18 @@ sys.exit(run(Ticker))
 
 
 def start(*arguments):
-    return subprocess.Popen([sys.executable, "-c", NODE, "--ros-args", *arguments], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", NODE, "--ros-args", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
     with start("-p", "rate:=1000.0", "-p", "busy:=0.005") as process:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)  # until it is behind: nothing tells that from outside
+        time.sleep(0.5)  # until it is behind: it is not visible from outside
         process.send_signal(signal.SIGINT)
         try:
             assert process.communicate(timeout=10.0)[0] == "rest True\n"
@@ -76,7 +80,7 @@ def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
         assert process.returncode == 0
 
 
-def test_a_node_is_asked_to_stop_while_it_still_works():
+def test_a_node_is_stopped_while_it_still_works():
     for number in (signal.SIGINT, signal.SIGTERM):
         with start() as process:
             assert process.stdout.readline() == "ready\n"
@@ -137,9 +141,13 @@ def test_a_node_ends_by_itself_with_a_code_or_a_reason():
 def run_failing(place, text, folder):
     """The node of these tests with something else at one place: exit code, output, and lines of its errors."""
     assert place in NODE
-    with subprocess.Popen([sys.executable, "-c", NODE.replace(place, text), "--ros-args", "-p", "rate:=1000.0"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, "TMPDIR": str(folder)}) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", NODE.replace(place, text), "--ros-args", "-p", "rate:=1000.0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    ) as process:
         if '"ready"' not in place:
             assert process.stdout.readline() == "ready\n"
             time.sleep(0.3)  # lets it tick
@@ -192,9 +200,23 @@ def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_p
     settings.write_text("listen: [joint_1]\n")
     code = "import sys\nfrom robot_dyn_id.nodes.identifier import main\nsys.exit(main())"
     found = subprocess.run(
-        [sys.executable, "-c", code, "--ros-args", "--params-file", str(parameters), "-p", f"config:={settings}", "-p",
-         f"folder:={tmp_path / 'run'}"], capture_output=True, text=True, timeout=30, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            code,
+            "--ros-args",
+            "--params-file",
+            str(parameters),
+            "-p",
+            f"config:={settings}",
+            "-p",
+            f"folder:={tmp_path / 'run'}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert found.returncode == 2
     line = found.stderr.splitlines()[-1]
     assert line.startswith(f"identifier: {settings}: unknown key 'listen'")
