@@ -254,7 +254,7 @@ BAD = {
     "range the wrong way": (with_options("--train-range", 9, 3), 2, "training range 9 to 3 s: the first must be less"),
     "range of nothing": (with_options("--train-range", 40, 50), 2, "training range 40 to 50 s"),
     "range of everything": (with_options("--train-range", 0, 50), 2, "nothing to validate on"),
-    "range of two recordings": (twice("--train-range", 0, 9), 2, "training range needs one recording"),
+    "range of two recordings": (twice("--train-range", 0, 9), 2, "training range requires a single recording"),
     "cutoff above the data": (with_options("--cutoff", 40), 2, "40 Hz is too high for data at 50 Hz"),
     "cutoff of nothing": (with_options("--cutoff", 0), 2, "cut-off frequency must be positive"),
     "gravity that is not a number": (with_options("--gravity", 0, 0, "nan"), 2, "gravity"),

@@ -121,7 +121,7 @@ def test_the_share_outside_the_trained_ranges_is_counted(recording):
         assert compared(recording, trained=slower).outside > 0.05, name
 
 
-def test_joints_that_are_slow_against_their_training_are_told(recording):
+def test_joints_that_are_slow_compared_with_their_training_are_reported(recording):
     ranges = trials_of(recording).ranges
     assert compared(recording, trained=ranges).slow == ()
     assert compared(recording).slow == ()

@@ -42,7 +42,7 @@ def truth():
 
 
 def replayed(recording, controller, plan=PLAN):
-    """What was simulated along a recording: grid numbers, motion and torque, cut at both ends."""
+    """Grid numbers, motion and torque of a simulation along a recording, cut at both ends."""
     pieces = list(Replay(controller, truth(), FilteredTrials([recording], robot().joints, {}, plan)))
     parts = [(p.motion.q, p.motion.dq, p.motion.ddq, p.tau) for p in pieces]
     own = [np.array([x[:, p.own] for x in part]) for p, part in zip(pieces, parts, strict=True)]
@@ -130,7 +130,7 @@ def test_a_controller_that_is_not_the_robots_is_named(kind):
 
 @every_simulating
 def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
-    """The elbow stands still: least squares gives it no inertia of its own."""
+    """The elbow is at rest: least squares gives it no inertia."""
     still = changed(recorded(1), q=lambda q: q * [1, 0], reference=lambda q: q * [1, 0])
     with pytest.raises(InputError, match=r"the mass matrix is not positive definite .* the inertia of joint elbow"):
         kind(IDEAL).fit(loop_problem(still, 10.0, prior=False))
