@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a model predicts torques that it has not seen, and the verdict."""
+"""Prediction errors of a model on held-out data."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class JointMetrics:
     """Prediction of one joint's torque; ratios are to the RMS of the measured torque.
 
     Attributes:
-        name: joint.
-        unit: N m or N.
-        rms: of the measured torque, low-passed.
+        name: name of the joint.
+        unit: unit of torques, N m or N.
+        rms: RMS of the measured torque, low-passed.
         rmse: RMS error.
         nrmse: rmse / rms.
-        correlation: of predicted and measured torque.
+        correlation: correlation of predicted and measured torque.
         max_error: largest error.
-        raw_nrmse: against the measured torque as recorded, not low-passed.
-        constant_nrmse: what the best constant would reach.
-        nominal_nrmse: what the URDF's own inertial parameters reach.
-        own_nrmse: what the model's own uncertainty lets expect, RMS of (w C w')^1/2 / rms; 0 where not asked for.
+        raw_nrmse: RMS error relative to the measured torque as recorded, not low-passed.
+        constant_nrmse: NRMSE of the best constant torque.
+        nominal_nrmse: NRMSE of the URDF's inertial parameters.
+        own_nrmse: expected error from parameter uncertainty, RMS of (w C w')^1/2 / rms; 0 if not requested.
     """
 
     name: str
@@ -100,11 +100,11 @@ def compare(
 
     Args:
         regressor: robot and terms.
-        columns: the columns that `values` belong to (the independent ones).
+        columns: indices of the independent columns, to which `values` belong.
         values: base parameters.
         trials: the recordings; their low-pass filter is applied to the measured efforts, never to the prediction.
         trained: ranges of the training motion.
-        covariance: of the base parameters, for the model's own uncertainty along the motion.
+        covariance: covariance of the base parameters, for the expected error along the motion.
     """
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
@@ -145,7 +145,7 @@ def compare(
 
 
 SLOW = 0.2
-"""Share of the trained top speed that held-out data must reach to tell about inertia and friction."""
+"""Minimum fraction of the trained peak velocity that is needed to validate inertia and friction."""
 
 
 def _slow(regressor: Regressor, sums: _Sums, trained: Ranges) -> tuple[tuple[str, float], ...]:

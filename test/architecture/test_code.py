@@ -48,9 +48,6 @@ def test_functions_take_at_most_six_arguments():
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
-SHARED_NAMES = {"Thresholds", "Row"}
-"""Public classes that still share their name; the list only shrinks."""
-
 
 def test_no_two_public_classes_have_one_name():
     places = defaultdict(list)
@@ -58,7 +55,7 @@ def test_no_two_public_classes_have_one_name():
         for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(identity(path))
-    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SHARED_NAMES} == {}
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 # --- Layout ------------------------------------------------------------------------------------------------------
