@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks of recorded samples: the value that files and topics turn into.
+"""Chunks of recorded samples, the common format of files and topics.
 
-A recording is never held as a whole: it is a re-iterable sequence of chunks. Walking it twice gives the same samples.
+A recording is never held in memory as a whole: it is a re-iterable sequence of chunks. Every pass gives the same
+samples.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Span = tuple[float, float]
 """A start and a stop [s]."""
 
 LATEST = 1e11
-"""Stamps beyond this [s] are no time of any clock."""
+"""Largest plausible stamp [s]; larger ones are not times of any clock."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Chunk:
         dq: joint velocities [rad/s or m/s], shape (n, joints), or None if the source has none.
         tau: joint efforts [N m or N], shape (n, joints), or None. The unit is the source's: gains are applied later.
         current: motor currents [A], shape (n, joints), or None.
-        temperature: of the joints [degrees Celsius], shape (n, joints), or None.
-        reference: positions that the robot's controller was told [rad or m], shape (n, joints), or None.
+        temperature: joint temperatures [degrees Celsius], shape (n, joints), or None.
+        reference: commanded (reference) positions [rad or m], shape (n, joints), or None.
     """
 
     t: Array

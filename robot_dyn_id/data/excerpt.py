@@ -17,9 +17,10 @@ class Excerpt(DerivedRecording):
     """The part of a recording between two times, counted from its first stamp.
 
     Attributes:
-        recording: the whole.
-        start, stop: [s]; samples with start <= t - t_first < stop belong to it.
-        without: spans in it that are left out [s], in order; of each, samples with start <= t - t_first <= stop.
+        recording: the complete recording.
+        start: start of the part [s]; samples with start <= t - t_first < stop belong to it.
+        stop: end of the part [s].
+        without: spans that are left out [s], in order; samples with start <= t - t_first <= stop of a span.
     """
 
     recording: Recording
@@ -37,7 +38,7 @@ class Excerpt(DerivedRecording):
 
     @property
     def seams(self) -> int:
-        """How often its samples go on behind a span that was left out."""
+        """Number of interior spans that are left out."""
         return sum(start > max(self.start, 0.0) and stop < self.stop for start, stop in self.without)
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:

@@ -15,11 +15,11 @@ class Recording(Protocol):
     """One trial: a re-iterable source of chunks.
 
     Attributes:
-        source: what a person calls it (a path).
-        joint_names: the joints that the source holds, in its order.
-        epoch: what `t` counts from, in nanoseconds of the recording's clock (0 where `t` is the source's own).
-        effort_is_torque: True where the source itself says that efforts are in N m or N; False where it does not
-            say, so that efforts of joints with a configured gain are currents.
+        source: name for messages, usually the path.
+        joint_names: recorded joints, in the order of the source.
+        epoch: origin of the stamps `t` in nanoseconds of the recording's clock; 0 if `t` is as in the source.
+        effort_is_torque: whether the source states that efforts are in N m or N; if not, efforts of joints with a
+            configured gain are currents.
     """
 
     @property
@@ -32,25 +32,28 @@ class Recording(Protocol):
     def effort_is_torque(self) -> bool: ...  # noqa: D102
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """Walk the trial from its first sample; columns are `joints`, in that order.
+        """Iterate over the trial from its first sample.
+
+        Args:
+            joints: names of the joints, in the order of the columns.
 
         Raises:
-            InputError: a joint that the source does not hold, or a file that cannot be read.
+            InputError: a joint that is not recorded, or a file that cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ArrayRecording:
-    """A trial that is already in memory (tests, simulations, `.npz` and `.csv` files).
+    """A trial in memory (tests, simulations, `.npz` and `.csv` files).
 
     Attributes:
-        source: what a person calls it.
-        joint_names: names of the columns.
+        source: name for messages, usually the path.
+        joint_names: names of the joints, in the order of the columns.
         samples: all samples.
         epoch: see `Recording`.
         effort_is_torque: see `Recording`.
-        chunk_size: samples per chunk handed out.
+        chunk_size: number of samples per chunk.
     """
 
     source: str
@@ -61,7 +64,7 @@ class ArrayRecording:
     chunk_size: int = 8192
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """Walk the samples chunk by chunk; see `Recording.chunks`."""
+        """Iterate over the samples chunk by chunk; see `Recording.chunks`."""
         columns = columns_of(self.joint_names, joints, self.source)
         for start in range(0, len(self.samples), self.chunk_size):
             yield self.samples.take(slice(start, start + self.chunk_size)).joints(columns)
@@ -71,7 +74,7 @@ def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> 
     """Column numbers of the joints `wanted` among those `available`.
 
     Raises:
-        InputError: a wanted joint is not there.
+        InputError: a wanted joint is not available.
     """
     missing = [name for name in wanted if name not in available]
     if missing:
@@ -80,10 +83,10 @@ def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> 
 
 
 class DerivedRecording:
-    """A recording made of another one: what it does not say itself is what that one says.
+    """Base for views on a recording; forwards its metadata.
 
     Attributes:
-        recording: the other one.
+        recording: the viewed recording.
     """
 
     recording: Recording

@@ -13,12 +13,12 @@ from robot_dyn_id.errors import InputError
 
 @dataclass(frozen=True)
 class WrenchRecording:
-    """What a 6-axis sensor showed during a recording of the joints.
+    """Samples of a 6-axis force-torque sensor during a recording of the joints.
 
     Attributes:
-        source: what a person calls it.
-        t: stamps, counted like those of the joints' recording [s], shape (N,), ascending.
-        wrench: (moment; force) along the axes of the sensor's frame [N m, N], shape (6, N).
+        source: name for messages, usually the path.
+        t: ascending stamps with the origin of the stamps of the joints [s], shape (N,).
+        wrench: moment and force in the sensor frame [N m, N], shape (6, N).
     """
 
     source: str

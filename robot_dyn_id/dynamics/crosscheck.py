@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from robot_dyn_id.dynamics.base_parameters import (
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_DIFFERENCE_RATIO = 1e-10
 """Maximum difference that counts as rounding, relative to the largest entry."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,9 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_SINGLE_STATES = 8
 """Maximum number of states that are evaluated one by one: the cost of a tile does not depend on their number."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 COMPARED_STATES = 8
 """Number of random states at which base parameters and standard parameters of a parameter set are compared."""

@@ -8,7 +8,7 @@ torques (circular: Politis and Romano 1992). The estimator is applied to each dr
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 BLOCK_LENGTH_S = 2.0
 """Length of a block [s]: several times the correlation time of residuals of filtered torques."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
@@ -20,6 +20,9 @@ from scipy.linalg import blas, lapack, solve_triangular
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MIN_SINGULAR_VALUE_RATIO = 1e-7
 """Singular values of unit-norm columns below this share of the largest belong to directions that are not excited."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.stats import norm, t
@@ -18,6 +18,9 @@ from robot_dyn_id.estimators.factors import Solution, compress_rows, zero_roundi
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.options import CheckedOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MIN_PERIODS = 3
 """Minimum number of whole periods."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_toeplitz
@@ -18,6 +18,9 @@ from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MIN_RESIDUAL_RATIO = 1e-12
 """Mean squares of residuals below this share of the torque's are rounding: they are taken as white."""

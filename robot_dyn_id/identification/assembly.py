@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameter set, put together from everything that an identification found."""
+"""Assembly of the parameter set from the results of an identification."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
 from robot_dyn_id.signals.trials import FilteredTrials
 
-WEAK = 0.3
-"""A parameter whose standard deviation is more than this share of its value is weak."""
+WEAK_DEVIATION_SHARE = 0.3
+"""Standard deviation relative to the value above which a parameter is weak."""
 
 
 def assemble(
     identified: IdentifiedModel, evaluation: Evaluation, training: FilteredTrials, estimator: str, software_version: str
 ) -> ParameterSet:
-    """Put a parameter set together.
+    """Assemble a parameter set.
 
     Args:
         identified: the identified model.
-        evaluation: its evaluation on held-out data.
-        training: data that it was identified from.
+        evaluation: evaluation of the model on held-out data.
+        training: data from which the model was identified.
         estimator: name of the estimator.
         software_version: version of this package.
     """
@@ -92,7 +92,7 @@ def assemble(
 
 
 def _representative(base: BaseParameters, estimate: Estimate) -> Array:
-    """All parameters as the estimator knows them, or else those of the dependent columns zero."""
+    """All parameters from the estimator, or the base parameters with zero in the dependent columns."""
     if estimate.full is not None:
         return estimate.full
     full = np.zeros(len(base.column_names))
@@ -100,9 +100,9 @@ def _representative(base: BaseParameters, estimate: Estimate) -> Array:
     return full
 
 
-def _status(values: Array, sigma: Array, unseen: Mask) -> tuple[str, ...]:
-    weak = ~(sigma <= WEAK * np.abs(values))
-    return tuple(np.where(unseen | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
+def _status(values: Array, sigma: Array, unexcited: Mask) -> tuple[str, ...]:
+    weak = ~(sigma <= WEAK_DEVIATION_SHARE * np.abs(values))
+    return tuple(np.where(unexcited | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
 
 
 NOT_VALIDATED = "tracked while the robot works, loads included: not validated on held-out data"

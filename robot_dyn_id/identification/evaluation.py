@@ -25,7 +25,7 @@ from robot_dyn_id.signals.stillness import stillness
 from robot_dyn_id.signals.trials import FilteredTrials
 
 MAX_REST_SHARE = 0.5
-"""Share of the held-out time at rest above which the validation says little."""
+"""Share of the held-out time at rest above which it is a warning."""
 
 
 @dataclass(frozen=True)
@@ -121,25 +121,25 @@ def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, 
 
 
 def _report_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[Finding, ...]:
-    """Findings about recordings that are at rest in part: warnings if they are most of the time.
+    """Findings about recordings that are partly at rest: warnings if this is most of their time.
 
     Raises:
-        InputError: they do not move at all.
+        InputError: no recording moves.
     """
-    seen = [stillness(recording, joints) for recording in recordings]
+    rests = [stillness(recording, joints) for recording in recordings]
     sources = ", ".join(recording.source for recording in recordings)
-    if not any(still.moves for still in seen):
-        raise InputError(f"{sources}: stands still throughout: nothing can be validated on it; give data that move")
-    share = sum(still.at_rest for still in seen) / sum(still.length for still in seen)
+    if not any(rest.moves for rest in rests):
+        raise InputError(f"{sources}: at rest throughout, cannot be used for validation: record motion")
+    share = sum(rest.at_rest for rest in rests) / sum(rest.length for rest in rests)
     return tuple(
         make_finding(
             "validated_at_rest",
-            f"{recording.source} is at rest {format_spans(still.spans)}: validation there covers gravity and stiction "
+            f"{recording.source} is at rest {format_spans(rest.spans)}: validation there covers gravity and stiction "
             "only",
             severity="warning" if share > MAX_REST_SHARE else "info",
         )
-        for recording, still in zip(recordings, seen, strict=True)
-        if still.spans
+        for recording, rest in zip(recordings, rests, strict=True)
+        if rest.spans
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an identified robot would do: along a trajectory under position control, or under the efforts of a recording."""
+"""Forward simulation of an identified robot: along a trajectory under position control, or under recorded efforts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from robot_dyn_id.identification.extrapolation import far_outside, list_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import Plant, steps
 from robot_dyn_id.simulation.simulated_robot import FASTEST, SimulatedRobot, follow
 
-LAGGING = 0.01
-"""Distance from the trajectory that is told of [rad or m]."""
+REPORTED_DISTANCE = 0.01
+"""Distance from the trajectory or the recorded motion above which it is reported [rad or m]."""
 
-DRIFTED = 0.1
-"""Distance from the recorded motion that is told of, as a share of the joint's recorded range."""
+REPORTED_DRIFT_SHARE = 0.1
+"""Distance from the recorded motion above which it is reported, as a fraction of the joint's recorded range."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class SimulatedMotion:
         q: positions [rad or m], shape (N, n).
         dq: velocities, shape (N, n).
         tau: efforts of the motors [N m or N], shape (N, n).
-        distance: the greatest from the given motion, of each joint [rad or m], shape (n,).
+        distance: largest distance of each joint from the given motion [rad or m], shape (n,).
         findings: findings about the motion.
     """
 
@@ -72,7 +71,7 @@ class SimulatedMotion:
 def check_training_ranges(simulated: SimulatedMotion, parameters: ParameterSet) -> tuple[Finding, ...]:
     """Finding about a simulated motion that exceeds the training motion by far.
 
-    Accelerations are differences of velocities; they are wrong where a simulation begins again from a recorded state.
+    Accelerations are differences of velocities; they are wrong where a simulation restarts from a recorded state.
     """
     motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
     shares = far_outside(motion, Ranges.from_parameters(parameters)).mean(axis=2)
@@ -80,19 +79,19 @@ def check_training_ranges(simulated: SimulatedMotion, parameters: ParameterSet) 
 
 
 def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> SimulatedMotion:
-    """A robot follows a trajectory under the position controller of `simulated_robot`, from rest at its start.
+    """Simulate a robot that follows a trajectory under the position controller of `simulated_robot`, from rest.
 
-    The motors have the effort limits of the URDF. Control runs at the least whole
-    multiple of the rate that is 1 kHz or more.
+    The motors have the effort limits of the URDF. The control rate is the smallest integer multiple of the sample rate
+    that is at least 1 kHz.
 
     Args:
-        dynamics: of the robot.
-        motion: of all its joints.
-        rate: of the samples [Hz].
+        dynamics: dynamics of the robot.
+        motion: trajectory of all its joints.
+        rate: sample rate [Hz].
 
     Raises:
-        UsageError: a rate beyond `FASTEST`, or that leaves less than two samples.
-        InputError: a term that cannot be simulated, or a mass matrix that is not positive definite somewhere.
+        UsageError: a rate above `FASTEST`, or one that leaves fewer than two samples.
+        InputError: a term that cannot be simulated, or a mass matrix that is not positive definite along the motion.
     """
     if not 1.0 / motion.duration <= rate <= FASTEST:
         raise UsageError(f"rate: {rate:g} Hz; give {1.0 / motion.duration:.3g} to {FASTEST:g} Hz")
@@ -117,7 +116,7 @@ def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> 
 def _report_tracking_errors(plant: Plant, distance: Array, limited: Array) -> tuple[Finding, ...]:
     """Findings about joints that leave the trajectory; `limited` is the share of time at the effort limits."""
     findings = []
-    for joint in np.flatnonzero(distance > LAGGING):
+    for joint in np.flatnonzero(distance > REPORTED_DISTANCE):
         name = plant.dynamics.model.joint_names[joint]
         message = f"joint {name}: up to {distance[joint]:.3g} (rad or m) off its trajectory"
         if limited[joint] > 0.0:
@@ -134,35 +133,36 @@ def simulate_efforts(
     velocity: str = "auto",
     restart: float = math.inf,
 ) -> SimulatedMotion:
-    """A robot moves under the recorded efforts, from the recorded state at the start and behind every gap.
+    """Simulate a robot under recorded efforts, from the recorded state at the start and after every gap.
 
-    Nothing draws it back to the recorded motion: errors of the model and of the efforts add up.
+    There is no feedback: errors of the model and of the efforts accumulate.
 
     Args:
-        recording: with efforts, on whose uniform grid the samples are.
-        parameters: whose filter finds the recorded states.
-        dynamics: of the robot.
-        drives: what the efforts were recorded as.
-        velocity: see `plan_signals`.
-        restart: time after which it begins again from the recorded state [s].
+        recording: recording with efforts; the samples of the result are on its uniform grid.
+        parameters: parameter set with the filter of the recorded states.
+        dynamics: dynamics of the robot.
+        drives: gains and signs of joints whose recorded effort is a current.
+        velocity: source of the velocities: `recorded`, `derivative` or `auto`, see `SignalSettings`.
+        restart: time after which the simulation restarts from the recorded state [s].
 
     Raises:
-        UsageError: no time to restart after, or velocities that are asked for and not recorded.
+        UsageError: a restart time that is not positive, or recorded velocities are requested and not recorded.
         InputError: no usable sample, no efforts, or see `simulate_trajectory`.
     """
     if not restart > 0.0:
         raise UsageError(f"restart: {restart:g} s; it must be positive")
     joints = parameters.joint_names
-    seen = survey([recording], joints, drives)
-    require_signals(dynamics.regressor, seen)
-    plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
-    every = max(1, round(min(restart * plan.rate, 2.0**62)))
+    signals = SignalSettings.from_parameters(parameters, velocity)
+    trials = FilteredTrials.from_recordings([recording], joints, drives, signals, keep_edges=True)
+    require_signals(dynamics.regressor, trials.survey)
+    rate = trials.plan.rate
+    every = max(1, round(min(restart * rate, 2.0**62)))
     plant: Plant | None = None
     parts, recorded = [], []
-    for piece in FilteredTrials([recording], joints, drives, plan, keep_edges=True):
+    for piece in trials:
         if plant is None:
             plant = Plant(dynamics, piece.motion.q[:, np.flatnonzero(piece.own)[0]])
-        parts.append(_driven(plant, piece, every, 1.0 / plan.rate))
+        parts.append(_driven(plant, piece, every, 1.0 / rate))
         recorded.append(piece.motion.q[:, piece.own].T)
     t, q, dq, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     given = np.concatenate(recorded)
@@ -172,10 +172,10 @@ def simulate_efforts(
 
 
 def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> tuple[Array, Array, Array, Array]:
-    """Times, states and efforts of one window; the plant ends where the next window of the segment begins.
+    """Times, states and efforts of one window; the plant ends in the state where the next window of the segment begins.
 
-    It is placed in the recorded state at every grid number that is a multiple of `every`, hence where a segment begins.
-    Between two samples the effort is the mean of both, as that of a driver is constant over its period.
+    The plant is reset to the recorded state at every grid number that is a multiple of `every`, hence at the start of a
+    segment. The effort between two samples is the mean of both, as motor drivers hold it constant over their period.
     """
     assert piece.tau is not None
     own = np.flatnonzero(piece.own)
@@ -192,13 +192,14 @@ def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> t
 def _report_drift(joints: tuple[str, ...], t: Array, q: Array, recorded: Array) -> tuple[Finding, ...]:
     """Finding about joints that leave the recorded motion."""
     distance = np.abs(q - recorded)
-    away = distance > np.maximum(DRIFTED * np.ptp(recorded, axis=0), LAGGING)
+    away = distance > np.maximum(REPORTED_DRIFT_SHARE * np.ptp(recorded, axis=0), REPORTED_DISTANCE)
     left = np.flatnonzero(away.any(axis=0)).tolist()
     if not left:
         return ()
     since, largest = t[np.argmax(away, axis=0)], distance.max(axis=0)
     listed = ", ".join(f"{joints[j]} from {since[j]:.2f} s on (at most {largest[j]:.3g} rad or m)" for j in left)
-    message = f"the simulation leaves the recorded motion by more than {DRIFTED:.0%} of the recorded range: {listed}"
+    share = f"{REPORTED_DRIFT_SHARE:.0%} of the recorded range"
+    message = f"the simulation leaves the recorded motion by more than {share}: {listed}"
     return (make_finding("simulation_drifts", message, [joints[joint] for joint in left]),)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters a recording has told, why not the others, and which motion would help."""
+"""Identifiability of each parameter, the reason where it is poor, and motions that would improve it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 
-SAMPLES = 40
-"""Random states that a column is looked at in."""
+RANDOM_STATES = 40
+"""Number of random states at which the columns are evaluated."""
 
 STRUCTURAL, GOOD, LEFT_OUT = "structural", "good", "left out"
 
 
 @dataclass(frozen=True)
 class Identifiability:
-    """Of one parameter, standard or of a term.
+    """Identifiability of one parameter of a link or of a term.
 
     Attributes:
-        name: of the parameter.
-        status: `structural`: no motion tells it (on its own); `not excited`, `weak`, `good`: of these data; `left
-            out`: not essential, and taken for zero.
-        base: the base parameter that it is known in, as an expression; empty: no torque depends on it.
-        advice: the motion that would help, for what is not good; empty otherwise.
+        name: name of the parameter.
+        status: `structural`: not identifiable (individually) by any motion; `not excited`, `weak`, `good`:
+            identifiability from these data; `left out`: not essential, and set to zero.
+        base: expression of the base parameter that contains it; empty if no torque depends on it.
+        advice: motion that would improve the estimate; empty if it is good.
     """
 
     name: str
@@ -39,57 +39,67 @@ class Identifiability:
 def identifiability(
     regressor: Regressor, base: BaseParameters, names: Sequence[str], status: Sequence[str]
 ) -> tuple[Identifiability, ...]:
-    """Of all c parameters of a regressor.
+    """Identifiability of all c parameters of a regressor.
 
     Args:
         regressor: robot and terms.
-        base: its base parameters.
-        names: of those that were estimated: all, or the essential ones.
-        status: of those, as in a `ParameterSet`.
+        base: base parameters of the regressor.
+        names: names of the estimated base parameters: all, or the essential ones.
+        status: status of each estimated base parameter, as in a `ParameterSet`.
     """
-    known = dict.fromkeys(base.names, LEFT_OUT) | dict(zip(names, status, strict=True))
-    asked = [int(i) for i, name in zip(base.independent, base.names, strict=True) if known[name] != GOOD]
-    advice = dict(zip([regressor.names[i] for i in asked], motions_that_help(regressor, asked), strict=True))
+    status_of_base = dict.fromkeys(base.names, LEFT_OUT) | dict(zip(names, status, strict=True))
+    poor = [int(i) for i, name in zip(base.independent, base.names, strict=True) if status_of_base[name] != GOOD]
+    advice = dict(zip([regressor.names[i] for i in poor], suggest_motions(regressor, poor), strict=True))
     alone = np.count_nonzero(base.mapping, axis=1) == 1
     found = []
     for column, name in enumerate(base.column_names):
         rows = np.flatnonzero(base.mapping[:, column])
         own = [row for row in rows if alone[row]] if len(rows) == 1 else []
-        word = known[base.names[own[0]]] if own else STRUCTURAL
+        word = status_of_base[base.names[own[0]]] if own else STRUCTURAL
         best = next((int(row) for row in rows if base.names[row] == name), int(rows[0]) if len(rows) else None)
-        told = "" if best is None else base.expressions[best]
-        found.append(Identifiability(name, word, told, "" if best is None else advice.get(base.names[best], "")))
+        expression = "" if best is None else base.expressions[best]
+        motion = "" if best is None else advice.get(base.names[best], "")
+        found.append(Identifiability(name, word, expression, motion))
     return tuple(found)
 
 
-def motions_that_help(regressor: Regressor, columns: Sequence[int]) -> tuple[str, ...]:
-    """One sentence for each column: the joint, and the kind of its motion, that moves the column most.
+def suggest_motions(regressor: Regressor, columns: Sequence[int]) -> tuple[str, ...]:
+    """Suggest the most informative motion for each column of a regressor.
 
-    Each joint's speed, acceleration and position is let go in turn at random states; what changes most tells.
+    Perturbs each joint's velocity, acceleration and position in turn at random states; the largest change in the column
+    indicates the most informative motion.
+
+    Args:
+        regressor: robot and terms.
+        columns: numbers of the columns.
+
+    Returns:
+        One sentence for each column: the joint, and the kind of motion.
     """
     if not columns:
         return ()
-    full = random_motion(regressor.model, SAMPLES)
-    still = np.zeros_like(full.q)
-    rest = replace(full, dq=still, ddq=still)
+    full = random_motion(regressor.model, RANDOM_STATES)
+    zeros = np.zeros_like(full.q)
+    rest = replace(full, dq=zeros, ddq=zeros)
     joints = regressor.model.joint_names
     at_rest = regressor.dense(rest)[list(columns)]
     effects = np.zeros((len(columns), 3, len(joints)))
     for joint in range(len(joints)):
         only = np.zeros((len(joints), 1))
         only[joint] = 1.0
-        for kind, motion in enumerate((
+        perturbed = (
             replace(rest, dq=only * full.dq),
             replace(rest, ddq=only * full.ddq),
             replace(rest, q=(1.0 - only) * full.q),
-        )):  # fmt: skip
+        )
+        for kind, motion in enumerate(perturbed):
             change = regressor.dense(motion)[list(columns)] - at_rest
             effects[:, kind, joint] = np.sqrt((change**2).mean(axis=(1, 2)))
     size = np.sqrt((at_rest**2).mean(axis=(1, 2)))
-    return tuple(_sentence(one, float(s), joints) for one, s in zip(effects, size, strict=True))
+    return tuple(_word_advice(effect, float(s), joints) for effect, s in zip(effects, size, strict=True))
 
 
-def _sentence(effects: Array, size: float, joints: Sequence[str]) -> str:
+def _word_advice(effects: Array, size: float, joints: Sequence[str]) -> str:
     kind, joint = divmod(int(np.argmax(effects)), effects.shape[1])
     if effects[kind, joint] <= 1e-9 * max(size, 1.0):
         return "record longer, in both directions of every joint, slowly and fast"

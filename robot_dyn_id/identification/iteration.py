@@ -2,8 +2,8 @@
 """Identification in closed loop: identify, let the controller use it, repeat the motion, until tracking gains nothing.
 
 Qian et al. (dynamic parameter identification with a Logistic excitation trajectory) repeat identification and motion so
-that the robot comes ever closer to the motion that was designed. What moves the robot at first, before anything is
-known, is a start inertia without gravity compensation; `controllers.ScaledNominalInertia` is our rule for it.
+that the robot follows the designed motion more closely each time. The first trial, before anything is known, uses a
+scaled nominal inertia without gravity compensation; `controllers.ScaledNominalInertia` is our rule for it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import SensorStream
 
 Model = TypeVar("Model")
-"""What is identified and given to the controller."""
+"""Type of the identified model that the controller uses."""
 
-STATES = 500
-"""Along the motion, that the start inertia comes from."""
+START_STATES = 500
+"""Number of states along the motion from which the scaled nominal inertia is computed."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A motion under a controller.
+    """One execution of the motion under a controller.
 
     Attributes:
-        recording: of it.
-        error: norm of the tracking errors over that of the motion about its mean, all joints and samples.
+        recording: recording of the trial.
+        error: norm of the tracking errors / norm of the motion about its mean, over all joints and samples.
     """
 
     recording: Recording
@@ -53,21 +53,26 @@ class Trial:
 
 @dataclass(frozen=True)
 class Iteration(Generic[Model]):
-    """A trial, and what was identified from it; None where that was not needed any more or could not be used."""
+    """A trial and the model identified from it.
+
+    Attributes:
+        trial: the trial.
+        parameters: identified model; None if it was no longer needed or cannot be used for control.
+    """
 
     trial: Trial
     parameters: Model | None
 
 
 @dataclass(frozen=True)
-class Iterated(Generic[Model]):
-    """What came of repeating a motion.
+class IterationResult(Generic[Model]):
+    """Result of an iterative identification.
 
     Attributes:
-        iterations: in order; the first ran without a model.
-        parameters: those with which the robot followed best; None if no model was good enough to move it.
-        reason: why it ended, one sentence.
-        converged: whether it ended because more repeating gains nothing.
+        iterations: the iterations in order; the first trial ran without a model.
+        parameters: model with the smallest tracking error; None if no model improved on the start.
+        reason: reason for the end of the iteration, one sentence.
+        converged: whether the tracking error stopped shrinking.
     """
 
     iterations: tuple[Iteration[Model], ...]
@@ -83,60 +88,69 @@ class Iterated(Generic[Model]):
 
 def iterate(
     run: Callable[[Model | None], Trial],
-    identified: Callable[[Recording], Model],
-    gain: float = 0.05,
-    most: int = 10,
-) -> Iterated[Model]:
-    """Repeat a motion with what was identified from it, until the tracking error stops shrinking.
+    identify_trial: Callable[[Recording], Model],
+    min_improvement: float = 0.05,
+    max_trials: int = 10,
+) -> IterationResult[Model]:
+    """Identify and repeat the motion with the identified model, until the tracking error stops shrinking.
 
     Args:
-        run: moves the robot, real or simulated, with the parameters in its controller; with None as it can without.
-        identified: the model that a trial tells, or an error if there is none that may move the robot. Earlier trials
-            were farther from the motion, which is designed to tell most: the latest one alone counts.
-        gain: share of the smallest error so far by which a trial must be better, else that was the last.
-        most: trials.
+        run: runs a trial on the robot, real or simulated, with the model in its controller, or with None without one.
+        identify_trial: identifies a model from the latest trial alone: earlier trials were farther from the motion,
+            which is designed to be the most informative. Raises a `RobotDynIdError` if the model cannot be used for
+            control.
+        min_improvement: fraction of the smallest error so far by which a trial must improve on it for another trial.
+        max_trials: maximum number of trials.
 
     Raises:
-        UsageError: less than two trials, a gain that is not within 0 and 1.
+        UsageError: fewer than two trials, or a minimum improvement that is not in [0, 1).
     """
-    if most < 2 or not 0.0 <= gain < 1.0:
-        raise UsageError(f"iterate: at least two trials ({most}) and a gain within 0 and 1 ({gain:g}) are needed")
-    done: list[Iteration[Model]] = []
+    if max_trials < 2 or not 0.0 <= min_improvement < 1.0:
+        raise UsageError(
+            f"iterate: max_trials is {max_trials}, min_improvement is {min_improvement:g}; at least 2 trials and an "
+            "improvement in [0, 1) are needed"
+        )
+    iterations: list[Iteration[Model]] = []
     best: Model | None = None
-    use: Model | None = None
+    latest: Model | None = None
     smallest = math.inf
-    for number in range(most):
+    for number in range(1, max_trials + 1):
         try:
-            trial = run(use)
+            trial = run(latest)
         except RobotDynIdError as error:
-            return Iterated(tuple(done), best, f"trial {number + 1} could not be run: {error}", False)
-        if number and trial.error > (1.0 - gain) * smallest:
-            done.append(Iteration(trial, None))
+            return IterationResult(tuple(iterations), best, f"trial {number} could not be run: {error}", False)
+        if number > 1 and trial.error > (1.0 - min_improvement) * smallest:
+            iterations.append(Iteration(trial, None))
             if best is None and trial.error >= smallest:
-                reason = f"the first model follows no better than the start: {trial.error:.3g} after {smallest:.3g}"
-                return Iterated(tuple(done), None, reason, False)
-            best = use if trial.error < smallest else best
+                reason = (
+                    "the first model does not reduce the tracking error: "
+                    f"{trial.error:.3g} with it, {smallest:.3g} without"
+                )
+                return IterationResult(tuple(iterations), None, reason, False)
+            best = latest if trial.error < smallest else best
             reason = f"the tracking error has stopped shrinking: {trial.error:.3g} after {smallest:.3g}"
-            return Iterated(tuple(done), best, reason, True)
-        best, smallest = use, trial.error
+            return IterationResult(tuple(iterations), best, reason, True)
+        best, smallest = latest, trial.error
         try:
-            use = identified(trial.recording)
+            latest = identify_trial(trial.recording)
         except RobotDynIdError as error:
-            done.append(Iteration(trial, None))
-            return Iterated(tuple(done), best, f"what trial {number + 1} tells may not move it: {error}", False)
-        done.append(Iteration(trial, use))
-    return Iterated(tuple(done), best, f"the tracking error still shrinks after {most} trials", False)
+            iterations.append(Iteration(trial, None))
+            reason = f"the model identified from trial {number} cannot be used for control: {error}"
+            return IterationResult(tuple(iterations), best, reason, False)
+        iterations.append(Iteration(trial, latest))
+    reason = f"the tracking error is still shrinking after {max_trials} trials"
+    return IterationResult(tuple(iterations), best, reason, False)
 
 
 @dataclass(frozen=True)
-class Identifying:
-    """`identified` of `iterate` by the usual line; the last third of the trial is held out, as always.
+class TrialIdentifier:
+    """Identification of a trial for `iterate` with the usual pipeline; the last third of the trial is held out.
 
     Attributes:
         model: the robot.
-        settings: with an estimator whose mass matrices are positive definite by construction (`consistent`), nothing
-            is refused on their account.
-        software_version: written into the sets.
+        settings: choices of the identification; an estimator whose mass matrices are positive definite by
+            construction (`consistent`) always returns a model that can be used for control.
+        software_version: version that is written into the parameter sets.
     """
 
     model: RobotModel
@@ -144,39 +158,49 @@ class Identifying:
     software_version: str
 
     def __call__(self, trial: Recording) -> ParameterSet:
-        """The model that the trial tells.
+        """Identify the model of a trial.
 
         Raises:
-            RobotDynIdError: see `pipeline.identify`; one that may not move the robot (`controllers.usable_dynamics`).
+            RobotDynIdError: see `pipeline.identify`, or the model cannot be used for control (see
+                `controllers.usable_dynamics`).
         """
         training, held_out = split([trial], self.model.joint_names)
-        found = identify(training, held_out, self.model, self.settings, self.software_version).parameters
-        usable_dynamics(found, self.model.urdf, self.model.joint_names, needs_mass_matrix=True)
-        return found
+        parameters = identify(training, held_out, self.model, self.settings, self.software_version).parameters
+        usable_dynamics(parameters, self.model.urdf, self.model.joint_names, needs_mass_matrix=True)
+        return parameters
 
 
-def start_along(
-    motion: Trajectory, duration: float, prior: Dynamics, gains: Gains, droop: float, margin: float = 1.5
+def scale_inertia_for_motion(
+    motion: Trajectory, duration: float, prior: Dynamics, gains: Gains, max_sag: float, margin: float = 1.5
 ) -> ScaledNominalInertia:
-    """Scaled nominal inertia that keeps the gravity sag along a motion below `droop`; duration in s."""
-    q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, duration, STATES))[:3])
-    return ScaledNominalInertia.from_gravity_sag(droop, prior, gains, q, dq, margin)
+    """Scaled nominal inertia that bounds the gravity sag along a motion.
+
+    Args:
+        motion: the designed motion.
+        duration: duration of the motion [s].
+        prior: dynamics of the URDF.
+        gains: feedback gains.
+        max_sag: largest gravity sag of a joint [rad or m].
+        margin: largest ratio of true inertias and weights to those of the prior.
+    """
+    q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, duration, START_STATES))[:3])
+    return ScaledNominalInertia.from_gravity_sag(max_sag, prior, gains, q, dq, margin)
 
 
 @dataclass(frozen=True)
 class SimulatedTrials:
-    """`run` of `iterate` with a simulated robot under computed torque; at first with a start inertia.
+    """Trials for `iterate` on a simulated robot under computed torque; the first with a scaled nominal inertia.
 
     Attributes:
-        robot: the true dynamics.
-        motion: what it should do; it begins on it.
-        duration: of a trial [s].
-        rate: of the controller and the recording [Hz].
-        sensors: what is measured; the feedback sees it too.
-        gains: of the feedback.
-        start: what moves it while nothing is known.
+        robot: true dynamics.
+        motion: reference motion; the robot starts in its first state.
+        duration: duration of a trial [s].
+        rate: rate of the controller and of the recording [Hz].
+        sensors: sensor errors of the recording and of the feedback.
+        gains: feedback gains.
+        start: scaled nominal inertia of the controller while no model is identified.
         limit_effort: whether the motors are limited to the efforts of the URDF.
-        seed: of the noise.
+        seed: seed of the noise.
     """
 
     robot: Dynamics
@@ -190,30 +214,45 @@ class SimulatedTrials:
     seed: int = 0
 
     def __call__(self, parameters: ParameterSet | None) -> Trial:
-        """Run the motion once with an identified set, or, with None, with the start inertia; see `follow`."""
+        """Run the motion once with a parameter set, or, with None, with the scaled nominal inertia; see `follow`."""
         return self.follow(None if parameters is None else Dynamics.from_parameters(parameters))
 
     def follow(self, known: Dynamics | None) -> Trial:
-        """Run the motion once with a model in the controller, or, with None, with the start inertia.
+        """Run the motion once with a model in the controller, or, with None, with the scaled nominal inertia.
 
         Raises:
-            InputError: the motion has become no motion of a real robot, or a term that cannot be simulated.
+            InputError: the simulation diverged, or a term cannot be simulated.
         """
         t = np.arange(round(self.duration * self.rate)) / self.rate
-        wanted = np.array([np.ascontiguousarray(x.T) for x in self.motion.evaluate(t)[:3]])
+        reference = np.array([np.ascontiguousarray(x.T) for x in self.motion.evaluate(t)[:3]])
         model = self.robot.regressor.model
-        plant = Plant(self.robot, wanted[0, 0], model.limits.effort if self.limit_effort else None)
-        plant.dq[:] = wanted[1, 0]
+        plant = Plant(self.robot, reference[0, 0], model.limits.effort if self.limit_effort else None)
+        plant.dq[:] = reference[1, 0]
         noise = SensorStream(self.sensors, self.rate, 0.0, seed=self.seed).errors(len(t))
-        scale, used = (self.start.scale, self.start.prior) if known is None else (0.0, known)
-        true, seen = np.empty_like(wanted[0]), np.empty((len(t), 3, len(plant.q)))
-        gains, period = (self.gains.proportional, self.gains.derivative, self.gains.exponent), 1.0 / self.rate
-        done = run_trial(
-            plant.dynamics.arguments, CompiledDynamics(used).arguments, scale, gains, period, steps(period),
-            plant.effort_limit, wanted, noise, self.sensors.resolution, plant.q, plant.dq, plant.dry, true, seen,
-        )  # fmt: skip
-        if done < len(t):
+        scale, controller_model = (self.start.scale, self.start.prior) if known is None else (0.0, known)
+        true_positions = np.empty_like(reference[0])
+        measured = np.empty((len(t), 3, len(plant.q)))
+        period = 1.0 / self.rate
+        completed = run_trial(
+            plant.dynamics.arguments,
+            CompiledDynamics(controller_model).arguments,
+            scale,
+            (self.gains.proportional, self.gains.derivative, self.gains.exponent),
+            period,
+            steps(period),
+            plant.effort_limit,
+            reference,
+            noise,
+            self.sensors.resolution,
+            plant.q,
+            plant.dq,
+            plant.dry,
+            true_positions,
+            measured,
+        )
+        if completed < len(t):
             raise plant.broken_down()
-        error = float(np.linalg.norm(true - wanted[0]) / np.linalg.norm(wanted[0] - wanted[0].mean(axis=0)))
-        samples = Chunk(t, seen[:, 0], seen[:, 1], seen[:, 2])
+        size = np.linalg.norm(reference[0] - reference[0].mean(axis=0))
+        error = float(np.linalg.norm(true_positions - reference[0]) / size)
+        samples = Chunk(t, measured[:, 0], measured[:, 1], measured[:, 2])
         return Trial(ArrayRecording("simulated trial", model.joint_names, samples), error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prediction errors of a model on held-out data."""
+"""Prediction metrics of a model on held-out data."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class JointMetrics:
 
     Attributes:
         name: name of the joint.
-        unit: unit of torques, N m or N.
-        rms: RMS of the measured torque, low-passed.
+        unit: unit of the torque, N m or N.
+        rms: RMS of the low-passed measured torque.
         rmse: RMS error.
         nrmse: rmse / rms.
-        correlation: correlation of predicted and measured torque.
-        max_error: largest error.
-        raw_nrmse: RMS error relative to the measured torque as recorded, not low-passed.
-        constant_nrmse: NRMSE of the best constant torque.
-        nominal_nrmse: NRMSE of the URDF's inertial parameters.
-        own_nrmse: expected error from parameter uncertainty, RMS of (w C w')^1/2 / rms; 0 if not requested.
+        correlation: correlation coefficient of predicted and measured torque.
+        max_error: largest absolute error.
+        raw_nrmse: NRMSE against the measured torque as recorded, without low-pass filter.
+        constant_nrmse: NRMSE of the best constant.
+        nominal_nrmse: NRMSE of the inertial parameters of the URDF.
+        own_nrmse: expected NRMSE from the parameter covariance C, RMS of (w C w')^1/2 / rms; 0 if not computed.
     """
 
     name: str
@@ -46,7 +46,7 @@ class JointMetrics:
 
     @property
     def explained(self) -> float:
-        """Share of the torque's variance about its mean that the prediction explains; negative if it does harm."""
+        """Explained share of the torque variance; negative if the prediction is worse than the mean."""
         return 1.0 - (self.nrmse / self.constant_nrmse) ** 2 if self.constant_nrmse > 0 else 0.0
 
 
@@ -55,13 +55,13 @@ class HeldOut:
     """Metrics on data that were not used for estimation.
 
     Attributes:
-        joints: per joint.
+        joints: metrics of each joint.
         all_joints_nrmse: norm of all errors / norm of all torques.
-        nominal_all_joints_nrmse: the same for the URDF's own parameters.
-        samples: time samples compared.
-        outside: share of all joints' samples far outside their trained ranges (by more than half), 0 where unknown.
-        outside_of: joints and quantities that lie there in more than `REPORTED_SHARE` of the samples.
-        slow: joints that are never faster than `SLOW` of the trained speed, and that share.
+        nominal_all_joints_nrmse: the same for the inertial parameters of the URDF.
+        samples: number of time samples compared.
+        outside: share of all joints' samples far outside their trained ranges (by more than half); 0 if unknown.
+        slow: joints that never exceed `MIN_SPEED_SHARE` of the trained speed, each with the share that it reaches.
+        outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
     """
 
     joints: tuple[JointMetrics, ...]
@@ -100,11 +100,11 @@ def compare(
 
     Args:
         regressor: robot and terms.
-        columns: indices of the independent columns, to which `values` belong.
-        values: base parameters.
+        columns: numbers of the independent columns, shape (p,).
+        values: base parameters, shape (p,).
         trials: the recordings; their low-pass filter is applied to the measured efforts, never to the prediction.
-        trained: ranges of the training motion.
-        covariance: covariance of the base parameters, for the expected error along the motion.
+        trained: ranges of the training motion; None: ranges are not compared.
+        covariance: covariance of the base parameters for the expected error, shape (p, p); None: it is not computed.
     """
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
@@ -118,10 +118,16 @@ def compare(
         urdf = regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal)
         error = predicted - measured
         sums.add(
-            tau=measured, tau2=measured**2, hat=predicted, hat2=predicted**2, product=predicted * measured,
-            error2=error**2, raw2=(predicted - piece.tau[:, piece.own]) ** 2, tau_raw2=piece.tau[:, piece.own] ** 2,
+            tau=measured,
+            tau2=measured**2,
+            hat=predicted,
+            hat2=predicted**2,
+            product=predicted * measured,
+            error2=error**2,
+            raw2=(predicted - piece.tau[:, piece.own]) ** 2,
+            tau_raw2=piece.tau[:, piece.own] ** 2,
             urdf2=(urdf - measured) ** 2,
-        )  # fmt: skip
+        )
         if covariance is not None:
             sums.add(own2=torque_deviation(regressor, columns, covariance, motion) ** 2)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
@@ -138,19 +144,20 @@ def compare(
     shares = np.asarray(sums.outside) / sums.samples
     return replace(
         held_out,
-        slow=_slow(regressor, sums, trained),
+        slow=_list_slow_joints(regressor, sums, trained),
         outside=float(shares[3].mean()),
         outside_of=list_excesses(regressor.model.joint_names, shares[:3]),
     )
 
 
-SLOW = 0.2
-"""Minimum fraction of the trained peak velocity that is needed to validate inertia and friction."""
+MIN_SPEED_SHARE = 0.2
+"""Minimum fraction of the trained peak velocity needed to validate inertia and friction."""
 
 
-def _slow(regressor: Regressor, sums: _Sums, trained: Ranges) -> tuple[tuple[str, float], ...]:
+def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tuple[tuple[str, float], ...]:
     share = np.asarray(sums.fastest) / np.maximum(trained.dq_max, 1e-300)
-    return tuple((n, s) for n, s in zip(regressor.model.joint_names, share.tolist(), strict=True) if s < SLOW)
+    names = regressor.model.joint_names
+    return tuple((name, s) for name, s in zip(names, share.tolist(), strict=True) if s < MIN_SPEED_SHARE)
 
 
 def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:

@@ -12,14 +12,18 @@ from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 
 
 def predict_recording(
     recording: Recording, parameters: ParameterSet, velocity: str = "auto"
 ) -> tuple[Array, Array, tuple[Finding, ...]]:
-    """Torques at a recording's own time stamps; measured efforts are never read.
+    """Predict the torques at the time stamps of a recording; measured efforts are never read.
+
+    Args:
+        recording: the recorded motion.
+        parameters: the identified model; its filter is applied to the motion.
+        velocity: source of the velocities: `recorded`, `derivative` or `auto`, see `SignalSettings`.
 
     Returns:
         Stamps [s], shape (N,); torques [N m or N], shape (N, n), NaN where the motion is not usable; findings.
@@ -29,13 +33,13 @@ def predict_recording(
     """
     regressor = Regressor.from_parameters(parameters)
     joints = parameters.joint_names
-    seen = survey([recording], joints, {}, need_effort=False)
-    require_signals(regressor, seen)
-    plan = plan_signals(seen, parameters.cutoff_frequency, parameters.filter_order, velocity)
+    signals = SignalSettings.from_parameters(parameters, velocity)
+    trials = FilteredTrials.from_recordings([recording], joints, {}, signals, need_effort=False, keep_edges=True)
+    require_signals(regressor, trials.survey)
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []
     trained, far = Ranges.from_parameters(parameters), np.zeros((3, len(joints)))
-    for piece in FilteredTrials([recording], joints, {}, plan, need_effort=False, keep_edges=True):
+    for piece in trials:
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
         torques.append(regressor.torque(motion, parameters.values, columns))
@@ -43,7 +47,7 @@ def predict_recording(
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
-    out = _interpolated(t, grid, tau, segment, 1.0 / plan.rate)
+    out = _interpolated(t, grid, tau, segment, 1.0 / trials.plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
     findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
     if lost:

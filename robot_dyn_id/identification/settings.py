@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choices of an identification."""
+"""Settings of an identification."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VELOCITIES = ("auto", "recorded", "derivative")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a person may choose about an identification.
+    """Options of an identification.
 
     Example:
         ```python
@@ -35,22 +35,22 @@ class Settings:
         ```
 
     Attributes:
-        terms: columns beside the rigid body, on every joint.
+        terms: terms of every joint in addition to the rigid-body dynamics.
         couplings: weighted sums of joints, and the terms that act on them.
-        estimator: the estimator.
-        drives: gains and signs of joints whose effort is a current.
-        cutoff: of the zero-phase low-pass [Hz]; None: from the data.
-        filter_order: of one pass.
+        estimator: estimator of the base parameters.
+        drives: gains and signs of joints whose recorded effort is a current.
+        cutoff: cut-off frequency of the zero-phase low-pass filter [Hz]; None: from the recordings.
+        filter_order: Butterworth order of each pass.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
-        prior: an earlier parameter set for estimators that use one, in place of the URDF.
-        reversal_speed: speed below which a joint's rows are left out [rad/s or m/s]: 0 keeps all, `auto` is three
-            standard deviations of the velocity's noise.
-        reversal_speeds: of single joints, in place of that.
-        period: of a periodic motion, for estimators that average [s]; 0 is unknown.
+        prior: earlier parameter set for estimators that use a prior, instead of the URDF.
+        reversal_speed: low-velocity threshold below which a joint's rows are left out [rad/s or m/s]: 0 keeps all,
+            `auto` is three standard deviations of the velocity noise.
+        reversal_speeds: low-velocity thresholds of single joints, which override `reversal_speed`.
+        period: period of a periodic motion, for estimators that average over periods [s]; 0 if unknown.
         essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
-        bootstrap: draws of a bootstrap of the standard deviations; 0 is none.
-        thresholds: of the verdict.
+        bootstrap: number of bootstrap draws for the standard deviations; 0: no bootstrap.
+        thresholds: thresholds of the verdict.
         ignore: codes of findings whose refusal is overruled.
     """
 
@@ -72,11 +72,11 @@ class Settings:
     ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the choices.
+        """Check the settings.
 
         Raises:
-            UsageError: unknown velocity source, a filter that is none, terms that overlap, couplings of one name, a
-                prior that the estimator would not use, a finding that cannot be overruled.
+            UsageError: unknown velocity source, an invalid filter, terms that overlap, couplings with the same name, a
+                prior that the estimator does not use, or a finding that cannot be overruled.
         """
         refuse_overlaps(self.terms)
         if self.prior is not None and not self.estimator.uses_prior:
@@ -104,4 +104,4 @@ class Settings:
 
     def signals_of(self, parameters: ParameterSet) -> SignalSettings:
         """Choices about signals with the filter of a parameter set."""
-        return SignalSettings(parameters.cutoff_frequency, parameters.filter_order, self.velocity)
+        return SignalSettings.from_parameters(parameters, self.velocity)

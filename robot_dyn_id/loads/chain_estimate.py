@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, express_at_point
 from robot_dyn_id.loads.wrench import CHANNELS, wrench_regressor
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 EXCITED_RATIO = 10.0
 """Change of the wrench, as a multiple of the precision of the motion, above which a direction counts as excited."""

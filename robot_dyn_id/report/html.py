@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.assembly import WEAK
+from robot_dyn_id.identification.assembly import WEAK_DEVIATION_SHARE
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
@@ -48,7 +48,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
             colors=plots,
             units=regressor.model.effort_units,
             has_nominal=bool(regressor.model.inertial_parameters.any()),
-            weak=WEAK,
+            weak=WEAK_DEVIATION_SHARE,
             tolerance=MAX_DIFFERENCE_RATIO,
         )
     )

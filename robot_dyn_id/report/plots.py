@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.identification.assembly import WEAK
+from robot_dyn_id.identification.assembly import WEAK_DEVIATION_SHARE
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.friction import FrictionCurve
@@ -113,7 +113,7 @@ def sigma_plot(parameters: ParameterSet) -> str:
         chosen = np.flatnonzero(status == word)
         axis.vlines(chosen, 1e-4, shown[chosen], color=color, lw=0.8, alpha=0.35)
         axis.plot(chosen, shown[chosen], "o", ms=3.6, color=color)
-    axis.axhline(WEAK, color=MEASURED, lw=0.7, ls="--")
+    axis.axhline(WEAK_DEVIATION_SHARE, color=MEASURED, lw=0.7, ls="--")
     axis.set_yscale("log")
     axis.set_ylim(0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
     axis.set_xlim(-0.8, len(shown) - 0.2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that were surveyed and are filtered: the stream that identification, validation and prediction read."""
+"""Surveyed and filtered recordings: the stream that identification, validation and prediction read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
@@ -35,6 +36,11 @@ class SignalSettings:
     filter_order: int = 4
     velocity: str = "auto"
     period: float = 0.0
+
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet, velocity: str = "auto") -> SignalSettings:
+        """Choices about signals with the filter of a parameter set."""
+        return cls(parameters.cutoff_frequency, parameters.filter_order, velocity)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class FilteredTrials:
 
         Raises:
             InputError: the recordings have no usable samples, or a period is not a whole number of samples.
-            UsageError: recorded velocities are requested, and there are none.
+            UsageError: recorded velocities are requested, but not recorded.
         """
         surveyed = survey(recordings, joints, drives, need_effort)
         plan = plan_signals(surveyed, settings.cutoff, settings.filter_order, settings.velocity)
@@ -172,11 +178,11 @@ class FilteredTrials:
         return replace(self, recordings=recordings, surveyed=None, known_ranges=None)
 
 
-def require_signals(regressor: Regressor, seen: Survey) -> None:
+def require_signals(regressor: Regressor, surveyed: Survey) -> None:
     """Refuse data without temperatures, or a URDF without masses, for terms that need them.
 
     Raises:
-        InputError: the term and the data or the robot, named.
+        InputError: a term needs a signal that is not recorded, or masses that the URDF does not have.
     """
     loaded = [term.name for _, term in regressor.terms if term.signal == "load"]
     if loaded and not regressor.model.inertial_parameters.any():
@@ -185,21 +191,27 @@ def require_signals(regressor: Regressor, seen: Survey) -> None:
             f"complete the URDF, or leave the term out"
         )
     needing = [term.name for _, term in regressor.terms if term.signal == "temperature"]
-    if needing and not seen.has_temperature:
+    if needing and not surveyed.has_temperature:
         raise InputError(
-            f"{', '.join(seen.sources)}: term {needing[0]} needs the temperatures of the joints: give them as key "
+            f"{', '.join(surveyed.sources)}: term {needing[0]} needs the temperatures of the joints: give them as key "
             f"temperature of .npz or the columns temperature_<joint> of .csv, or leave the term out"
         )
 
 
-def plan_signals(seen: Survey, cutoff: float | None, order: int, velocity: str) -> SignalPlan:
-    """The decisions about the signals, from a survey and what the user fixed.
+def plan_signals(surveyed: Survey, cutoff: float | None, order: int, velocity: str) -> SignalPlan:
+    """Decide about the signals from a survey and the options of the user.
+
+    Args:
+        surveyed: survey of the recordings.
+        cutoff: see `SignalSettings`.
+        order: see `SignalSettings.filter_order`.
+        velocity: see `SignalSettings`.
 
     Raises:
-        UsageError: recorded velocities are asked for, and there are none.
+        UsageError: recorded velocities are requested, but not recorded.
     """
-    if velocity == "recorded" and not seen.has_velocity:
-        raise UsageError(f"{', '.join(seen.sources)}: no velocities are recorded; use velocity: derivative")
-    low_pass = LowPass(seen.cutoff if cutoff is None else cutoff, order)
-    recorded = seen.recorded_velocity if velocity == "auto" else velocity == "recorded"
-    return SignalPlan.of(seen.rate, low_pass, recorded)
+    if velocity == "recorded" and not surveyed.has_velocity:
+        raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
+    low_pass = LowPass(surveyed.cutoff if cutoff is None else cutoff, order)
+    recorded = surveyed.recorded_velocity if velocity == "auto" else velocity == "recorded"
+    return SignalPlan.of(surveyed.rate, low_pass, recorded)

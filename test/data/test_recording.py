@@ -55,9 +55,9 @@ def test_take_and_join_keep_channels_in_step():
     assert joined.current is None
 
 
-def test_a_recording_hands_out_the_columns_asked_for_in_that_order():
+def test_a_recording_returns_the_requested_columns_in_the_requested_order():
     recording = ArrayRecording("r", ("a", "b"), Chunk(T, Q, tau=Q + 20), chunk_size=3)
-    for _ in range(2):  # every walk gives the same samples
+    for _ in range(2):  # every pass gives the same samples
         chunks = list(recording.chunks(("b", "a")))
         assert [len(chunk) for chunk in chunks] == [3, 1]
         joined = Chunk.join(chunks)
@@ -103,24 +103,24 @@ def test_an_excerpt_waits_for_the_first_stamp_that_is_one():
 
 
 class Counted:
-    """A recording that counts how often it is walked."""
+    """A recording that counts the passes over it."""
 
     def __init__(self, recording):
-        self.recording, self.walks = recording, 0
+        self.recording, self.passes = recording, 0
         self.source, self.joint_names, self.epoch = recording.source, recording.joint_names, recording.epoch
         self.effort_is_torque = recording.effort_is_torque
 
     def chunks(self, joints):
-        self.walks += 1
+        self.passes += 1
         yield from self.recording.chunks(joints)
 
 
-@pytest.mark.parametrize(("limit", "walks"), [(2**20, 1), (100, 3)])
-def test_a_remembered_recording_is_read_once_if_it_is_small(limit, walks):
+@pytest.mark.parametrize(("limit", "passes"), [(2**20, 1), (100, 3)])
+def test_a_cached_recording_is_read_once_if_it_is_small(limit, passes):
     counted = Counted(at_chunk_size(sines(np.arange(0, 9, 0.01)), 64))
     remembered = CachedRecording(counted, limit)
     first, second, third = (list(remembered.chunks(("j1", "j0"))) for _ in range(3))
-    assert counted.walks == walks
+    assert counted.passes == passes
     for one, other in zip(first, third, strict=True):
         assert one.q.tobytes() == other.q.tobytes()
     assert [len(chunk) for chunk in second] == [64] * 14 + [4]

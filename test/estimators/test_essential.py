@@ -16,7 +16,7 @@ from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.extrapolation import torque_deviation
-from robot_dyn_id.identification.identifiability import motions_that_help
+from robot_dyn_id.identification.identifiability import suggest_motions
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.summary import identification_summary
@@ -135,10 +135,10 @@ def test_the_motion_that_helps_is_that_of_the_column():
     robot, _ = arm()
     names = robot.regressor.names
     advice = {"fv2": "move elbow in both directions", "Izz1": "accelerate shoulder harder", "off1": "record longer"}
-    texts = motions_that_help(robot.regressor, [names.index(name) for name in advice])
+    texts = suggest_motions(robot.regressor, [names.index(name) for name in advice])
     for text, words in zip(texts, advice.values(), strict=True):
         assert text.startswith(words)
-    assert motions_that_help(robot.regressor, []) == ()
+    assert suggest_motions(robot.regressor, []) == ()
 
 
 def test_every_parameter_is_reported():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification in closed loop on simulated arms whose inertias the URDF tells only roughly."""
+"""Iterative identification on simulated arms whose inertias in the URDF are only approximate."""
 
 from dataclasses import replace
 
@@ -15,7 +15,13 @@ from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.iteration import Identifying, SimulatedTrials, Trial, iterate, start_along
+from robot_dyn_id.identification.iteration import (
+    SimulatedTrials,
+    Trial,
+    TrialIdentifier,
+    iterate,
+    scale_inertia_for_motion,
+)
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import Gains
@@ -33,7 +39,7 @@ def trials(model, seed, duration, rate=250.0):
     friction = np.outer([0.6, 0.5, 0.1], np.linspace(1.0, 0.3, n)).ravel()
     parameters = np.concatenate([wrong * model.inertial_parameters, friction])
     motion = random_fourier(model, seed)
-    start = start_along(motion, duration, Dynamics.from_model(model), GAINS, DROOP, 1.0 + WRONG)
+    start = scale_inertia_for_motion(motion, duration, Dynamics.from_model(model), GAINS, DROOP, 1.0 + WRONG)
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
     sensors = Sensors(np.full(n, 0.02), 1e-5, 1e-4)
     return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, start, limit_effort=False)
@@ -42,7 +48,7 @@ def trials(model, seed, duration, rate=250.0):
 @pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
 def test_the_robot_ends_up_on_the_designed_motion(model):
     run = trials(model, 0, 6.0, 500.0)
-    found = iterate(run, Identifying(model, Settings(estimator=ESTIMATORS["consistent"]()), "test"))
+    found = iterate(run, TrialIdentifier(model, Settings(estimator=ESTIMATORS["consistent"]()), "test"))
     assert found.converged, found.reason
     assert "stopped shrinking" in found.reason
     assert min(found.errors) < 0.02 < found.errors[0], found.errors
@@ -53,7 +59,7 @@ def test_the_robot_ends_up_on_the_designed_motion(model):
 def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop(model):
     """Where feedback s M Kp e holds an arm whose bodies are 0.5 to 1.5 times the URDF's, e is within the droop."""
     prior, motion, rng = Dynamics.from_model(model), random_fourier(model, 1), np.random.default_rng(0)
-    scale = start_along(motion, 10.0, prior, GAINS, DROOP, 1.5).scale
+    scale = scale_inertia_for_motion(motion, 10.0, prior, GAINS, DROOP, 1.5).scale
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, 10.0, 1500))[:3])
     masses = prior.mass_matrix(q)
     for _ in range(20):
@@ -64,14 +70,14 @@ def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop(model):
     assert scale >= 1.5
 
 
-def test_a_first_model_that_follows_no_better_than_the_start_is_none():
+def test_a_first_model_that_does_not_reduce_the_tracking_error_is_not_returned():
     recording = ArrayRecording("trial", ("one",), Chunk(np.arange(2.0), *np.zeros((3, 2, 1))))
     found = iterate(lambda model: Trial(recording, 0.2 if model is None else 5.0), lambda trial: "model")
     assert (found.converged, found.parameters, found.errors) == (False, None, (0.2, 5.0))
-    assert found.reason == "the first model follows no better than the start: 5 after 0.2"
+    assert found.reason == "the first model does not reduce the tracking error: 5 with it, 0.2 without"
 
 
-def test_parameters_that_may_not_move_the_robot_end_it_with_the_reason():
+def test_parameters_that_cannot_be_used_for_control_end_the_iteration_with_the_reason():
     model = RobotModel.from_urdf(PLANAR)
     run = trials(model, 0, 4.0)
 
@@ -80,14 +86,17 @@ def test_parameters_that_may_not_move_the_robot_end_it_with_the_reason():
 
     found = iterate(run, indefinite)
     assert (found.converged, found.parameters) == (False, None)
-    assert found.reason == "what trial 1 tells may not move it: the identified mass matrix is not positive definite"
+    assert found.reason == (
+        "the model identified from trial 1 cannot be used for control: "
+        "the identified mass matrix is not positive definite"
+    )
     assert len(found.iterations) == 1
 
 
 def test_a_trial_that_breaks_down_and_one_that_is_the_last():
     model = RobotModel.from_urdf(PLANAR)
     first = trials(model, 0, 4.0)(None)
-    parameters = Identifying(model, Settings(), "test")(first.recording)
+    parameters = TrialIdentifier(model, Settings(), "test")(first.recording)
     errors = iter([1.0, 0.5, 0.25])
 
     def shrinking(use):
@@ -96,9 +105,9 @@ def test_a_trial_that_breaks_down_and_one_that_is_the_last():
     def same(recording):
         return parameters
 
-    found = iterate(shrinking, same, most=3)
+    found = iterate(shrinking, same, max_trials=3)
     assert not found.converged
-    assert found.reason == "the tracking error still shrinks after 3 trials"
+    assert found.reason == "the tracking error is still shrinking after 3 trials"
     assert found.errors == (1.0, 0.5, 0.25)
 
     def breaking(use):
@@ -113,10 +122,10 @@ def test_a_trial_that_breaks_down_and_one_that_is_the_last():
 
 def test_bad_choices_are_refused():
     model = RobotModel.from_urdf(PLANAR)
-    with pytest.raises(UsageError, match="two trials"):
-        iterate(lambda use: None, lambda recording: None, most=1)
+    with pytest.raises(UsageError, match="2 trials"):
+        iterate(lambda use: None, lambda recording: None, max_trials=1)
     with pytest.raises(UsageError, match="droop"):
-        start_along(random_fourier(model, 0), 5.0, Dynamics.from_model(model), GAINS, 0.0)
+        scale_inertia_for_motion(random_fourier(model, 0), 5.0, Dynamics.from_model(model), GAINS, 0.0)
     weightless = Dynamics(Regressor(model), np.arange(20), np.zeros(20))
     with pytest.raises(InputError, match="mass matrix of the URDF"):
-        start_along(random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)
+        scale_inertia_for_motion(random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)

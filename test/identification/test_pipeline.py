@@ -52,7 +52,7 @@ def stamps(recordings):
 
 
 class TestSplit:
-    """Which data train, and which are held out."""
+    """Split into training and held-out data."""
 
     def test_one_trial_holds_out_its_last_third(self, recording):
         (train,), (rest,) = split([recording], JOINTS)
@@ -85,19 +85,22 @@ class TestSplit:
         assert rest == [other]
         assert len(stamps([train])[0]) == 1000
 
-    @pytest.mark.parametrize(("wanted", "words"), [
-        ((5.0, 5.0), "the first must be less than the second"),
-        ((9.0, 5.0), "training range 9 to 5 s: the first"),
-        ((float("nan"), 5.0), "the first must be less"),
-        ((50.0, 60.0), "is only 40.0 s long"),
-        ((0.0, 100.0), "leaves nothing to validate on: give held-out"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("wanted", "words"),
+        [
+            ((5.0, 5.0), "the first must be less than the second"),
+            ((9.0, 5.0), "training range 9 to 5 s: the first"),
+            ((float("nan"), 5.0), "the first must be less"),
+            ((50.0, 60.0), "is only 40.0 s long"),
+            ((0.0, 100.0), "leaves nothing to validate on: give held-out"),
+        ],
+    )
     def test_ranges_that_make_no_sense_are_refused(self, recording, wanted, words):
         with pytest.raises(UsageError, match=words):
             split([recording], JOINTS, train_range=wanted)
 
     def test_a_range_needs_one_recording(self, recording):
-        with pytest.raises(UsageError, match="training range needs one recording"):
+        with pytest.raises(UsageError, match="training range requires a single recording"):
             split([recording, recording], JOINTS, train_range=(0.0, 10.0))
 
 
@@ -126,7 +129,7 @@ def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
     assert result.parameters.estimator == estimator
 
 
-def test_a_result_tells_all_about_itself(robot, recording, identified):
+def test_a_result_carries_parameters_evaluation_and_data(robot, recording, identified):
     parameters, evaluation = identified.parameters, identified.evaluation
     assert (evaluation.verdict.word, evaluation.findings) == ("good", ())
     assert evaluation.cross_check.passed

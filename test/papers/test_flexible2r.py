@@ -83,7 +83,7 @@ def test_the_genetic_search_takes_its_chances():
     found = [
         design(
             problem, OPTIMIZERS["genetic"], 1, SearchEffort(population=8, generations=15, crossover=c, mutation=m)
-        ).figure
+        ).objective_value
         for c, m in ((0.8, 0.2), (0.8, 1.0), (0.1, 0.2))
     ]
     assert len(set(found)) == 3

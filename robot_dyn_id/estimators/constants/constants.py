@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import FreeConstant, Term
 from robot_dyn_id.errors import UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_LOG_STEP = 1.5
 """Maximum change of a logarithm in one step."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LO
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.weighting import compute_weights
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 REWEIGHTING_PASSES = 4
 """Number of iterations of the weights at given constants."""

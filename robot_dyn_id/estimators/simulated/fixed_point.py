@@ -166,7 +166,7 @@ class SimulationEstimator(CheckedOptions):
     def iterate(self, problem: RecordedProblem, ordinary: Solution, step: SimulationStep[T]) -> FixedPoint[T]:
         """Simulate and solve in turn until the parameters converge.
 
-        Every simulation of encoders rounds differently, so that the steps do not become small by themselves: steps
+        Simulated encoders round differently in every simulation, so that the steps do not converge to zero: steps
         smaller than a standard error are averaged (Robbins and Monro 1951).
 
         Args:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linear problem beside the same motion of a simulated robot, row by row."""
+"""Linear problem whose rows come in part from a simulation of the recorded motion."""
 
 from __future__ import annotations
 

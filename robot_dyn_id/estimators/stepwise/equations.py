@@ -6,13 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MIN_RESIDUAL_RATIO = 1e-12
 """Minimum residual, as a share of the left side: weights of equations without noise would be infinite."""

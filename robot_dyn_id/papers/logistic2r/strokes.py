@@ -21,7 +21,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, StepwiseSolution, plan_steps, solve_steps
 from robot_dyn_id.excitation.forms.logistic import Logistic, rates_at_angle
-from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, start_along
+from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
@@ -213,7 +213,7 @@ class StrokeTrials:
         """Scaled nominal inertia with which a joint is first moved."""
         stroke, prior = self.strokes.of[joint], self.strokes.arm.dynamics(self.strokes.arm.nominal, joint)
         droop = self.droop * float(stroke.motion.span[0])
-        return start_along(stroke.motion, stroke.motion.duration, prior, stroke.gains, droop, self.margin)
+        return scale_inertia_for_motion(stroke.motion, stroke.motion.duration, prior, stroke.gains, droop, self.margin)
 
     def trial(self, joint: str, known: Array | None) -> Trial:
         """Simulate the turn of one joint."""

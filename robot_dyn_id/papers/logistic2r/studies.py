@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.estimators.stepwise import StepwiseSolution
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.iteration import Iterated, iterate
+from robot_dyn_id.identification.iteration import IterationResult, iterate
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.papers.figures import Extent, Figure
@@ -46,7 +46,7 @@ class Run:
     """
 
     trials: StrokeTrials
-    found: Iterated[StepwiseSolution]
+    found: IterationResult[StepwiseSolution]
 
     @property
     def theta(self) -> tuple[Array, ...]:

@@ -42,7 +42,7 @@ def truth():
 
 
 def replayed(recording, controller, plan=PLAN):
-    """What was simulated along a recording: grid numbers, motion and torque, cut at both ends."""
+    """Grid numbers, motion and torque of a simulation along a recording, cut at both ends."""
     pieces = list(Replay(controller, truth(), FilteredTrials([recording], robot().joints, {}, plan)))
     parts = [(p.motion.q, p.motion.dq, p.motion.ddq, p.tau) for p in pieces]
     own = [np.array([x[:, p.own] for x in part]) for p, part in zip(pieces, parts, strict=True)]
@@ -130,7 +130,7 @@ def test_a_controller_that_is_not_the_robots_is_named(kind):
 
 @every_simulating
 def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
-    """The elbow stands still: least squares gives it no inertia of its own."""
+    """The elbow is at rest: least squares gives it no inertia."""
     still = changed(recorded(1), q=lambda q: q * [1, 0], reference=lambda q: q * [1, 0])
     with pytest.raises(InputError, match=r"the mass matrix is not positive definite .* the inertia of joint elbow"):
         kind(IDEAL).fit(loop_problem(still, 10.0, prior=False))
@@ -139,15 +139,18 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
     assert "fv2" in estimate.unexcited
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"law": "pid"}, "law 'pid' is not known; use one of pd, computed_torque"),
-    ({"law": "pd"}, "give both the law and the proportional gains"),
-    ({"proportional": (("all", 1.0),)}, "give both the law and the proportional gains"),
-    ({"rate": 0.0}, "rate must be positive"),
-    ({"delay": -1.0}, "delay must be 0 or more, not -1"),
-    ({"velocity_cutoff": np.inf}, "velocity_cutoff must be 0 or more"),
-    ({"resolution": (("elbow", -1e-3),)}, "resolution of elbow must be 0 or more, not -0.001"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"law": "pid"}, "law 'pid' is not known; use one of pd, computed_torque"),
+        ({"law": "pd"}, "give both the law and the proportional gains"),
+        ({"proportional": (("all", 1.0),)}, "give both the law and the proportional gains"),
+        ({"rate": 0.0}, "rate must be positive"),
+        ({"delay": -1.0}, "delay must be 0 or more, not -1"),
+        ({"velocity_cutoff": np.inf}, "velocity_cutoff must be 0 or more"),
+        ({"resolution": (("elbow", -1e-3),)}, "resolution of elbow must be 0 or more, not -0.001"),
+    ],
+)
 def test_controllers_that_make_no_sense_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
         ControllerModel(**options)
