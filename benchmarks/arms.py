@@ -74,10 +74,12 @@ def motion(robot: RobotModel, samples: int, seed: int = 0) -> Motion:
     coefficients = rng.normal(size=(n, 5)) / np.arange(1, 6)
     phases = rng.uniform(0, 2 * np.pi, size=(n, 5))
     q, dq, ddq = (
-        sum((coefficients[:, h : h + 1] * w[h] ** d * np.sin(w[h] * t + phases[:, h : h + 1] + d * np.pi / 2))
-            for h in range(5))
+        sum(
+            (coefficients[:, h : h + 1] * w[h] ** d * np.sin(w[h] * t + phases[:, h : h + 1] + d * np.pi / 2))
+            for h in range(5)
+        )
         for d in range(3)
-    )  # fmt: skip
+    )
     scale = np.minimum(2.0 / np.abs(q).max(axis=1), 2.0 / np.abs(dq).max(axis=1))[:, None]
     return Motion(scale * q, scale * dq, scale * ddq)
 

@@ -52,18 +52,31 @@ def measure() -> list[Goal]:
     reference = peer()
     title = f"excitation objective {ARM} ({len(base.names)} columns)"
     return [
-        at_least(f"{title}: loop and SVD, {SAMPLES} samples each", ms["peer"] / ms["ours"], EQUAL_SAMPLES,
-                 ours_ms=ms["ours"], peer_ms=ms["peer"]),
-        at_least(f"{title}: loop and SVD, {FEWER} samples of ours", ms["peer"] / ms["few"], SUBSAMPLED,
-                 ours_ms=ms["few"], peer_ms=ms["peer"]),
+        at_least(
+            f"{title}: loop and SVD, {SAMPLES} samples each",
+            ms["peer"] / ms["ours"],
+            EQUAL_SAMPLES,
+            ours_ms=ms["ours"],
+            peer_ms=ms["peer"],
+        ),
+        at_least(
+            f"{title}: loop and SVD, {FEWER} samples of ours",
+            ms["peer"] / ms["few"],
+            SUBSAMPLED,
+            ours_ms=ms["few"],
+            peer_ms=ms["peer"],
+        ),
         *(
-            at_most(f"{title}: difference of the condition number, {len(x)} samples",
-                    abs(np.exp(condition(ours.matrix(x)).value) / reference - 1.0), EQUAL)
+            at_most(
+                f"{title}: difference of the condition number, {len(x)} samples",
+                abs(np.exp(condition(ours.matrix(x)).value) / reference - 1.0),
+                EQUAL,
+            )
             for x in (motion, few)
         ),
         *_gradient(title, ours, motion),
         *_gradient(*_with_friction(), motion),
-    ]  # fmt: skip
+    ]
 
 
 def _with_friction() -> tuple[str, Information]:
@@ -84,9 +97,14 @@ def _gradient(title: str, ours: Information, motion: Motion) -> list[Goal]:
         ).items()
     }
     return [
-        at_most(f"{title}: gradient over D-optimal objective, {len(motion)} samples", ms["gradient"] / ms["value"],
-                GRADIENT, gradient_ms=ms["gradient"], value_ms=ms["value"])
-    ]  # fmt: skip
+        at_most(
+            f"{title}: gradient over D-optimal objective, {len(motion)} samples",
+            ms["gradient"] / ms["value"],
+            GRADIENT,
+            gradient_ms=ms["gradient"],
+            value_ms=ms["value"],
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -84,8 +84,10 @@ def of_width(width: float) -> list[Goal]:
         found = [find(model, draw) for draw in recorded]
         squared = np.sqrt(np.mean([(one.values - truth) ** 2 for one in found], axis=0))
         rms[order] = {model.names[i]: 100 * squared[i] / abs(truth[i]) for i in real}
-        print(f"{width:g} rad/s, {order}: worst without noise {worst:.3g} %; rms errors [%] "
-              + ", ".join(f"{name} {rms[order][own]:.3g}" for name, own in NAMES.items()))  # fmt: skip
+        print(
+            f"{width:g} rad/s, {order}: worst without noise {worst:.3g} %; rms errors [%] "
+            + ", ".join(f"{name} {rms[order][own]:.3g}" for name, own in NAMES.items())
+        )
         if order not in OURS:
             continue
         scores = [(one.values - truth) / one.standard_deviations for one in found]
@@ -98,12 +100,15 @@ def of_width(width: float) -> list[Goal]:
                 if name in TARGETS
             ),
             *(
-                at_most(f"{what}: {name} against the paper's order [%]", rms[order][NAMES[name]],
-                        rms["paper's order"][NAMES[name]])
+                at_most(
+                    f"{what}: {name} against the paper's order [%]",
+                    rms[order][NAMES[name]],
+                    rms["paper's order"][NAMES[name]],
+                )
                 for name in SIDE_BY_SIDE
             ),
             at_most(f"{what}: rms of error / sigma", float(np.sqrt(np.mean(np.square(scores)))), 1.3),
-        ]  # fmt: skip
+        ]
         print(f"{found[-1].plan}\n")
     return goals
 

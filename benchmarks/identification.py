@@ -132,8 +132,11 @@ def _loop_and_lstsq(line: Line, independent: Array, found: dict[str, Array]) -> 
     n, bodies = len(regressor.model.joint_names), len(regressor.model.body_names)
     rows, stack = np.zeros((len(motion), n, 10 * bodies)), np.zeros((len(motion), n, len(independent)))
     inertial = independent[independent < 10 * bodies]
-    friction = [(number, regressor.term_columns[column - 10 * bodies]) for number, column in enumerate(independent)
-                if column >= 10 * bodies]  # fmt: skip
+    friction = [
+        (number, regressor.term_columns[column - 10 * bodies])
+        for number, column in enumerate(independent)
+        if column >= 10 * bodies
+    ]
     width = Coulomb().smoothing_width
     curves = {
         "fv": lambda dq: dq,

@@ -53,11 +53,16 @@ LINK = """<link name="{0}"><inertial><origin xyz="{1} 0.02 0.05"/><mass value="{
 <inertia ixx="0.01" ixy="0" ixz="0" iyy="{3}" iyz="0.002" izz="{3}"/></inertial></link>"""
 JOINT = """<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="{3} 0 0"/>
 <axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="3" effort="200"/></joint>"""
-URDF = "".join([
-    '<robot name="two_axes"><link name="base"/>',
-    LINK.format("upper", 0.25, 6.0, 0.15), JOINT.format("shoulder", "base", "upper", 0.0),
-    LINK.format("fore", 0.2, 3.0, 0.05), JOINT.format("elbow", "upper", "fore", 0.5), "</robot>",
-])  # fmt: skip
+URDF = "".join(
+    [
+        '<robot name="two_axes"><link name="base"/>',
+        LINK.format("upper", 0.25, 6.0, 0.15),
+        JOINT.format("shoulder", "base", "upper", 0.0),
+        LINK.format("fore", 0.2, 3.0, 0.05),
+        JOINT.format("elbow", "upper", "fore", 0.5),
+        "</robot>",
+    ]
+)
 
 RATE, DURATION, NOISE = 1000.0, 20.0, 0.1
 RESOLUTION = 2.0 * np.pi / 4096

@@ -30,7 +30,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.online import RecursiveLeastSquares
+from robot_dyn_id.online import RecursiveLeastSquares, WatchSettings
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.sensors import Sensors, colored_noise, sample_times, simulated_recording
@@ -97,7 +97,7 @@ def watched(seed: int, mass: float, step: float, duration: float, other: bool = 
     tau[:, t >= step] += regressor.torque(states.take(t >= step), added(mass))
     shown_q = q + SENSORS.position * rng.normal(size=q.shape)
     shown_dq = dq + (SENSORS.velocity or 0.0) * rng.normal(size=q.shape)
-    monitor = ResidualMonitor(model(), CUTOFF, 10.0, quiet=QUIET)
+    monitor = ResidualMonitor(model(), CUTOFF, 10.0, settings=WatchSettings(quiet=QUIET))
     detections, masses = [], []
     for k in range(len(t)):
         if monitor.add(t[k], shown_q[:, k], shown_dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
@@ -139,7 +139,7 @@ def moment_times(seconds: float = 10.0) -> Array:
     states, truth = Motion(q, dq, ddq), arms.true_parameters(regressor.model)
     tau = regressor.torque(states, truth) + colored_noise(NOISE, len(t), 1e3, CORRELATION, np.random.default_rng(0))
     tau[:, t >= 8.0] += regressor.torque(states.take(t >= 8.0), added(max(DETECTION)))
-    monitor, times = ResidualMonitor(model(), CUTOFF, 10.0, quiet=4.0), []
+    monitor, times = ResidualMonitor(model(), CUTOFF, 10.0, settings=WatchSettings(quiet=4.0)), []
     for k in range(len(t)):
         start = process_time()
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]):

@@ -131,8 +131,9 @@ def polynomials(case: str, raw: bool, degree: int) -> tuple[float, float, list[i
         rows[251 * j : 251 * (j + 1), 2 * j : 2 * j + 2] = block
     rows = rows if raw else rows / np.linalg.norm(rows, axis=0)
     fine = np.linspace(0.0, 5.0, 5001)
-    whole = tuple(np.array([curve.deriv(d)(fine) if d else curve(fine) + flexible2r.START for curve in curves])
-                  for d in range(3))  # fmt: skip
+    whole = tuple(
+        np.array([curve.deriv(d)(fine) if d else curve(fine) + flexible2r.START for curve in curves]) for d in range(3)
+    )
     table_1 = {"joint1": (30.0, 150.0, 90.0, 40.0), "joint2": (-100.0, 100.0, 100.0, 45.0)}
     limits = np.deg2rad([table_1[name] for name in flexible2r.JOINTS[case]]).T
     return float(np.linalg.cond(rows)), beyond(whole, tuple(limits)), [int((sign == 0.0).sum()) for sign in signs]
@@ -159,8 +160,12 @@ def series() -> tuple[float, float, float, int]:
     own = [values.T[:, :, None] * np.eye(6) for values in (ddq, np.sign(dq), dq, dq**2, dq**3)]
     rows = np.concatenate([rigid("space6r", -9.81, q, dq, ddq), *own], axis=2).reshape(6000, -1)
     columns = leftmost(rows)
-    limits = (-np.deg2rad([170, 110, 140, 170, 170, 175]), np.deg2rad([170, 110, 140, 170, 170, 175]),
-              np.array([1.2, 1.2, 1.5, 2, 2, 2]), np.array([3.0, 3, 4, 6, 6, 6]))  # fmt: skip
+    limits = (
+        -np.deg2rad([170, 110, 140, 170, 170, 175]),
+        np.deg2rad([170, 110, 140, 170, 170, 175]),
+        np.array([1.2, 1.2, 1.5, 2, 2, 2]),
+        np.array([3.0, 3, 4, 6, 6, 6]),
+    )
     chosen = rows[:, columns]
     raw, scaled = np.linalg.cond(chosen), np.linalg.cond(chosen / np.linalg.norm(chosen, axis=0))
     return float(raw), float(scaled), beyond(at(np.arange(0.0, 10.0, 1e-3)), limits), len(columns)
@@ -172,18 +177,31 @@ def of_planar3r() -> list[Goal]:
     for joint, goal in planar3r.TARGETS["condition numbers"].items():
         figure, columns, result = sines(joint)
         w = 2.0 * np.pi / result.excitation.period
-        goals.append(at_most(f"planar3r, {joint}: condition number, raw", figure, goal,
-                             published=planar3r.PUBLISHED["condition numbers"][joint],
-                             columns=columns, frequency=float(w)))  # fmt: skip
+        goals.append(
+            at_most(
+                f"planar3r, {joint}: condition number, raw",
+                figure,
+                goal,
+                published=planar3r.PUBLISHED["condition numbers"][joint],
+                columns=columns,
+                frequency=float(w),
+            )
+        )
     return goals
 
 
 def of_logistic2r() -> list[Goal]:
     """Sum of both joints' condition numbers."""
     (first, one, _), (second, two, _) = strokes("joint2"), strokes("joint1")
-    return [at_most("logistic2r: sum of the condition numbers, raw", first + second,
-                    logistic2r.TARGETS["condition"], figure=f"{first + second:.3f}",
-                    beyond_limits=max(one, two))]  # fmt: skip
+    return [
+        at_most(
+            "logistic2r: sum of the condition numbers, raw",
+            first + second,
+            logistic2r.TARGETS["condition"],
+            figure=f"{first + second:.3f}",
+            beyond_limits=max(one, two),
+        )
+    ]
 
 
 def of_flexible2r() -> list[Goal]:
@@ -192,21 +210,43 @@ def of_flexible2r() -> list[Goal]:
     best, width = flexible2r.TARGETS["optimum"], flexible2r.OPTIMUM_ERROR
     for case, goal in flexible2r.TARGETS["degree 10"].items():
         figure, out, zeros = polynomials(case, True, 8)
-        goals.append(at_most(f"flexible2r, {case}, degree 8: raw condition number less {best}, absolute",
-                             abs(figure - best), width, figure=f"{figure:.5f}",
-                             published=flexible2r.PUBLISHED["friction"][case],
-                             beyond_limits=out, zeros=zeros))  # fmt: skip
+        goals.append(
+            at_most(
+                f"flexible2r, {case}, degree 8: raw condition number less {best}, absolute",
+                abs(figure - best),
+                width,
+                figure=f"{figure:.5f}",
+                published=flexible2r.PUBLISHED["friction"][case],
+                beyond_limits=out,
+                zeros=zeros,
+            )
+        )
         figure, out, zeros = polynomials(case, False, 10)
-        goals.append(at_most(f"flexible2r, {case}, degree 10: condition number, unit-norm columns", figure, goal,
-                             beyond_limits=out, zeros=zeros))  # fmt: skip
+        goals.append(
+            at_most(
+                f"flexible2r, {case}, degree 10: condition number, unit-norm columns",
+                figure,
+                goal,
+                beyond_limits=out,
+                zeros=zeros,
+            )
+        )
     return goals
 
 
 def of_space6r() -> list[Goal]:
     """Fourier series with the limits of the design file."""
     raw, scaled, out, columns = series()
-    return [at_most("space6r: condition number, raw", raw, space6r.TARGETS["condition"], columns=columns,
-                    unit_norm=scaled, beyond_limits=out)]  # fmt: skip
+    return [
+        at_most(
+            "space6r: condition number, raw",
+            raw,
+            space6r.TARGETS["condition"],
+            columns=columns,
+            unit_norm=scaled,
+            beyond_limits=out,
+        )
+    ]
 
 
 PARTS = {"planar3r": of_planar3r, "logistic2r": of_logistic2r, "flexible2r": of_flexible2r, "space6r": of_space6r}

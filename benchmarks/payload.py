@@ -52,9 +52,13 @@ ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
 MASSES, CENTER, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])
 KINDS = ("white", "measured")
 LIMITS = {
-    ("white", 1.0): (0.004, 1.5), ("white", 2.0): (0.002, 0.8), ("white", 5.0): (0.001, 0.4),
-    ("measured", 1.0): (0.010, 3.0), ("measured", 2.0): (0.005, 1.5), ("measured", 5.0): (0.002, 0.8),
-}  # fmt: skip
+    ("white", 1.0): (0.004, 1.5),
+    ("white", 2.0): (0.002, 0.8),
+    ("white", 5.0): (0.001, 0.4),
+    ("measured", 1.0): (0.010, 3.0),
+    ("measured", 2.0): (0.005, 1.5),
+    ("measured", 5.0): (0.002, 0.8),
+}
 """Root mean square of the mass's error as a share of it, and of the center's [mm]."""
 TWO, THREE = (0.85, 0.99), 0.95
 
@@ -164,9 +168,11 @@ def rows(kind: str, results: list[list[Run]]) -> Iterator[tuple[str, list[Goal]]
         inside = [float((np.abs(errors) < count * sigmas).mean()) for count in (2, 3)]
         z, z_frozen = (float(np.sqrt(((errors / s)[:, :4] ** 2).mean())) for s in (sigmas, frozen))
         name, limits = f"payload {mass:g} kg, {kind} noise", LIMITS[kind, mass]
-        line = (f"{name:<32} mass {of_mass:.3%} center {of_center:.2f} mm, z {z:.2f} (arm taken for certain "
-                f"{z_frozen:.2f}), within 2, 3 sigma {inside[0]:.3f} {inside[1]:.3f}, score of 10: "
-                f"{np.mean([run.square for run in runs]):.1f}")  # fmt: skip
+        line = (
+            f"{name:<32} mass {of_mass:.3%} center {of_center:.2f} mm, z {z:.2f} (arm taken for certain "
+            f"{z_frozen:.2f}), within 2, 3 sigma {inside[0]:.3f} {inside[1]:.3f}, score of 10: "
+            f"{np.mean([run.square for run in runs]):.1f}"
+        )
         yield (
             line,
             [

@@ -85,9 +85,7 @@ def _compiled_loop(arm: str, states: tuple[Array, Array, Array], rows: Array) ->
     names = (ctypes.c_char_p * len(held))(*(name.encode() for name in held))
 
     def run() -> None:
-        library.regressors(
-            ctypes.c_long(len(rows)), *(ctypes.c_void_p(x.ctypes.data) for x in (*states, rows))
-        )  # fmt: skip
+        library.regressors(ctypes.c_long(len(rows)), *(ctypes.c_void_p(x.ctypes.data) for x in (*states, rows)))
 
     library.load(str(arms.urdf(arm)).encode(), len(held), names)
     return run
@@ -96,10 +94,20 @@ def _compiled_loop(arm: str, states: tuple[Array, Array, Array], rows: Array) ->
 def _compile(folders: list[Path], libraries: Path, target: Path) -> str:
     """Build the C++ loop; the reason if it cannot be built."""
     command = [
-        "g++", "-O3", "-std=c++17", "-shared", "-fPIC", str(Path(__file__).with_name("pinocchio_loop.cpp")),
-        *(f"-I{folder}" for folder in folders if folder.is_dir()), f"-L{libraries}", f"-Wl,-rpath,{libraries}",
-        "-lpinocchio_default", "-lpinocchio_parsers", "-o", str(target),
-    ]  # fmt: skip
+        "g++",
+        "-O3",
+        "-std=c++17",
+        "-shared",
+        "-fPIC",
+        str(Path(__file__).with_name("pinocchio_loop.cpp")),
+        *(f"-I{folder}" for folder in folders if folder.is_dir()),
+        f"-L{libraries}",
+        f"-Wl,-rpath,{libraries}",
+        "-lpinocchio_default",
+        "-lpinocchio_parsers",
+        "-o",
+        str(target),
+    ]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except OSError as error:

@@ -53,9 +53,14 @@ def _measure(arm: str) -> list[Goal]:
     real_time = STEPS * 1e-3 / seconds["coulomb"]
     return [
         *contested,
-        at_least(f"{title}: times real time, with Coulomb friction", real_time, REAL_TIME,
-                 step_us=us["coulomb"], viscous_only_us=us["viscous"]),
-    ]  # fmt: skip
+        at_least(
+            f"{title}: times real time, with Coulomb friction",
+            real_time,
+            REAL_TIME,
+            step_us=us["coulomb"],
+            viscous_only_us=us["viscous"],
+        ),
+    ]
 
 
 def _ours(model: RobotModel, start: Array, effort: Array, coulomb: float) -> Callable[[], object]:

@@ -68,7 +68,7 @@ def measure() -> list[Goal]:
         at_most("simulator: 99th percentile of the period [ms]", np.percentile(periods, 99), 1.3, **details),
         at_most("simulator: share of a core", (end - begin) / SECONDS, 0.25),
         at_least("simulator: messages that arrived of those sent", len(arrivals) / (1000.0 * SECONDS), 0.999),
-    ]  # fmt: skip
+    ]
 
 
 def listen(process: int) -> tuple[np.ndarray, float, float]:

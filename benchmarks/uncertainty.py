@@ -160,9 +160,15 @@ def study() -> Study:
     plan = plan_signals(survey([first], first.joint_names, {}), None, Settings().filter_order, "auto")
     plan = plan.periodic(motion.period)
     return Study(
-        regressor, base, parameters, base.mapping @ parameters, motion, states,
-        regressor.torque(states, parameters), plan,
-    )  # fmt: skip
+        regressor,
+        base,
+        parameters,
+        base.mapping @ parameters,
+        motion,
+        states,
+        regressor.torque(states, parameters),
+        plan,
+    )
 
 
 @cache
@@ -343,8 +349,16 @@ def rows(figures: dict[str, dict[str, Figures]]) -> str:
     lines = [form.format(*heads)]
     for kind, by_name in figures.items():
         for name, f in by_name.items():
-            numbers = (f"{f.held:.3f}", f"{f.lowest[0]:.2f}", f.lowest[1], f"{f.ratio:.2f}", f"{f.bias[0]:.2f}",
-                       f.bias[1], f"{f.region:.2f}", *(f"{value:.2%}" for value in f.nrmse))  # fmt: skip
+            numbers = (
+                f"{f.held:.3f}",
+                f"{f.lowest[0]:.2f}",
+                f.lowest[1],
+                f"{f.ratio:.2f}",
+                f"{f.bias[0]:.2f}",
+                f.bias[1],
+                f"{f.region:.2f}",
+                *(f"{value:.2%}" for value in f.nrmse),
+            )
             lines.append(form.format(kind, name, *numbers))
     return "\n".join(lines)
 

@@ -50,16 +50,22 @@ def mjcf(parameters: ParameterSet) -> Exported:
 
 def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Element:
     body = ElementTree.Element(
-        "body", name=f"{model.body_names[number]}_link", pos=numbers(model.translation[number]),
+        "body",
+        name=f"{model.body_names[number]}_link",
+        pos=numbers(model.translation[number]),
         quat=_quaternion(model.rotation[number]),
-    )  # fmt: skip
+    )
     mass, center, inertia = central(parameters)
     principal, axes = np.linalg.eigh(inertia)  # MuJoCo would find them to nine digits only
     axes[:, 2] *= np.linalg.det(axes)
     ElementTree.SubElement(
-        body, "inertial", pos=numbers(center), quat=_quaternion(axes), mass=numbers([mass]),
+        body,
+        "inertial",
+        pos=numbers(center),
+        quat=_quaternion(axes),
+        mass=numbers([mass]),
         diaginertia=numbers(principal),
-    )  # fmt: skip
+    )
     return body
 
 

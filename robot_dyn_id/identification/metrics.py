@@ -118,10 +118,16 @@ def compare(
         urdf = regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal)
         error = predicted - measured
         sums.add(
-            tau=measured, tau2=measured**2, hat=predicted, hat2=predicted**2, product=predicted * measured,
-            error2=error**2, raw2=(predicted - piece.tau[:, piece.own]) ** 2, tau_raw2=piece.tau[:, piece.own] ** 2,
+            tau=measured,
+            tau2=measured**2,
+            hat=predicted,
+            hat2=predicted**2,
+            product=predicted * measured,
+            error2=error**2,
+            raw2=(predicted - piece.tau[:, piece.own]) ** 2,
+            tau_raw2=piece.tau[:, piece.own] ** 2,
             urdf2=(urdf - measured) ** 2,
-        )  # fmt: skip
+        )
         if covariance is not None:
             sums.add(own2=torque_deviation(regressor, columns, covariance, motion) ** 2)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))

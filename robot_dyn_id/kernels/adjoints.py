@@ -221,14 +221,17 @@ def settle(n, now):  # type: ignore[no-untyped-def]
         fx, fy, fz = now[P + 3, k], now[P + 4, k], now[P + 5, k]
         qx, qy, qz = now[Q, k], now[Q + 1, k], now[Q + 2, k]
         now[BY_DDQ, k] = zx * mx + zy * my + zz * mz + sx * fx + sy * fy + sz * fz
-        now[BY_DQ, k] = (
-            zx * qx + zy * qy + zz * qz
-            + 2.0 * (ux * mx + uy * my + uz * mz + tx * fx + ty * fy + tz * fz)
-        )  # fmt: skip
+        now[BY_DQ, k] = zx * qx + zy * qy + zz * qz + 2.0 * (ux * mx + uy * my + uz * mz + tx * fx + ty * fy + tz * fz)
         now[BY_Q, k] = (
-            ux * qx + uy * qy + uz * qz
-            + now[B, k] * mx + now[B + 1, k] * my + now[B + 2, k] * mz
-            + now[B + 3, k] * fx + now[B + 4, k] * fy + now[B + 5, k] * fz
+            ux * qx
+            + uy * qy
+            + uz * qz
+            + now[B, k] * mx
+            + now[B + 1, k] * my
+            + now[B + 2, k] * mz
+            + now[B + 3, k] * fx
+            + now[B + 4, k] * fy
+            + now[B + 5, k] * fz
             - (zx * now[K, k] + zy * now[K + 1, k] + zz * now[K + 2, k])
             - (sx * now[K + 3, k] + sy * now[K + 4, k] + sz * now[K + 5, k])
-        )  # fmt: skip
+        )

@@ -164,9 +164,27 @@ def _kernel(tile: int, width: int) -> Any:
     """
 
     def dynamics(  # type: ignore[no-untyped-def]
-        parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-        q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess
-    ):  # fmt: skip
+        parent,
+        leader,
+        multiplier,
+        offset,
+        turn,
+        shift,
+        axis,
+        slides,
+        gravity,
+        parameters,
+        q,
+        dq,
+        ddq,
+        slots,
+        added,
+        effort,
+        torque,
+        mass,
+        acceleration,
+        excess,
+    ):
         bodies, joints, packed = parent.shape[0], q.shape[0], q.shape[0] * (q.shape[0] + 1) // 2
         base = np.uint64(bodies)
         work = np.zeros((bodies + 1, ROWS, width))

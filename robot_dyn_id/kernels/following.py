@@ -20,9 +20,25 @@ PREVIOUS, VELOCITY, EFFORT, SPEED = 0, 1, 2, 3
 
 @compiled
 def follow(  # type: ignore[no-untyped-def]
-    plant, computed, proportional, derivative, resolution, share, period, ticks, count,
-    q_wanted, dq_wanted, ddq_wanted, q, dq, dry, late, memory, out
-):  # fmt: skip
+    plant,
+    computed,
+    proportional,
+    derivative,
+    resolution,
+    share,
+    period,
+    ticks,
+    count,
+    q_wanted,
+    dq_wanted,
+    ddq_wanted,
+    q,
+    dq,
+    dry,
+    late,
+    memory,
+    out,
+):
     """Follow K + 1 samples of a reference for K of its steps, with n joints and d ticks of delay.
 
     plant: the first arguments of the kernels in `kernels.stepping`, a tuple.

@@ -84,9 +84,24 @@ def _give(i, n, start, now, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def
 
 @compiled
 def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
-    parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, angle, q, dq, ddq, slot, cotangent,
-    by_q, by_dq, by_ddq
-):  # fmt: skip
+    parent,
+    turn,
+    shift,
+    axis,
+    pair_start,
+    pair_from,
+    pair_gain,
+    gravity,
+    angle,
+    q,
+    dq,
+    ddq,
+    slot,
+    cotangent,
+    by_q,
+    by_dq,
+    by_ddq,
+):
     """Gradient with respect to the motion of every body's joint, followers of mimic joints included.
 
     The arguments up to `cotangent` are those of `regressor_tiles`, with `cotangent`, shape (slots, N), in place of

@@ -121,9 +121,30 @@ def _dry_friction(step, free, response, viscous, coulomb, width, start, dry):  #
 
 @compiled
 def advance(  # type: ignore[no-untyped-def]
-    parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-    slots, added, constant, weights, viscous, coulomb, width, effort, step, count, q, dq, dry
-):  # fmt: skip
+    parent,
+    leader,
+    multiplier,
+    offset,
+    turn,
+    shift,
+    axis,
+    slides,
+    gravity,
+    parameters,
+    slots,
+    added,
+    constant,
+    weights,
+    viscous,
+    coulomb,
+    width,
+    effort,
+    step,
+    count,
+    q,
+    dq,
+    dry,
+):
     """Advance one state by some steps. Its arguments, with b bodies, n joints and g friction coordinates.
 
     parent ... parameters: those of the kernels in `kernels.dynamics`.
@@ -148,9 +169,27 @@ def advance(  # type: ignore[no-untyped-def]
         for j in range(n):  # in loops: checked assignments of slices take half of the compile time
             position[j, 0], velocity[j, 0], drive[j, 0] = q[j], dq[j], effort[j] - constant[j]
         dynamics_single(
-            parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-            position, velocity, rest, slots, added, drive, none, mass, acceleration, excess,
-        )  # fmt: skip
+            parent,
+            leader,
+            multiplier,
+            offset,
+            turn,
+            shift,
+            axis,
+            slides,
+            gravity,
+            parameters,
+            position,
+            velocity,
+            rest,
+            slots,
+            added,
+            drive,
+            none,
+            mass,
+            acceleration,
+            excess,
+        )
         least = min(least, excess[0])
         if not excess[0] > 0.0:
             break
@@ -195,9 +234,27 @@ def advance(  # type: ignore[no-untyped-def]
                 for j in range(n):
                     drive[j, 0] -= weights[i, j] * (viscous[i] - implicit[i]) * speed
             dynamics_single(
-                parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-                position, velocity, rest, slots, added, drive, none, none, acceleration, excess,
-            )  # fmt: skip
+                parent,
+                leader,
+                multiplier,
+                offset,
+                turn,
+                shift,
+                axis,
+                slides,
+                gravity,
+                parameters,
+                position,
+                velocity,
+                rest,
+                slots,
+                added,
+                drive,
+                none,
+                none,
+                acceleration,
+                excess,
+            )
             least = min(least, excess[0])
             weight = 1.0 if stage == 2 else 2.0
             for j in range(n):
@@ -211,9 +268,28 @@ def advance(  # type: ignore[no-untyped-def]
 
 @compiled
 def motor_effort(  # type: ignore[no-untyped-def]
-    parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-    slots, added, constant, weights, viscous, coulomb, width, q, dq, ddq, sliding
-):  # fmt: skip
+    parent,
+    leader,
+    multiplier,
+    offset,
+    turn,
+    shift,
+    axis,
+    slides,
+    gravity,
+    parameters,
+    slots,
+    added,
+    constant,
+    weights,
+    viscous,
+    coulomb,
+    width,
+    q,
+    dq,
+    ddq,
+    sliding,
+):
     """Torques that give one state the accelerations `ddq`; friction is that of the velocities `sliding`, shape (n,).
 
     The other arguments are those of `advance`. Returns the torques, shape (n,).
@@ -221,9 +297,27 @@ def motor_effort(  # type: ignore[no-untyped-def]
     n = len(q)
     torque, none, excess, result = np.empty((n, 1)), np.empty((0, 1)), np.empty(1), np.empty(n)
     dynamics_single(
-        parent, leader, multiplier, offset, turn, shift, axis, slides, gravity, parameters,
-        q.reshape(n, 1), dq.reshape(n, 1), ddq.reshape(n, 1), slots, added, none, torque, none, none, excess,
-    )  # fmt: skip
+        parent,
+        leader,
+        multiplier,
+        offset,
+        turn,
+        shift,
+        axis,
+        slides,
+        gravity,
+        parameters,
+        q.reshape(n, 1),
+        dq.reshape(n, 1),
+        ddq.reshape(n, 1),
+        slots,
+        added,
+        none,
+        torque,
+        none,
+        none,
+        excess,
+    )
     for j in range(n):
         result[j] = torque[j, 0] + constant[j]
     for r in range(len(slots)):

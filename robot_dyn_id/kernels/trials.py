@@ -18,14 +18,15 @@ def feedback(error, rate, proportional, derivative, exponent):  # type: ignore[n
     For a below 1 the error is zero after a finite time (Bhat and Bernstein, IEEE Trans. Autom. Control 43, 1998).
     """
     other = 2.0 * exponent / (1.0 + exponent)
-    return (proportional * np.sign(error) * np.abs(error) ** exponent
-            + derivative * np.sign(rate) * np.abs(rate) ** other)  # fmt: skip
+    return (
+        proportional * np.sign(error) * np.abs(error) ** exponent + derivative * np.sign(rate) * np.abs(rate) ** other
+    )
 
 
 @compiled
 def run_trial(  # type: ignore[no-untyped-def]
     plant, known, scale, gains, period, count, limit, wanted, noise, resolution, q, dq, dry, true, measured
-):  # fmt: skip
+):
     """Follow a motion from its first sample to its last; at each the controller reads the sensors once.
 
     plant, known: the first arguments of the kernels in `kernels.stepping`, tuples: of the robot, of the controller's

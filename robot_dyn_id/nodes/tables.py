@@ -14,7 +14,7 @@ from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import Row, table
+from robot_dyn_id.nodes.runtime.ros_parameters import ParameterRow, table
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 
@@ -92,7 +92,7 @@ def _qos(item: Interface) -> str:
     return ", ".join([*(["reliable"] if reliable else ["best effort"]), *(["transient local"] if latched else [])])
 
 
-def _parameter(row: Row) -> tuple[str, ...]:
+def _parameter(row: ParameterRow) -> tuple[str, ...]:
     default = "" if row.default is MISSING else f"`{_literal(row.default)}`"
     return f"`{row.name}`", row.type_name, default, row.rule.unit, row.rule.constraint(), row.rule.description
 

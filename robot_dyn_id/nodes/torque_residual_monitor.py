@@ -34,6 +34,7 @@ from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import ResidualMonitor
+from robot_dyn_id.online.watch import WatchSettings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import warm_up
 
@@ -120,10 +121,12 @@ class TorqueResidualMonitor(RobotNode):
             parameters,
             settings.cutoff,
             settings.window,
-            quiet=settings.quiet,
-            between=3600.0 * settings.false_alarms,
-            memory=settings.memory,
-            body=settings.payload_body,
+            settings=WatchSettings(
+                payload_body=settings.payload_body,
+                quiet=settings.quiet,
+                false_alarm_interval=3600.0 * settings.false_alarms,
+                memory=settings.memory,
+            ),
         )
 
     def _reset(self, request: Any, response: Any) -> Any:

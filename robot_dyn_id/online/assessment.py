@@ -39,13 +39,13 @@ def assess(monitor: ResidualMonitor, warn_factor: float, warn_floor: float) -> A
     extrapolation = f"; far outside the training motion: {outside}" if outside else ""
     if watch.changed:
         fits = False
-        message = f"the robot has changed since the identification: {watch.named}"
+        message = f"the robot has changed since the identification: {watch.summary}"
     elif worse:
         fits = False
         message = f"the model does not fit any more: {', '.join(worse)}"
     else:
         names = monitor.parameters.joint_names
-        resting = [name for name, judged in zip(names, monitor.judged, strict=True) if not judged]
+        resting = [name for name, assessed in zip(names, monitor.assessed, strict=True) if not assessed]
         message = f"too little motion for an assessment: {', '.join(resting)}" if resting else "the model fits"
     learning = "; changes are not detected yet" if fits and watch.learning else ""
     return Assessment(fits, message + extrapolation + learning, _values(monitor))
@@ -59,7 +59,7 @@ def _values(monitor: ResidualMonitor) -> dict[str, str]:
     for name, live, held_out in zip(names, monitor.nrmse, parameters.held_out_nrmse, strict=True):
         values[f"{name}: NRMSE (held-out)"] = f"{live:.2%} ({held_out:.2%})"
     watch = monitor.watch
-    values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.told
+    values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.description
     values["not monitored: at rest during the learning"] = ", ".join(watch.unwatched) or "none"
     values["far outside the training motion"] = format_excesses(monitor.outside) or "none"
     return values

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may have changed on a robot since it was identified, and how surprised one must be by its motion.
+"""Change detection: candidate changes and detection thresholds.
 
-A change is a part of the robot (a body at the flange, the friction of a joint) and the directions of the base
-parameters in which it moves them. What an estimate of it from the latest moments would explain of the residual is
-compared with what it explained while nothing had changed.
+A candidate is a part of the robot (a body at the flange, the friction of a joint) and the directions in which its
+change moves the base parameters. The test statistic is the part of the latest residual that the best estimate of the
+change explains; its threshold is learned from motion without changes.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from robot_dyn_id.parameters import ParameterSet
 PAYLOAD = "payload"
 
 MOMENTS = 4
-"""Parameters of a payload that show within a moment: mass and first moments."""
+"""Number of payload parameters that are observable within a second: mass and first moments."""
 
 WINDOWS = (0.2, 1.0)
-"""Latest motion that is looked at [s]: a heavy load shows at once, a light one must be looked at for longer."""
+"""Durations of the latest motion that are tested [s]: short for heavy payloads, long for light ones."""
 
 BLOCK = 1.0
-"""Time over which a largest statistic is taken [s]."""
+"""Duration of the blocks whose maximum statistic is taken [s]."""
 
 CONFIDENT = 1.645
-"""Standard errors added to a learned threshold: 19 of 20 are passed no more often than told (40 blocks: 92 of 100)."""
+"""Standard errors added to a learned threshold (one-sided 95 %): 19 of 20 thresholds are exceeded no more often than
+required (with 40 blocks: 92 of 100)."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something that can change.
+    """Part of the robot that can change.
 
     Attributes:
-        name: `payload`, or the joint (or coupling) whose friction it is.
-        symbols: its parameters, k.
-        units: theirs.
-        directions: what a change of each does to the base parameters, shape (p, k).
-        shown: how many of the first ones are watched.
+        name: `payload`, or the joint (or coupling) of the friction.
+        symbols: symbols of its parameters, k.
+        units: units of its parameters.
+        directions: change of the base parameters per unit of each parameter, shape (p, k).
+        shown: number of leading parameters that the detection estimates.
     """
 
     name: str
@@ -54,18 +55,22 @@ class Part:
 
     @property
     def title(self) -> str:
-        """What to call it."""
+        """Name for messages."""
         return self.name if self.name == PAYLOAD else f"friction of {self.name}"
 
 
 SIGMAS = 4.0
-"""Standard deviations from zero at which a change is there: of some 30 parameters, by chance one in 500 times."""
+"""Standard deviations from zero above which a change is significant; by chance for one of 30 parameters in 1 of 500."""
 
 
 class Change(NamedTuple):
-    """A part that has changed, and by how much.
+    """Changed part with the estimated change.
 
-    `values` and `standard_deviations` have the shape (k,), `since` is the time of its detection [s].
+    Attributes:
+        part: part that has changed.
+        since: time of the detection [s].
+        values: change of each parameter, shape (k,).
+        standard_deviations: standard deviations of `values`, shape (k,).
     """
 
     part: Part
@@ -75,31 +80,31 @@ class Change(NamedTuple):
 
     @property
     def significant(self) -> bool:
-        """Whether any parameter is different from zero by more than `SIGMAS` standard deviations."""
+        """Whether any parameter differs from zero by more than `SIGMAS` standard deviations."""
         return bool(np.any(np.abs(self.values) > SIGMAS * self.standard_deviations))
 
     def __str__(self) -> str:
-        """In words, with one standard deviation."""
+        """Text with values and one standard deviation."""
         shown = list(zip(self.part.symbols, self.values, self.standard_deviations, self.part.units, strict=True))
         if self.part.name == PAYLOAD:
             _, mass, sigma, unit = shown[0]
             return f"{self.part.title} {mass:+.3g} +- {sigma:.2g} {unit}"
-        told = ", ".join(f"{symbol} {value:+.3g} +- {sigma:.2g} {unit}" for symbol, value, sigma, unit in shown)
-        return f"{self.part.title}: {told}"
+        values = ", ".join(f"{symbol} {value:+.3g} +- {sigma:.2g} {unit}" for symbol, value, sigma, unit in shown)
+        return f"{self.part.title}: {values}"
 
 
 def parts_of(parameters: ParameterSet, regressor: Regressor, body: str = "") -> tuple[Part, ...]:
-    """A payload fixed to a body, and the terms of each joint.
+    """List the parts that can change: a payload fixed to a body, and the terms of each joint.
 
-    A load that is fixed to a body changes that body's standard parameters by its own, in the frame of the body's joint.
+    The standard parameters of a payload, in the frame of the body's joint, add to those of the body.
 
     Args:
-        parameters: the model.
-        regressor: of it.
-        body: name of the joint that moves the payload's body; empty: the last.
+        parameters: identified model.
+        regressor: regressor of the model.
+        body: name of the joint that moves the payload's body; empty: the last joint.
 
     Raises:
-        InputError: there is no such body.
+        InputError: no joint of this name.
     """
     names = parameters.body_names
     if body and body not in names:
@@ -120,28 +125,28 @@ def _part(name: str, parameters: ParameterSet, regressor: Regressor, columns: In
 
 
 class Watchers:
-    """Estimates from the rows of the latest moments, one for each part and window.
+    """Test statistics from the latest rows, one for each part and window.
 
-    The generalised likelihood ratio of a change that began as long ago as a window (Willsky and Jones 1976), for a few
-    windows (Lai 1995). A filter that forgets exponentially would mix rows from before the change into it: at an age of
-    its memory the ratio has grown to two fifths of that of the rows since the change.
+    The generalized likelihood ratio of a change at the start of a window (Willsky and Jones 1976), for a few windows
+    (Lai 1995). A filter with exponential weights would include rows from before the change: one time constant after
+    the change the ratio would reach only two fifths of that of the rows since the change.
 
     Attributes:
-        freedom: how many parameters each estimates, shape (parts times windows,).
+        freedom: number of parameters of each statistic, shape (parts times windows,).
     """
 
     def __init__(self, parts: tuple[Part, ...], limits: tuple[Array, ...], spacing: float) -> None:
-        """Make them.
+        """Start without rows.
 
         Args:
-            parts: that can change.
-            limits: standard deviations of the parts' parameters before anything is seen.
-            spacing: least time between rows [s].
+            parts: parts that can change.
+            limits: prior standard deviations of each part's parameters.
+            spacing: minimum time between rows [s].
         """
         width = max(part.shown for part in parts)
         self.freedom = np.repeat([float(part.shown) for part in parts], len(WINDOWS))
         self._directions = np.zeros((len(parts), len(parts[0].directions), width))
-        self._floor = np.tile(np.eye(width), (len(parts), 1, 1))  # what a part has not stays at zero
+        self._floor = np.tile(np.eye(width), (len(parts), 1, 1))  # unused parameters stay at zero
         for place, (part, limit) in enumerate(zip(parts, limits, strict=True)):
             self._directions[place, :, : part.shown] = part.directions[:, : part.shown]
             self._floor[place, range(part.shown), range(part.shown)] = limit[: part.shown] ** -2.0
@@ -151,14 +156,15 @@ class Watchers:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all."""
-        self._ages[:], self._next = math.inf, 0
+        """Discard all rows."""
+        self._ages[:] = math.inf
+        self._next = 0
 
     def add(self, rows: Array, residual: Array, step: float) -> Array:
-        """Take up whitened rows, shape (n, p), and residuals, (n,), `step` [s] after those before.
+        """Add whitened rows, shape (n, p), and residuals, (n,), `step` [s] after the previous ones.
 
         Returns:
-            By how much each part would explain the residual better than nothing: the drop of the sum of squares.
+            Drop of the sum of squares by the best estimate of each statistic's part, shape (parts times windows,).
         """
         columns = rows @ self._directions  # (parts, n, width)
         both = np.concatenate([columns, np.broadcast_to(residual[:, None], (*columns.shape[:2], 1))], axis=2)
@@ -173,53 +179,56 @@ class Watchers:
         return np.asarray(np.sum(vector * estimate, axis=(2, 3)).T.ravel())
 
 
-class Thresholds:
-    """Learns from undisturbed motion which statistic is reached by chance only once in a long time.
+class ChangeThresholds:
+    """Detection thresholds for a given interval between false alarms, learned from motion without changes.
 
-    Largest values of blocks of time follow Gumbel's law when single values have exponential tails, as sums of squares
-    have, whatever their scale and however they follow one another (Coles, An Introduction to Statistical Modeling of
-    Extreme Values, 2001, chapter 3): chi-square thresholds hold for white noise only. The tail of d squares is
-    exponential but for a power, exp(-x / 2) (1 + x / 2)^(d / 2 - 1) to leading order, which is taken out before: over
-    a few dozen blocks it would pass for a wider law.
+    Maxima of blocks of time follow a Gumbel distribution if single values have exponential tails, as sums of squares
+    have, regardless of their scale and correlation (Coles, An Introduction to Statistical Modeling of Extreme Values,
+    2001, chapter 3); chi-square thresholds hold for white noise only. The tail of a sum of d squares is exponential
+    except for a power, exp(-x / 2) (1 + x / 2)^(d / 2 - 1) to leading order. The power is removed first; over a few
+    dozen blocks it would appear as a wider distribution.
     """
 
     def __init__(self, freedom: Array) -> None:
-        """Begin, with the number of squares that each statistic is a sum of, shape (k,)."""
+        """Start without statistics, given the degrees of freedom of each, shape (k,)."""
         self._power = freedom - 2.0
-        self._largest, self._time = np.zeros(len(freedom)), 0.0
+        self._largest = np.zeros(len(freedom))
+        self._time = 0.0
         self._blocks: list[Array] = []
 
     def add(self, statistics: Array, step: float) -> None:
-        """Take up statistics that held for `step` [s]."""
-        self._largest, self._time = np.maximum(self._largest, statistics), self._time + step
+        """Add statistics that held for `step` [s]."""
+        self._largest = np.maximum(self._largest, statistics)
+        self._time += step
         if self._time >= BLOCK:
             self._blocks.append(self._largest)
-            self._largest, self._time = np.zeros_like(self._largest), 0.0
+            self._largest = np.zeros_like(self._largest)
+            self._time = 0.0
 
-    def fit(self, between: float) -> Array:
-        """Thresholds that are passed by chance once in `between` [s] at most, by the most likely Gumbel law.
+    def fit(self, interval: float) -> Array:
+        """Thresholds that are exceeded by chance at most once in `interval` [s], from maximum-likelihood Gumbel fits.
 
-        A minute tells its quantiles roughly: the one-sided limit of their sampling error (Kite, Frequency and Risk
-        Analyses in Hydrology, 1977) is added. No threshold is lower than that of white noise, whose law is known: what
-        hardly moved has taught nothing.
+        Quantiles from a minute of motion are uncertain: the one-sided confidence limit of their sampling error (Kite's
+        book of 1977 on frequency analysis in hydrology) is added. No threshold is lower than that of white noise, as
+        joints that barely moved provide no data for one.
         """
-        reduced = max(math.log(between / BLOCK), 0.0)
+        reduced = max(math.log(interval / BLOCK), 0.0)
         level = np.full(len(self._power), 2.0 * reduced)
         if self._blocks:
             values = np.array(self._blocks)
             values -= self._power * np.log1p(0.5 * values)
             mode, scale = gumbel_law(values)
-            scale *= len(values) / max(len(values) - 1.0, 1.0)  # the most likely one is too small by so much
+            scale *= len(values) / max(len(values) - 1.0, 1.0)  # correct the bias of the maximum-likelihood scale
             unsure = math.sqrt((1.109 + 0.514 * reduced + 0.608 * reduced**2) / len(values))
             level = np.maximum(level, mode + scale * (reduced + CONFIDENT * unsure))
         found = level
-        for _ in range(50):  # contracts: the logarithm changes slowly where thresholds are
+        for _ in range(50):  # a contraction: the logarithm changes slowly near the thresholds
             found = level + self._power * np.log1p(0.5 * found)
         return found
 
 
 def gumbel_law(values: Array) -> tuple[Array, Array]:
-    """Mode and scale of the most likely Gumbel law of each column, shape (blocks, k) -> (k,) each.
+    """Mode and scale of the maximum-likelihood Gumbel distribution of each column, shape (blocks, k) -> (k,) each.
 
     The scale is the zero of an increasing function, scale - mean + mean weighted with exp(-value / scale).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What explains the residual best: estimates of several parts that may have changed, side by side."""
+"""Candidate explanations of the residual: simultaneous estimates of parts that may have changed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from robot_dyn_id.online.changes import Part
 from robot_dyn_id.online.recursion import RecursiveLeastSquares
 
 DECISIVE = 10.0
-"""Twice the logarithm of a Bayes factor from which on evidence is very strong (Kass and Raftery 1995)."""
+"""Twice the logarithm of the Bayes factor above which evidence is very strong (Kass and Raftery 1995)."""
 
 
 class Explanation:
-    """Parts that may have changed together, with the estimate of by how much.
+    """Hypothesis that some parts have changed, with the estimated changes.
 
-    The errors of the model itself are estimated beside them, from what was known of them before: a payload is told from
-    them, and its standard deviations count for them.
+    Errors of the model are estimated at the same time, with their estimate before the change as prior. This separates
+    them from a payload, whose standard deviations include their uncertainty.
 
     Attributes:
-        numbers: of the parts, ascending.
-        model: what was known of the model.
+        numbers: indices of the changed parts, ascending.
+        model: estimate of the model errors before the change.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class Explanation:
         limits: Sequence[Array],
         model: RecursiveLeastSquares,
     ) -> None:
-        """Begin.
+        """Start with no rows.
 
         Args:
-            numbers: of the parts.
-            parts: all of them.
-            limits: standard deviations of their parameters before anything is seen.
-            model: errors of the base parameters, as far as they were known before the change.
+            numbers: indices of the changed parts.
+            parts: all parts.
+            limits: prior standard deviations of each part's parameters.
+            model: estimate of the errors of the base parameters before the change.
         """
         self.numbers, self.model = numbers, model
         self._sizes = [len(parts[number].symbols) for number in numbers]
@@ -50,7 +50,7 @@ class Explanation:
         self._rows = 0
 
     def update(self, rows: Array, residual: Array) -> None:
-        """Take up whitened rows of the base parameters, shape (n, p), and residuals, (n,)."""
+        """Add whitened rows of the base parameters, shape (n, p), and residuals, (n,)."""
         self._filter.update(self._columns(rows), residual)
         self._rows += int(np.count_nonzero(residual))
 
@@ -59,14 +59,14 @@ class Explanation:
 
     @property
     def evidence(self) -> float:
-        """What it explains, less what so many parameters explain by chance (Schwarz 1978).
+        """Drop of the sum of squares, less the penalty for the number of parameters (BIC, Schwarz 1978).
 
-        Inertias of a load are not counted: they are not there without its mass, and do not show in a moment.
+        Inertias of a payload are not counted: they are zero without its mass, and not observable within seconds.
         """
         return self._filter.gain - self._counted * math.log(max(self._rows, 2))
 
     def unexplained(self, rows: Array, residual: Array) -> tuple[Array, Array]:
-        """Rows and residuals without what it explains, down-weighted as far as it is unsure of that."""
+        """Rows and residuals after subtraction of the explained part, down-weighted by its uncertainty."""
         columns = self._columns(rows)
         spread = np.sum((columns @ self._filter.inverse_root) ** 2, axis=1)
         weight = 1.0 / np.sqrt(1.0 + spread)
@@ -81,7 +81,7 @@ class Explanation:
         return [(n, values[place], sigmas[place]) for n, place in zip(self.numbers, places, strict=True)]
 
 
-def decided(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
-    """The best explanation alone if its evidence is decisive, else all of them."""
+def decide(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Keep only the best explanation if its evidence is decisive, otherwise all."""
     ordered = sorted(explanations, key=lambda one: one.evidence, reverse=True)
     return tuple(ordered[:1]) if ordered[0].evidence - ordered[1].evidence > DECISIVE else explanations

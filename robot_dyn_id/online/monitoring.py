@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well an identified model predicts the torque of a robot while it works."""
+"""Residual of an identified model during operation of the robot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -14,57 +13,57 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
-from robot_dyn_id.online import ModelWatch
+from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 
-MOVING = 0.05
-"""A joint moves when it is faster than this share of its greatest trained speed. Below, friction holds any torque up to
-its breakaway, and no model could know which."""
+MOVING_RATIO = 0.05
+"""Speed above which a joint moves, as a ratio to its maximum speed in the training data. Below, stiction takes any
+value up to the breakaway torque, which no model can predict."""
 
-ENOUGH = 2.0
-"""Motion from which a joint is judged on [s]."""
+MIN_MOTION_S = 2.0
+"""Duration of motion after which a joint is assessed [s]."""
 
-PART = 0.25
-"""Motion that one mean square goes over [s]; longer than the filter takes to forget one sample."""
+SECTION_S = 0.25
+"""Duration of motion per mean square [s]; longer than the impulse response of the filter."""
 
-FORERUN = 4.0
-"""Cut-off of the low-pass that differentiates positions, over that of the monitor: it delays friction only a little."""
+DIFFERENTIATOR_RATIO = 4.0
+"""Cut-off of the low-pass that differentiates positions, as a ratio to that of the monitor; it adds little delay."""
 
-LEFT_OUT = 0.15
-"""Share of the parts, the worst ones, that is left out of the judgement. A controller that is told to stop, or to go
-elsewhere, gives a pulse of torque of a few milliseconds: efforts sampled at 200 Hz do not show how large it was, and no
-model could predict what they show. A model that does not fit does so in most of the motion."""
+TRIMMED_SHARE = 0.15
+"""Share of the sections, those with the largest residuals, that is excluded. A stop or a new command causes a torque
+pulse of a few milliseconds, which efforts sampled at 200 Hz do not resolve and no model predicts. A model that does not
+fit has large residuals in most of the motion."""
 
 
 class CausalFilter:
     """Second-order low-pass with both poles at -w, and the derivative of its output, for samples at any times.
 
-    A state-variable filter: input u, output y with y'' + 2 w y' + w^2 y = w^2 u, where u is a straight line between two
-    samples, solved exactly. Position, velocity, torque and (by y') acceleration go through the same filter, so they are
-    late by the same time and fit together, which a derivative filter on the velocity alone would spoil.
+    A state-variable filter: input u, output y with y'' + 2 w y' + w^2 y = w^2 u, where u is linear between samples,
+    solved exactly. Position, velocity, torque and (by y') acceleration pass the same filter and have the same delay,
+    unlike with a derivative filter on the velocity alone.
     """
 
     def __init__(self, cutoff: float) -> None:
-        """Make it for a cut-off [Hz]: w = 2 pi cutoff."""
+        """Start without samples, for a cut-off [Hz]: w = 2 pi cutoff."""
         self._w = 2 * np.pi * cutoff
         self.reset()
 
     def reset(self) -> None:
-        """Forget: the next sample begins anew, as if its value had always been."""
+        """Reset the filter to steady state at the next sample."""
         self._t, self._since = -np.inf, np.inf
 
     @property
     def settled(self) -> bool:
-        """Whether the beginning is forgotten, to 0.3 %."""
+        """Whether the initial state has decayed to 0.3 %."""
         return self._t - self._since >= 8.0 / self._w
 
     def add(self, t: float, u: Array) -> tuple[Array, Array]:
-        """Take up a sample.
+        """Add a sample.
 
         Args:
-            t: its time, later than the one before [s].
-            u: its values, any shape.
+            t: time, later than that of the previous sample [s].
+            u: values, any shape.
 
         Returns:
             Output and its derivative.
@@ -73,9 +72,10 @@ class CausalFilter:
             self._t, self._since, self._u = t, t, u
             self._y, self._dy = u, np.zeros_like(u)
             return self._y, self._dy
-        w, h = self._w, t - self._t
+        w = self._w
+        h = t - self._t
         slope = (u - self._u) / h
-        # the straight line is followed with a lag of 2 / w; what differs from that at the start decays
+        # the output follows a linear input with a lag of 2 / w; the initial difference decays
         first = self._y - (self._u - 2.0 * slope / w)
         second = self._dy - slope + w * first
         decay = np.exp(-w * h)
@@ -87,13 +87,13 @@ class CausalFilter:
 
 @dataclass(frozen=True)
 class Residual:
-    """Torque of one moment, shape (n,) each [N m or N].
+    """Measured and predicted torque at one time, shape (n,) each [N m or N].
 
     Attributes:
-        measured: low-passed.
-        predicted: by the model.
-        standard_deviation: of `predicted`; infinite where it takes a parameter that the data could not tell.
-        velocity: low-passed [rad/s or m/s].
+        measured: measured torque, low-passed.
+        predicted: torque predicted by the model.
+        standard_deviation: standard deviation of `predicted`; infinite if it depends on an unidentifiable parameter.
+        velocity: joint velocity, low-passed [rad/s or m/s].
     """
 
     measured: Array
@@ -108,20 +108,20 @@ class Residual:
 
 
 def accelerated(term: Term) -> bool:
-    """Whether its columns depend on the acceleration."""
+    """Whether the columns of a term depend on the acceleration."""
     return bool(np.any(term.slopes(*np.ones((3, 1)))[2]))
 
 
 class Columns:
-    """Low-passed torques, motion and columns of a regressor, along joint states.
+    """Low-passed torques, motion and columns of a regressor, from a stream of joint states.
 
-    The columns of friction pass the same low-pass as the torque, side by side (parallel filtering, Gautier 1997): those
-    of the low-passed velocity would be larger than what the low-pass leaves of a friction that jumps. The rigid body,
-    and terms of the acceleration, which only the filter tells, are smooth: theirs come from the low-passed motion.
+    The columns of friction pass the same low-pass as the torque (parallel filtering, Gautier 1997): evaluated at the
+    low-passed velocity, they would exceed the low-passed friction at reversals. The columns of the rigid body and of
+    terms of the acceleration are smooth and are evaluated along the low-passed motion, which provides the acceleration.
     """
 
     def __init__(self, regressor: Regressor, cutoff: float) -> None:
-        """Begin, with the cut-off of the low-pass [Hz]."""
+        """Start without samples, for a cut-off of the low-pass [Hz]."""
         model, self._shape = regressor.model, regressor.structure.shape
         self.filter = CausalFilter(cutoff)
         smooth = np.array([accelerated(column.term) for column in regressor.term_columns], dtype=bool)
@@ -132,7 +132,7 @@ class Columns:
         self._rough = Regressor(model, tuple(pair for pair in regressor.terms if not accelerated(pair[1])))
 
     def add(self, t: float, state: Array) -> None:
-        """Take up positions, velocities and torques at the time t [s], shape (3, n), later than those before."""
+        """Add positions, velocities and torques at the time t [s], shape (3, n), later than the previous ones."""
         q, dq, _ = state[:, :, None]
         motion = Motion(q, dq, np.zeros_like(dq))
         signals = self._rough.signals(motion)
@@ -153,7 +153,7 @@ class Columns:
 
 
 class ResidualMonitor:
-    """Residuals of a parameter set along joint states, how large they are where the joints move, and what has changed.
+    """Residuals of a parameter set in a stream of joint states, with their size in motion and changes of the robot.
 
     Example:
         ```python
@@ -165,49 +165,56 @@ class ResidualMonitor:
         ```
 
     Attributes:
-        parameters: the set.
-        watch: looks for changes in the residuals.
-        longest_gap: silence after which the filters restart [s].
+        parameters: identified parameter set.
+        watch: detection of changes from the residuals.
+        longest_gap: time without joint states after which the filters restart [s].
     """
 
     def __init__(
-        self, parameters: ParameterSet, cutoff: float, window: float, longest_gap: float = 0.1, **watch: Any
+        self,
+        parameters: ParameterSet,
+        cutoff: float,
+        window: float,
+        longest_gap: float = 0.1,
+        settings: WatchSettings = DEFAULT_SETTINGS,
     ) -> None:
-        """Begin.
+        """Start without joint states.
 
         Args:
-            parameters: the set.
-            cutoff: of the filter [Hz].
-            window: motion that is judged, the latest [s]; in parts of `PART`.
-            longest_gap: see above.
-            **watch: options of `ModelWatch`.
+            parameters: identified parameter set.
+            cutoff: cut-off of the filter [Hz].
+            window: duration of the latest motion that is assessed [s]; a multiple of `SECTION_S`.
+            longest_gap: time without joint states after which the filters restart [s].
+            settings: settings of the detection of changes.
 
         Raises:
-            InputError: a set that this version cannot read; see `ModelWatch`.
+            InputError: a set that this version cannot read; no joint has the name of the payload body.
+            UsageError: a cut-off that is not positive.
         """
-        self.parameters, self.longest_gap = parameters, longest_gap
+        self.parameters = parameters
+        self.longest_gap = longest_gap
         regressor = Regressor.from_parameters(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
         self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
-        self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap=longest_gap, **watch)
+        self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap, settings)
         joints = len(parameters.joint_names)
-        self._differentiator, self._differentiates = CausalFilter(FORERUN * cutoff), False
+        self._differentiator, self._differentiates = CausalFilter(DIFFERENTIATOR_RATIO * cutoff), False
         self._last, self._evaluated = -np.inf, -np.inf
         self._moved, self._joints = np.zeros(joints), np.arange(joints)
-        self._time = np.zeros((round(max(window / PART, 1.0)), joints))
-        self._integrals = np.zeros((5, *self._time.shape))  # of residual^2, torque^2, and `outside`, in each part
+        self._time = np.zeros((round(max(window / SECTION_S, 1.0)), joints))
+        self._integrals = np.zeros((5, *self._time.shape))  # residual^2, torque^2 and `outside` per section
 
     def add(self, t: float, q: Array, dq: Array | None, tau: Array) -> bool:
-        """Take up a joint state, shape (n,) each; states that are not later than the one before are left out.
+        """Add a joint state, shape (n,) each; states that are not later than the previous one are ignored.
 
-        Without velocities (None), positions and torques first pass a causal low-pass of `FORERUN` times the cut-off,
-        whose derivative gives the velocities: all three are late by the same time.
+        Without velocities (None), positions and torques first pass a causal low-pass of `DIFFERENTIATOR_RATIO` times
+        the cut-off, whose derivative gives the velocities: all three have the same delay.
 
         Returns:
             Whether the filter has settled, so that `residual` is valid.
         """
         if t <= self._last:
-            if t < self._last - self.longest_gap:  # time has been set back: a bag begins again
+            if t < self._last - self.longest_gap:  # time was set back: a bag starts again
                 self._restart()
                 self._last = self._evaluated = -np.inf
             else:
@@ -228,13 +235,13 @@ class ResidualMonitor:
         self._differentiator.reset()
 
     def residual(self) -> Residual:
-        """The residual at the state that was added last; it is taken up in the judgement."""
+        """Compute the residual at the latest state and include it in the assessment."""
         motion, tau, columns = self._columns.read()
         columns = columns[self._independent]  # (p, n)
         residual = Residual(tau, self.parameters.values @ columns, self._deviation(columns), motion.dq[:, 0])
         passed = min(self._last - self._evaluated, self.longest_gap)
         self._evaluated = self._last
-        moving = np.abs(residual.velocity) > MOVING * self._trained.dq_max
+        moving = np.abs(residual.velocity) > MOVING_RATIO * self._trained.dq_max
         squares = np.array((residual.difference, tau)) ** 2
         far = far_outside(motion, self._trained)[:, :, 0]
         self._count(np.where(moving, passed, 0.0), np.concatenate([squares, far]))
@@ -243,11 +250,11 @@ class ResidualMonitor:
         return residual
 
     def _count(self, passed: Array, values: Array) -> None:
-        """Add values, shape (5, n), that lasted for `passed` [s], shape (n,), to the part of the moment of each joint.
+        """Add values, shape (5, n), that held for `passed` [s], shape (n,), to the present section of each joint.
 
-        The parts are a ring: where a joint begins a new one, its oldest is forgotten.
+        The sections are a ring buffer: a new section of a joint replaces its oldest.
         """
-        before, after = (np.floor(moved / PART) for moved in (self._moved, self._moved + passed))
+        before, after = (np.floor(moved / SECTION_S) for moved in (self._moved, self._moved + passed))
         self._moved += passed
         part = after.astype(np.int64) % len(self._time)
         begun = self._joints[after > before]
@@ -257,48 +264,49 @@ class ResidualMonitor:
 
     @property
     def _squares(self) -> Array:
-        """Mean squares of residual and torque over the motion without its worst parts, shape (2, n)."""
+        """Trimmed mean squares of residual and torque over the motion, shape (2, n)."""
         time = np.maximum(self._time, 1e-300)
-        order = np.argsort(self._integrals[0] / time, axis=0)  # parts without motion come first, and count for nothing
+        order = np.argsort(self._integrals[0] / time, axis=0)  # sections without motion come first and have no weight
         filled = np.count_nonzero(self._time, axis=0)
-        left_out = np.clip(np.ceil(LEFT_OUT * filled), 0, np.maximum(filled - 1, 0))
+        left_out = np.clip(np.ceil(TRIMMED_SHARE * filled), 0, np.maximum(filled - 1, 0))
         kept = np.arange(len(time))[:, None] < len(time) - left_out
         every = np.array((self._time, *self._integrals[:2]))
         total, *squares = np.sum(np.take_along_axis(every, order[None], axis=1), axis=1, where=kept)
         return np.asarray(np.array(squares) / np.maximum(total, 1e-300))
 
     @property
-    def judged(self) -> Mask:
-        """Which joints have moved enough to be judged, shape (n,)."""
-        return self._moved >= ENOUGH
+    def assessed(self) -> Mask:
+        """Flags of the joints that have moved long enough for an assessment, shape (n,)."""
+        return self._moved >= MIN_MOTION_S
 
     @property
     def rms(self) -> Array:
-        """RMS residual while moving, without the worst parts [N m or N], shape (n,)."""
+        """RMS residual during motion, trimmed [N m or N], shape (n,)."""
         return np.asarray(np.sqrt(self._squares[0]))
 
     @property
     def nrmse(self) -> Array:
-        """RMS residual over RMS torque while moving, both without the worst parts, shape (n,)."""
+        """Ratio of RMS residual to RMS torque during motion, both trimmed, shape (n,)."""
         return np.asarray(self.rms / np.sqrt(np.maximum(self._squares[1], 1e-300)))
 
     def worse(self, factor: float, floor: float) -> tuple[str, ...]:
-        """Names of the judged joints whose NRMSE is above `factor` times that on held-out data, and above `floor`."""
+        """Names of the assessed joints whose NRMSE exceeds `floor` and `factor` times the held-out NRMSE."""
         allowed = np.maximum(factor * self.parameters.held_out_nrmse, floor)
-        flags = self.judged & (self.nrmse > allowed)
+        flags = self.assessed & (self.nrmse > allowed)
         return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
 
     @property
     def outside(self) -> tuple[Excess, ...]:
-        """Joints and quantities that are far outside the trained motion, and for which share of the motion judged."""
+        """Joints and quantities far outside the training motion, with the share of the assessed motion."""
         shares = np.sum(self._integrals[2:], axis=1) / np.maximum(np.sum(self._time, axis=0), 1e-300)
-        return list_excesses(self.parameters.joint_names, np.where(self.judged, shares, 0.0))
+        return list_excesses(self.parameters.joint_names, np.where(self.assessed, shares, 0.0))
 
     @property
     def tracked(self) -> ParameterSet | None:
-        """The set with base parameters, standard deviations and covariance as recent motion tells them.
+        """Parameter set with base parameters, standard deviations and covariance estimated from recent motion.
 
-        All else is the identified set's, but for what says that it is tracked. None while the noise is not known.
+        It is marked as tracked; everything else is copied from the identified set. None until the noise model is
+        learned.
         """
         found = self.watch.tracked
         return None if found is None else assembly.tracked(self.parameters, *found)
@@ -310,7 +318,7 @@ class ResidualMonitor:
 
     @cached_property
     def _covariance(self) -> Array:
-        """Of the parameters, zero for those without a finite variance."""
+        """Covariance of the parameters, with zeros for those without a finite variance."""
         known = ~self._unknown
         return np.asarray(np.where(known & known[:, None], self.parameters.covariance, 0.0))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recursive weighted least squares as a square-root information filter with forgetting and bounded covariance.
 
-The rows seen so far are kept as the triangular R of [W tau] (Bierman, Factorization Methods for Discrete Sequential
-Estimation, 1977, chapter 5); new rows are folded in by Householder reflections, which never make a covariance
-indefinite. Forgetting alone lets the covariance of what the motion does not show grow without bound (windup): therefore
-a share of a prior is given back with each step, as much as is forgotten of it.
+Past rows are stored as the triangular R of [W tau] (Bierman, Factorization Methods for Discrete Sequential Estimation,
+1977, chapter 5); new rows are added by Householder reflections, which never make a covariance indefinite. Exponential
+forgetting alone would let the covariance of unexcited parameters grow without bound (windup); each step therefore
+restores the share of the prior that it has discounted.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 
 PANEL = 8
-"""Block size of the triangular-pentagonal QR; few rows at a time want small ones."""
+"""Block size of the triangular-pentagonal QR; small, as few rows are added at a time."""
 
 CERTAIN = 1e-10
-"""Least eigenvalue of a correlation matrix that an information is made of: below, it is rounding."""
+"""Minimum eigenvalue of a correlation matrix before inversion; smaller ones are rounding errors."""
 
 
 def information_root(covariance: Array, limits: Array) -> Array:
-    """Rows whose square is the information of a covariance, and of a prior beside it, shape (any, p).
+    """Square root of the information matrix of a covariance plus a prior, shape (any, p).
 
     Args:
-        covariance: of p parameters, shape (p, p); infinite or NaN where nothing is known.
+        covariance: covariance of p parameters, shape (p, p); infinite or NaN for unknown ones.
         limits: standard deviations of the prior, shape (p,).
     """
     rows = [np.diag(1.0 / limits)]
@@ -43,19 +43,20 @@ def information_root(covariance: Array, limits: Array) -> Array:
 
 
 class RecursiveLeastSquares:
-    """Estimate of p parameters from rows that come one sample after the other, their errors white and of unit variance.
+    """Recursive estimate of p parameters from whitened rows, whose errors are white and of unit variance.
 
-    Without rows it goes back to `values` with the standard deviations `limits`, exponentially; with many it knows what
-    the last rows within its memory told.
+    Without excitation the estimate returns exponentially to `values` with the standard deviations `limits`; with
+    excitation it is determined by the latest rows within the memory.
     """
 
     def __init__(self, values: Array, limits: Array, root: Array | None = None) -> None:
-        """Begin.
+        """Start from a prior.
 
         Args:
-            values: expected before any rows, shape (p,).
-            limits: standard deviations that they never exceed by more than what is forgotten in p steps, shape (p,).
-            root: rows whose square is the information at the beginning, shape (any, p); that of `limits` by default.
+            values: prior mean, shape (p,).
+            limits: prior standard deviations, which the estimate exceeds at most by the discount of p steps, shape
+                (p,).
+            root: square root of the initial information matrix, shape (any, p); that of `limits` by default.
 
         Raises:
             InputError: a limit that is not a positive number.
@@ -70,7 +71,7 @@ class RecursiveLeastSquares:
         self._take(rows)
 
     def extended(self, limits: Array) -> RecursiveLeastSquares:
-        """The same with further parameters in front, expected to be zero within `limits`, shape (k,)."""
+        """Copy with further parameters in front, of zero prior mean and standard deviations `limits`, shape (k,)."""
         size = len(limits)
         values = np.concatenate([np.zeros(size), self._values])
         both = RecursiveLeastSquares(values, np.concatenate([limits, self._limits]))
@@ -80,17 +81,17 @@ class RecursiveLeastSquares:
         return both
 
     def update(self, rows: Array, targets: Array, keep: float = 1.0) -> None:
-        """Take up the rows of one sample.
+        """Add the rows of one sample.
 
         Args:
-            rows: whitened, shape (m, p).
-            targets: what they gave, shape (m,).
-            keep: share of the information before that is kept, exp(-step / memory); 1 forgets nothing.
+            rows: whitened rows, shape (m, p).
+            targets: whitened right-hand side, shape (m,).
+            keep: forgetting factor exp(-step / memory): share of the previous information that is kept.
         """
         block = np.empty((len(rows) + (keep < 1.0), self._p + 1))
         block[: len(rows), :-1], block[: len(rows), -1] = rows, targets
         if keep < 1.0:
-            # one row of the prior in turn: after p steps all of them, at a cost that does not depend on p
+            # one row of the prior per step, all of them in p steps, at a cost that does not depend on p
             self._factor *= math.sqrt(keep)
             block[-1] = math.sqrt(1.0 - keep**self._p) * self._prior[self._turn]
             self._turn = (self._turn + 1) % self._p
@@ -103,7 +104,7 @@ class RecursiveLeastSquares:
 
     @property
     def values(self) -> Array:
-        """The estimate, shape (p,)."""
+        """Estimated parameters, shape (p,)."""
         return np.asarray(solve_triangular(self._factor[:-1, :-1], self._factor[:-1, -1], check_finite=False))
 
     @property
@@ -113,11 +114,11 @@ class RecursiveLeastSquares:
 
     @property
     def covariance(self) -> Array:
-        """Of the estimate, shape (p, p)."""
+        """Covariance of the estimate, shape (p, p)."""
         root = self.inverse_root
         return np.asarray(root @ root.T)
 
     @property
     def gain(self) -> float:
-        """By how much the estimate explains the targets better than zeros do: drop of the sum of squares."""
+        """Drop of the sum of squares relative to zero parameters."""
         return float(np.sum(self._factor[:-1, -1] ** 2))

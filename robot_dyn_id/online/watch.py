@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a robot that works: does it still hold, and if not, what has changed?"""
+"""Monitoring of an identified model during operation: detection and estimation of changes of the robot."""
 
 from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,33 +13,63 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.whitening import Whitening
-from robot_dyn_id.online.changes import WINDOWS, Change, Thresholds, Watchers, parts_of
-from robot_dyn_id.online.explanation import Explanation, decided
+from robot_dyn_id.online.changes import WINDOWS, Change, ChangeThresholds, Watchers, parts_of
+from robot_dyn_id.online.explanation import Explanation, decide
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
 from robot_dyn_id.online.recursion import RecursiveLeastSquares, information_root
 from robot_dyn_id.parameters import ParameterSet
 
 ORDER = 3
-"""Past rows that a residual is predicted from."""
+"""Order of the autoregressive noise model of the residuals."""
 
 ROWS = 2.5
-"""Rows per second over the cut-off of the low-pass: more of them tell only what the filter has left of its stop band,
-which friction at reversals and rounding rule."""
+"""Rows per second, as a ratio to the cut-off of the low-pass. A higher rate would add only the stop band of the filter,
+which friction at reversals and rounding dominate."""
 
-COLOUR = 1.0 / 3.0
-"""Share of the quiet time that tells the colour of the noise; the rest tells the thresholds."""
+NOISE_SHARE = 1.0 / 3.0
+"""Share of the quiet time from which the noise model is estimated; the thresholds are learned from the rest."""
+
+
+@dataclass(frozen=True)
+class WatchSettings:
+    """Settings of the detection of changes.
+
+    Attributes:
+        payload_body: joint that moves the body a payload is fixed to; empty: the last joint.
+        quiet: motion without changes from which noise and thresholds are learned [s].
+        false_alarm_interval: mean time between false alarms of one test statistic [s].
+        memory: time constant of the tracked parameters [s].
+    """
+
+    payload_body: str = ""
+    quiet: float = 60.0
+    false_alarm_interval: float = 360e3
+    memory: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Check the times.
+
+        Raises:
+            UsageError: a time that is not positive.
+        """
+        for name in ("quiet", "false_alarm_interval", "memory"):
+            if not getattr(self, name) > 0.0:
+                raise UsageError(f"{name} must be positive, not {getattr(self, name):g}")
+
+
+DEFAULT_SETTINGS = WatchSettings()
 
 
 class ModelWatch:
-    """Follows the residual of an identified model: learns its noise, then looks for changes and tracks the parameters.
+    """Change detection and parameter tracking from the residual of an identified model.
 
-    All that is learned comes from the first `quiet` seconds of motion, in which the model is taken to fit: colour and
-    size of the noise, scales of the parameters (each alone could make up the arm's whole torque), and thresholds. At a
-    detection the estimate of what has changed begins anew, rather than forgetting faster; the model is corrected by
-    what was tracked before.
+    Spectrum and variance of the noise, scales of the parameters (the values at which each alone would produce the
+    measured torque) and thresholds are learned from the first `quiet` seconds of motion, in which the model is assumed
+    to fit. A detection starts a new estimate of the changes instead of shortening the memory; the model is corrected by
+    the parameters tracked before the change.
 
     Attributes:
-        parts: what can change.
+        parts: parts of the robot that can change.
         detected: time of the latest detection [s]; NaN before.
     """
 
@@ -47,88 +78,87 @@ class ModelWatch:
         parameters: ParameterSet,
         regressor: Regressor,
         cutoff: float,
-        body: str = "",
-        quiet: float = 60.0,
-        between: float = 360e3,
-        memory: float = 60.0,
         longest_gap: float = 0.1,
+        settings: WatchSettings = DEFAULT_SETTINGS,
     ) -> None:
-        """Begin.
+        """Start to learn.
 
         Args:
-            parameters: the model.
-            regressor: of it.
-            cutoff: of the causal low-pass that torques and motion come from [Hz].
-            body: joint that moves the body a payload would be fixed to; empty: the last.
-            quiet: motion to learn from [s].
-            between: mean time between false alarms of one statistic [s].
-            memory: of the tracked parameters [s].
-            longest_gap: between rows beside their usual distance; after longer ones filters begin anew [s].
+            parameters: identified model.
+            regressor: regressor of the model.
+            cutoff: cut-off of the causal low-pass of torques and motion [Hz].
+            longest_gap: largest excess of the time between two rows over the nominal one [s]; the filters restart after
+                longer gaps.
+            settings: settings of the detection.
 
         Raises:
-            InputError: no such body.
-            UsageError: a time that is not positive.
+            InputError: no joint has the name of the payload body.
+            UsageError: a cut-off that is not positive.
         """
-        for name, value in (("quiet", quiet), ("between", between), ("memory", memory), ("cutoff", cutoff)):
-            if not value > 0.0:
-                raise UsageError(f"{name} must be positive, not {value:g}")
-        self.parts = parts_of(parameters, regressor, body)
-        self._parameters, self._quiet, self._between, self._memory = parameters, quiet, between, memory
+        if not cutoff > 0.0:
+            raise UsageError(f"cutoff must be positive, not {cutoff:g}")
+        self.parts = parts_of(parameters, regressor, settings.payload_body)
+        self._parameters = parameters
+        self._settings = settings
         self._spacing, self._transient = 1.0 / (ROWS * cutoff), 8.0 / (2 * math.pi * cutoff)
         self._gap = self._spacing + longest_gap
         joints = len(parameters.joint_names)
-        self._colour = Autocovariance(joints, ORDER)
-        self._gram, self._torque = np.zeros((len(parameters.names),) * 2), 0.0
+        self._noise = Autocovariance(joints, ORDER)
+        self._gram = np.zeros((len(parameters.names),) * 2)
+        self._torque = 0.0
         self._whitening: Whitening | None = None
         self._white: RowWhitening | None = None
         self._thresholds: Array | None = None
         self._explanations: tuple[Explanation, ...] = ()
         self._since: dict[int, float] = {}
-        self._kept: list[tuple[float, RecursiveLeastSquares]] = []  # the tracker at times before
-        self._motion = np.full(joints, -math.inf)  # when each joint moved last
-        self._last, self._moved, self.detected = -math.inf, 0.0, math.nan
-        self._blind = -math.inf  # until then the low-pass still holds what was before the detection
+        self._kept: list[tuple[float, RecursiveLeastSquares]] = []  # the tracker at earlier times
+        self._motion = np.full(joints, -math.inf)  # time at which each joint moved last
+        self._last = -math.inf
+        self._moved = 0.0
+        self.detected = math.nan
+        self._blind = -math.inf  # until then the low-pass still contains data from before the detection
 
     @property
     def learning(self) -> float:
-        """Motion that is still needed to learn from [s]."""
-        return max(self._quiet - self._moved, 0.0)
+        """Motion that is still needed for learning [s]."""
+        return max(self._settings.quiet - self._moved, 0.0)
 
     @property
     def unwatched(self) -> tuple[str, ...]:
-        """Joints that did not move while their noise was learned: nothing is told by them. None before it is known."""
+        """Joints at rest while the noise was learned, which cannot be monitored; empty during the learning."""
         noise = np.ones(len(self._motion)) if self._whitening is None else self._whitening.noise_rms
         return tuple(name for name, rms in zip(self._parameters.joint_names, noise, strict=True) if not rms > 0.0)
 
     def due(self, t: float) -> bool:
-        """Whether a row is wanted from the time `t` [s]."""
+        """Whether a row is due at the time `t` [s]."""
         return not 0.0 <= t - self._last < 0.999 * self._spacing
 
     def add(self, t: float, columns: Array, measured: Array, residual: Array, moving: Mask) -> None:
-        """Take up a moment.
+        """Add the values of one time.
 
         Args:
-            t: its time [s].
-            columns: of the base parameters, shape (p, n).
+            t: time [s].
+            columns: regressor columns of the base parameters, shape (p, n).
             measured: torque [N m or N], shape (n,).
-            residual: measured - predicted.
-            moving: which joints move, shape (n,). One that has not moved for a while does not count: stiction may hold
-                any torque.
+            residual: measured - predicted torque, shape (n,).
+            moving: flags of the joints that move, shape (n,). Joints that have not moved for a while do not count:
+                stiction may hold any torque.
         """
         step = t - self._last
         self._last = t
-        if step < 0.0:  # time has been set back: a bag begins anew
-            self._motion[:], self._blind = -math.inf, -math.inf
+        if step < 0.0:  # time was set back: a bag starts again
+            self._motion[:] = -math.inf
+            self._blind = -math.inf
             self._kept = [(t, tracker) for _, tracker in self._kept]
         self._motion[moving] = t
         if not 0.0 < step <= self._gap:
-            self._colour.restart()
+            self._noise.restart()
             if self._white is not None:
                 self._white.restart()
             return
         recent = np.asarray(t - self._motion <= max(WINDOWS), dtype=np.bool_)
-        told = t >= self._blind and bool(measured.any())  # a driver that tells no effort teaches nothing
-        counts = recent if told else np.zeros_like(recent)
+        usable = t >= self._blind and bool(measured.any())  # drivers without effort sensing report zeros
+        counts = recent if usable else np.zeros_like(recent)
         self._moved += step if counts.any() else 0.0
         if self._white is None:
             self._learn_noise(columns, measured, residual, counts)
@@ -138,14 +168,14 @@ class ModelWatch:
             self._follow(t, step, white[:, :-1], white[:, -1])
 
     def _follow(self, t: float, step: float, rows: Array, error: Array) -> None:
-        """Track, explain and watch by whitened rows, shape (n, p), and residuals, (n,)."""
-        if t - self._kept[-1][0] >= max(WINDOWS):  # from before any change that is about to be detected
+        """Update tracker, explanations and test statistics by whitened rows, shape (n, p), and residuals, (n,)."""
+        if t - self._kept[-1][0] >= max(WINDOWS):  # older than a change that is about to be detected
             self._kept = [self._kept[-1], (t, copy.deepcopy(self._tracker))]
-        self._tracker.update(rows, error, math.exp(-step / self._memory))
+        self._tracker.update(rows, error, math.exp(-step / self._settings.memory))
         for explanation in self._explanations:
             explanation.update(rows, error)
         if len(self._explanations) > 1:
-            self._explanations = decided(self._explanations)
+            self._explanations = decide(self._explanations)
             return
         if self._explanations:
             rows, error = self._explanations[0].unexplained(rows, error)
@@ -153,74 +183,75 @@ class ModelWatch:
         if self._thresholds is None:
             self._chance.add(statistics, step)
             if not self.learning:
-                self._thresholds = self._chance.fit(self._between)
+                self._thresholds = self._chance.fit(self._settings.false_alarm_interval)
         elif np.any(statistics > self._thresholds):
             self._detect(t)
 
     def _learn_noise(self, columns: Array, measured: Array, residual: Array, counts: Mask) -> None:
-        self._colour.add(residual, counts)
+        self._noise.add(residual, counts)
         self._gram += columns @ columns.T
         self._torque += float(measured @ measured)
-        if self._moved < COLOUR * self._quiet:
+        if self._moved < NOISE_SHARE * self._settings.quiet:
             return
-        self._whitening = self._colour.fit()
+        self._whitening = self._noise.fit()
         self._white = RowWhitening(self._whitening)
         self._limits = tuple(self._scales(part.directions) for part in self.parts)
         self._watchers = Watchers(self.parts, self._limits, self._spacing)
-        self._chance = Thresholds(self._watchers.freedom)
+        self._chance = ChangeThresholds(self._watchers.freedom)
         base = self._scales(np.eye(len(self._gram)))
         root = information_root(self._parameters.covariance, base)
         self._tracker = RecursiveLeastSquares(np.zeros(len(base)), base, root)
         self._kept = [(self._last, copy.deepcopy(self._tracker))] * 2
 
     def _scales(self, directions: Array) -> Array:
-        """Values at which each parameter alone would make torques as large as those measured, shape (k,)."""
+        """Values at which each parameter alone would produce torques as large as those measured, shape (k,)."""
         squares = np.einsum("pk,pq,qk->k", directions, self._gram, directions, optimize=True)
         shown = squares > 1e-18 * squares.max(initial=0.0)
         return np.where(shown, np.sqrt(self._torque / np.where(shown, squares, 1.0)), 1.0)
 
     def _detect(self, t: float) -> None:
-        """Begin anew to explain what is seen: by what has changed already, and any one part beside it."""
+        """Start the candidate explanations: the parts that have changed already, and any one part in addition."""
         before = self._explanations[0].numbers if self._explanations else ()
         choices = sorted({tuple(sorted({*before, number})) for number in range(len(self.parts))})
         known = self._kept[0][1] if not before else self._explanations[0].model
         self._explanations = tuple(Explanation(n, self.parts, self._limits, known) for n in choices)
         self._since = {number: self._since[number] if number in before else t for number in range(len(self.parts))}
-        self.detected, self._blind = t, t + self._transient
+        self.detected = t
+        self._blind = t + self._transient
         self._watchers.restart()
 
     @property
     def changed(self) -> bool:
-        """Whether something has changed that the identified model does not know of.
+        """Whether the robot differs from the identified model.
 
-        What is not, by its estimate, any more different from zero than chance allows has changed back.
+        A change whose estimate is no longer significantly different from zero has been reversed.
         """
         return len(self._explanations) > 1 or any(change.significant for change in self.changes)
 
     @property
-    def named(self) -> str:
-        """What has changed, without figures."""
+    def summary(self) -> str:
+        """Names of the changed parts, without values."""
         if len(self._explanations) > 1:
-            return "what has changed is being looked at"
+            return "the changed part is being determined"
         return ", ".join(change.part.title for change in self.changes if change.significant)
 
     @property
-    def told(self) -> str:
-        """What has changed, and by how much."""
-        return "; ".join(map(str, self.changes)) or self.named or "none"
+    def description(self) -> str:
+        """Changed parts with the values of the changes."""
+        return "; ".join(map(str, self.changes)) or self.summary or "none"
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The parts that have changed, and by how much; none as long as it is not decided which."""
+        """Changed parts with the estimated changes; empty until the changed part is determined."""
         if len(self._explanations) != 1:
             return ()
         return tuple(Change(self.parts[n], self._since[n], *found) for n, *found in self._explanations[0].estimates)
 
     @property
     def tracked(self) -> tuple[Array, Array] | None:
-        """Base parameters as the last minutes of motion tell them, shape (p,), and their covariance, (p, p).
+        """Base parameters estimated from the latest minutes of motion, shape (p,), and their covariance, (p, p).
 
-        Loads and other changes are in them. None while the noise is not known.
+        They include payloads and other changes. None until the noise model is learned.
         """
         if self._white is None:
             return None

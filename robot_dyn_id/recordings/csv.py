@@ -218,8 +218,9 @@ def _table(path: Path, side: str) -> _Table:
         elif name != _TIME and not side and not name.startswith((_UNUSED, MOTOR)):
             ignored.append(name)
     if {f"{side}tau_", f"{side}effort_"} <= prefixes:
-        raise Unreadable(f"{side}tau_ and {side}effort_ columns; keep {side}tau_ if they are in N m or N, else "
-                         f"{side}effort_")  # fmt: skip
+        raise Unreadable(
+            f"{side}tau_ and {side}effort_ columns; keep {side}tau_ if they are in N m or N, else {side}effort_"
+        )
     for prefix in prefixes:
         gaps = set(channels["q"]) ^ set(channels[own[prefix]])
         if gaps:

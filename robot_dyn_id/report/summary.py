@@ -107,13 +107,20 @@ def _summary(
             **{
                 key: _finite(getattr(joint, key))
                 for key in (
-                    "rmse", "nrmse", "correlation", "max_error", "rms", "raw_nrmse", "constant_nrmse", "nominal_nrmse",
+                    "rmse",
+                    "nrmse",
+                    "correlation",
+                    "max_error",
+                    "rms",
+                    "raw_nrmse",
+                    "constant_nrmse",
+                    "nominal_nrmse",
                     "own_nrmse",
                 )
             },
         }
         for joint in held_out.joints
-    ]  # fmt: skip
+    ]
     return {
         "verdict": evaluation.verdict.word,
         "reasons": list(evaluation.verdict.reasons),

@@ -137,9 +137,11 @@ def clean(
         chunk = chunk.take(keep)
         if not len(chunk):
             continue
-        jumps = np.flatnonzero(np.diff(chunk.t, prepend=last) > 5.0 * step) if np.isfinite(last) else (
-            1 + np.flatnonzero(np.diff(chunk.t) > 5.0 * step)
-        )  # fmt: skip
+        jumps = (
+            np.flatnonzero(np.diff(chunk.t, prepend=last) > 5.0 * step)
+            if np.isfinite(last)
+            else (1 + np.flatnonzero(np.diff(chunk.t) > 5.0 * step))
+        )
         last = float(chunk.t[-1])
         for number, part in enumerate(np.split(np.arange(len(chunk)), jumps)):
             if number > 0:
@@ -169,10 +171,13 @@ def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
     """Rows with finite, plausible values."""
     keep = np.abs(chunk.t) <= LATEST  # false where not a number
     repairs.drop("time stamp not finite", int(np.count_nonzero(~keep)))
-    channels = (("position", chunk.q, LARGEST_POSITION), ("velocity", chunk.dq, LARGEST_SPEED),
-                ("effort", chunk.tau, LARGEST_EFFORT),
-                ("temperature", chunk.temperature, LARGEST_TEMPERATURE),
-                ("reference", chunk.reference, LARGEST_POSITION))  # fmt: skip
+    channels = (
+        ("position", chunk.q, LARGEST_POSITION),
+        ("velocity", chunk.dq, LARGEST_SPEED),
+        ("effort", chunk.tau, LARGEST_EFFORT),
+        ("temperature", chunk.temperature, LARGEST_TEMPERATURE),
+        ("reference", chunk.reference, LARGEST_POSITION),
+    )
     for name, values, largest in channels:
         if values is None:
             continue

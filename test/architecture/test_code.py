@@ -48,9 +48,6 @@ def test_functions_take_at_most_six_arguments():
 
 # --- Names -------------------------------------------------------------------------------------------------------
 
-SHARED_NAMES = {"Thresholds", "Row"}
-"""Public classes that still share their name; the list only shrinks."""
-
 
 def test_no_two_public_classes_have_one_name():
     places = defaultdict(list)
@@ -58,26 +55,10 @@ def test_no_two_public_classes_have_one_name():
         for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(identity(path))
-    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SHARED_NAMES} == {}
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 # --- Layout ------------------------------------------------------------------------------------------------------
-
-
-FORMATTED_BY_HAND = {
-    "export/mjcf.py",
-    "identification/identifiability.py",
-    "identification/iteration.py",
-    "identification/metrics.py",
-    "kernels/following.py",
-    "kernels/regressor_gradient.py",
-    "kernels/stepping.py",
-    "kernels/trials.py",
-    "recordings/csv.py",
-    "report/summary.py",
-    "signals/cleaning.py",
-}
-"""Files that still have statements packed by hand; the list only shrinks."""
 
 
 @pytest.mark.parametrize("path", FILES, ids=identity)
@@ -85,8 +66,6 @@ def test_only_tables_are_kept_from_the_formatter(path):
     """Tables are literals of numbers or words without a call that does something."""
     lines = path.read_text(encoding="utf-8").splitlines()
     marked = [number for number, line in enumerate(lines, 1) if re.search(r"# fmt: (skip|off)", line)]
-    if not marked or identity(path) in FORMATTED_BY_HAND:
-        return
     statements = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.stmt)]
     for number in marked:
         (*_, innermost) = sorted(

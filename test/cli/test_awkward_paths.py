@@ -32,10 +32,13 @@ ONE = urdf(joint("only", "base", "l1", axis="0 1 0", rpy="0 0 0"), links=1)
 
 def write_one_bag(path, recording):
     samples = recording.samples
-    write_bag(path, [
-        (round(t * 1e9), joint_state(round(t * 1e9), ["only"], q, dq, tau))
-        for t, q, dq, tau in zip(samples.t + 100.0, samples.q, samples.dq, samples.tau, strict=True)
-    ])  # fmt: skip
+    write_bag(
+        path,
+        [
+            (round(t * 1e9), joint_state(round(t * 1e9), ["only"], q, dq, tau))
+            for t, q, dq, tau in zip(samples.t + 100.0, samples.q, samples.dq, samples.tau, strict=True)
+        ],
+    )
 
 
 def write_csv(path, recording):

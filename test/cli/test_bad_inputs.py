@@ -55,8 +55,12 @@ def test_data_with_half_of_the_information_give_small_parameters_that_explain_th
     assert error < (0.02 if name in SMALL else 0.005) ** 2 * square  # a small population stops short of the minimum
 
 
-BUDGETS = {name: option for name, kind in ESTIMATORS.items() for option in ("iterations", "generations", "steps")
-           if option in kind.__dataclass_fields__ and name != "closed_loop_output_error"}  # fmt: skip
+BUDGETS = {
+    name: option
+    for name, kind in ESTIMATORS.items()
+    for option in ("iterations", "generations", "steps")
+    if option in kind.__dataclass_fields__ and name != "closed_loop_output_error"
+}
 
 
 @pytest.mark.parametrize("name", BUDGETS)

@@ -19,8 +19,18 @@ QUICK = {"search": {"draws": 10, "starts": 1, "finished": 1}, "acceleration": 8.
 def design(capsys, tmp_path, *words, demands=QUICK, robot="planar3r"):
     file = tmp_path / "design.yaml"
     file.write_text(yaml.safe_dump(demands))
-    code = main(["design", "--robot", str(URDFS / f"{robot}.urdf"), "--out", str(tmp_path / "out"),
-                 "--design", str(file), *map(str, words)])  # fmt: skip
+    code = main(
+        [
+            "design",
+            "--robot",
+            str(URDFS / f"{robot}.urdf"),
+            "--out",
+            str(tmp_path / "out"),
+            "--design",
+            str(file),
+            *map(str, words),
+        ]
+    )
     printed = capsys.readouterr()
     return code, printed.out, printed.err
 
@@ -131,8 +141,22 @@ def test_a_second_motion_targets_what_the_first_one_identified_poorly(capsys, tm
     write_parameters(run / "parameters.yaml", earlier)
     robot = tmp_path / "robot.urdf"
     robot.write_text(earlier.urdf)
-    code = main(["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--after", str(run), "--json",
-                 "--acceleration", "5", "--design", str(_quick(tmp_path))])  # fmt: skip
+    code = main(
+        [
+            "design",
+            "--robot",
+            str(robot),
+            "--out",
+            str(tmp_path / "out"),
+            "--after",
+            str(run),
+            "--json",
+            "--acceleration",
+            "5",
+            "--design",
+            str(_quick(tmp_path)),
+        ]
+    )
     printed = capsys.readouterr()
     assert code == 0, printed.err
     answer = json.loads(printed.out)
@@ -142,8 +166,22 @@ def test_a_second_motion_targets_what_the_first_one_identified_poorly(capsys, tm
         assert row["standard_deviation"] is None or 0.0 < row["predicted"] < row["standard_deviation"]
     demands = tmp_path / "others.yaml"
     demands.write_text(yaml.safe_dump({"joints": ["unheard_of"]}))
-    assert main(["design", "--robot", str(robot), "--out", str(tmp_path / "other"), "--after", str(run),
-                 "--design", str(demands)]) == 2  # fmt: skip
+    assert (
+        main(
+            [
+                "design",
+                "--robot",
+                str(robot),
+                "--out",
+                str(tmp_path / "other"),
+                "--after",
+                str(run),
+                "--design",
+                str(demands),
+            ]
+        )
+        == 2
+    )
     assert "joints: the earlier identification has " in capsys.readouterr().err
     other = main(["design", "--robot", str(URDFS / "arm7.urdf"), "--out", str(tmp_path / "other"), "--after", str(run)])
     assert other == 3 and "identified" in capsys.readouterr().err
@@ -179,8 +217,16 @@ def changed(tmp_path, old, new):
 
 def run(capsys, tmp_path, robot, *words, demands=None):
     file = tmp_path / "design.yaml"
-    file.write_text(yaml.safe_dump({"search": {"draws": 3, "starts": 1, "finished": 1, "steps": 8}, "harmonics": 3, "period": 20.0,
-                                    **(demands or {})}))  # fmt: skip
+    file.write_text(
+        yaml.safe_dump(
+            {
+                "search": {"draws": 3, "starts": 1, "finished": 1, "steps": 8},
+                "harmonics": 3,
+                "period": 20.0,
+                **(demands or {}),
+            }
+        )
+    )
     given = ["design", "--robot", str(robot), "--out", str(tmp_path / "out"), "--design", str(file)]
     code = main([*given, *map(str, words)])
     printed = capsys.readouterr()

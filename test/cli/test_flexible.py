@@ -174,8 +174,9 @@ def test_a_model_that_does_not_fit_another_recording_is_bad(data, cli, tmp_path)
     assert errors[0]["message"].startswith("held-out error of the link equations is 5")
 
 
-@pytest.mark.parametrize(("lacks", "kinds"), [({"motor_tau": None}, ("motor",)),
-                                              ({"motor_q": None, "motor_tau": None}, ("spring", "motor"))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lacks", "kinds"), [({"motor_tau": None}, ("motor",)), ({"motor_q": None, "motor_tau": None}, ("spring", "motor"))]
+)
 def test_parameters_without_a_held_out_equation_keep_the_verdict_from_good(data, cli, tmp_path, lacks, kinds):
     other = saved(tmp_path / "other.npz", data / "other.npz", **lacks)
     code, out, _ = cli(*trained(data), "--validate", other, "--json")
@@ -347,18 +348,30 @@ def broken(data, folder):
     alone = np.load(both)["motor_q"][:, :1]
     return {
         "open": (saved(folder / "open.npz", both, **half), "open.npz: is "),
-        "unnamed": (saved(folder / "unnamed.npz", both, motor_q=alone, motor_tau=alone), "add the key motor_joint_names"),
+        "unnamed": (
+            saved(folder / "unnamed.npz", both, motor_q=alone, motor_tau=alone),
+            "add the key motor_joint_names",
+        ),
         "shape": (saved(folder / "shape.npz", both, motor_tau=alone), "motor_tau has shape"),
-        "strange": (saved(folder / "strange.npz", both, motor_joint_names=np.array(["a", "b"])), "none is one of a flexible joint"),
+        "strange": (
+            saved(folder / "strange.npz", both, motor_joint_names=np.array(["a", "b"])),
+            "none is one of a flexible joint",
+        ),
         "blind": (saved(folder / "blind.npz", both, motor_q=None), "no key motor_q"),
         "flag": (saved(folder / "flag.npz", both, periodic=np.array("yes")), "periodic must be True or False"),
         "mover": (saved(folder / "mover.npz", both, moving=np.array(["joint9"])), "joint9 moves"),
-        "short": (saved(folder / "short.npz", both, periodic=None, **{k: v[:40] for k, v in half.items()}), "too short"),
+        "short": (
+            saved(folder / "short.npz", both, periodic=None, **{k: v[:40] for k, v in half.items()}),
+            "too short",
+        ),
         "still": (saved(folder / "still.npz", both, tau=None, motor_tau=None), "no torque is measured"),
-        "ampere": (saved(folder / "ampere.npz", both, motor_tau=None, motor_current=np.load(both)["motor_q"]), "torque_constant"),
+        "ampere": (
+            saved(folder / "ampere.npz", both, motor_tau=None, motor_current=np.load(both)["motor_q"]),
+            "torque_constant",
+        ),
         "stop": (saved(folder / "stop.npz", data / "poses.npz", moving=np.array(JOINTS)), "is static"),
         "gone": (folder / "gone.npz", "no such file"),
-    }  # fmt: skip
+    }
 
 
 BROKEN = (

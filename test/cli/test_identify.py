@@ -63,10 +63,27 @@ def test_options_arrive(files, tmp_path, cli):
     config = tmp_path / "c.yaml"
     config.write_text("terms: [viscous, coulomb, rotor_inertia]\nthresholds: {condition_number: 1.0e+6}\n")
     code, out, _ = cli(
-        "identify", files / "data.npz", files / "other.npz", "--robot", files / "arm.urdf", "--out", tmp_path,
-        "--config", config, "--cutoff", 3, "--estimator", "ols", "--friction", "viscous", "--gravity", 0, 0, -9.5,
+        "identify",
+        files / "data.npz",
+        files / "other.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--out",
+        tmp_path,
+        "--config",
+        config,
+        "--cutoff",
+        3,
+        "--estimator",
+        "ols",
+        "--friction",
+        "viscous",
+        "--gravity",
+        0,
+        0,
+        -9.5,
         "--json",
-    )  # fmt: skip
+    )
     assert code == 0
     answer, stored = json.loads(out), read_parameters(tmp_path / "parameters.yaml")
     assert answer["held_out_sources"] == [str(files / "other.npz")]
@@ -209,7 +226,10 @@ BAD = {
     "bag without the joints": (a_bag(names=("x", "y", "z")), 3, "none of the robot's joints (shoulder, elbow, wrist)"),
     "other joint names": (renamed(("a", "b", "c")), 3, "it holds a, b, c"),
     "one joint misspelt": (
-        lambda f, r: [*with_config("identify: [shoulder, elbow]")(f, r)[1:], *renamed(("shoulder", "elbov", "wrist"))(f, r)],
+        lambda f, r: [
+            *with_config("identify: [shoulder, elbow]")(f, r)[1:],
+            *renamed(("shoulder", "elbov", "wrist"))(f, r),
+        ],
         3,
         "joint elbow is not in it",
     ),
@@ -225,7 +245,11 @@ BAD = {
     "one dead effort": (saved("zero.npz", tau=lambda tau: tau * [1, 0, 1]), 3, "zero.npz"),
     "NaN efforts": (saved("nan.npz", tau=NANS), 3, "1000 effort missing or not finite"),
     "no efforts": (saved("none.npz", tau=None), 3, "no effort is recorded"),
-    "currents without gains": (saved("amps.npz", tau=None, current=np.ones((1500, 3))), 3, "shoulder has only a current"),
+    "currents without gains": (
+        saved("amps.npz", tau=None, current=np.ones((1500, 3))),
+        3,
+        "shoulder has only a current",
+    ),
     "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: only one"),
     "clock going back and forth": (saved("saw.npz", t=lambda t: t - 0.5 * (t % 1.0 > 0.5)), 3, "going backward"),
     "clock that does not advance": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz: only one sample, or time"),
@@ -236,8 +260,16 @@ BAD = {
     "constant posture": (saved("still.npz", q=lambda q: 0 * q + 0.1, dq=lambda dq: 0 * dq), 3, "no joint moves"),
     "values of 1e154": (saved("big.npz", **BIG), 3, "1000 position implausibly large"),
     "efforts of 1e154": (saved("big.npz", tau=lambda tau: tau * 1e154), 3, "effort implausibly large"),
-    "stamps of 1e154": (saved("big.npz", t=lambda t: t * 1e154), 3, "big.npz: only one sample, or time stamps that never"),
-    "milliseconds": (saved("ms.npz", t=lambda t: 1e3 * t), 3, "its time stamps are 20 apart in the median: seconds are"),
+    "stamps of 1e154": (
+        saved("big.npz", t=lambda t: t * 1e154),
+        3,
+        "big.npz: only one sample, or time stamps that never",
+    ),
+    "milliseconds": (
+        saved("ms.npz", t=lambda t: 1e3 * t),
+        3,
+        "its time stamps are 20 apart in the median: seconds are",
+    ),
     "efforts in amperes": (saved("amps.npz", tau=lambda tau: 0.02 * tau), 3, "effort_in_amperes"),
     "wrong sign": (saved("sign.npz", tau=lambda tau: tau * [1, -1, 1]), 3, "effort_sign"),
     "unknown key": (with_config("cutof: 4"), 2, "config.yaml: unknown key 'cutof'; did you mean"),
@@ -246,10 +278,14 @@ BAD = {
     "held and identified": (with_config("{joints: {elbow: {held: 0}}, identify: [elbow]}"), 2, "both held and to be"),
     "all held": (with_config("joints: {shoulder: {held: 0}, elbow: {held: 0}, wrist: {held: 0}}"), 2, "every joint"),
     "validated on the training data": (
-        lambda f, r: [saved("same.npz")(f, r)[0], "--validate", f / "same.npz"], 2, "same.npz: cannot be trained on"
+        lambda f, r: [saved("same.npz")(f, r)[0], "--validate", f / "same.npz"],
+        2,
+        "same.npz: cannot be trained on",
     ),
     "joint misspelt in the configuration": (
-        with_config("{joints: {elbo: {sign: -1}}}"), 2, "elbo of the configuration is not a moving joint of small; did you mean elbow?"
+        with_config("{joints: {elbo: {sign: -1}}}"),
+        2,
+        "elbo of the configuration is not a moving joint of small; did you mean elbow?",
     ),
     "range the wrong way": (with_options("--train-range", 9, 3), 2, "training range 9 to 3 s: the first must be less"),
     "range of nothing": (with_options("--train-range", 40, 50), 2, "training range 40 to 50 s"),
@@ -266,7 +302,7 @@ BAD = {
         "nodq.npz",
     ),
     "output below a file": (below_a_file, 3, "plain: is a file; give a folder"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

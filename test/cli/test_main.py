@@ -129,8 +129,18 @@ def test_the_traceback_is_on_standard_error_where_no_file_can_be_written(capsys,
     assert "ZeroDivisionError: no more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--js"], ["magic", "--json"], ["identify", "--json"], ["base", "--json", "--robot"],
-                                   ["base", "--robot", "", "--json"], ["base", "--robot=", "--json"]], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--js"],
+        ["magic", "--json"],
+        ["identify", "--json"],
+        ["base", "--json", "--robot"],
+        ["base", "--robot", "", "--json"],
+        ["base", "--robot=", "--json"],
+    ],
+    ids=str,
+)
 def test_usage_errors_are_objects_as_well(words, cli):
     code, stdout, err = cli(*words)
     assert code == 2
@@ -145,9 +155,8 @@ def test_every_error_has_a_code_and_an_action():
     kinds = below(RobotDynIdError)
     assert len({kind.code for kind in kinds}) == len(kinds)
     for kind in kinds:
-        assert kind("x").summary() == {
-            "code": kind.code, "message": "x", "action": kind.advice, "exit_code": kind.exit_code
-        }  # fmt: skip
+        summary = {"code": kind.code, "message": "x", "action": kind.advice, "exit_code": kind.exit_code}
+        assert {key: kind("x").summary()[key] for key in summary} == summary
         assert kind.code.replace("_", "").isalpha() and kind.advice and kind.exit_code in (2, 3, 4, 130)
         assert kind("x", "do y").action == "do y"
 
@@ -159,14 +168,22 @@ from robot_dyn_id.{module}
 """
 
 
-@pytest.mark.parametrize(("module", "words"), [
-    ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
-    ("nodes.starting import start; start('robot_dyn_id.nodes.torque_residual_monitor')", "torque_residual_monitor: "),
-], ids=["demo", "a node"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("cli import main; sys.exit(main(['demo', '--out', sys.argv[1], '--json']))", "robot-dyn-id: "),
+        (
+            "nodes.starting import start; start('robot_dyn_id.nodes.torque_residual_monitor')",
+            "torque_residual_monitor: ",
+        ),
+    ],
+    ids=["demo", "a node"],
+)
 def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
     code = WITHOUT_ROS.format(module=module)
-    found = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], capture_output=True, text=True, timeout=60,
-                           check=False)  # fmt: skip
+    found = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "run"], capture_output=True, text=True, timeout=60, check=False
+    )
     assert found.returncode == 3, found.stderr
     assert found.stderr.splitlines() == [found.stderr.strip()]
     assert found.stderr.startswith(f"{words}the Python package rclpy is not installed or not on the path: source the ")
@@ -177,8 +194,14 @@ def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, files):
     with open("/dev/full", "w") as full:
-        found = subprocess.run([*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words], stdout=full,
-                               stderr=subprocess.PIPE, text=True, timeout=60, check=False)  # fmt: skip
+        found = subprocess.run(
+            [*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     assert found.returncode == 3
     assert found.stderr == (
         "robot-dyn-id: standard output or a file: cannot be read or written (No space left on device)\n"
@@ -187,8 +210,12 @@ def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, 
 
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
-    with subprocess.Popen([*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
+    with subprocess.Popen(
+        [*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         process.stdout.close()
         err = process.stderr.read()
     assert (process.returncode, err) == (141, "")

@@ -131,8 +131,9 @@ def test_an_output_that_is_an_input_is_refused_with_force_too(way, tmp_path, ref
     robot.write_text(f'<robot name="x">{link("base")}</robot>')
     target = LINKS[way](robot, tmp_path / "other.urdf")
     before = robot.read_bytes()
-    message = refused("export", "--robot", robot, "--parameters", tmp_path / "p.yaml", "--format", "urdf", "--out",
-                      target, "--force")  # fmt: skip
+    message = refused(
+        "export", "--robot", robot, "--parameters", tmp_path / "p.yaml", "--format", "urdf", "--out", target, "--force"
+    )
     assert "is an input (--robot)" in message
     assert robot.read_bytes() == before
 

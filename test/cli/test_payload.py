@@ -83,8 +83,19 @@ def cli(capfd):
 
 
 def on_arm(files, out, *more):
-    return ("payload", files / "loaded.npz", "--robot", files / "arm.urdf", "--parameters",
-            files / "bare" / "parameters.yaml", "--link", "l3", "--out", out, *more)  # fmt: skip
+    return (
+        "payload",
+        files / "loaded.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--parameters",
+        files / "bare" / "parameters.yaml",
+        "--link",
+        "l3",
+        "--out",
+        out,
+        *more,
+    )
 
 
 def test_payload_on_an_arm(files, tmp_path, cli):
@@ -105,8 +116,9 @@ def test_payload_on_an_arm(files, tmp_path, cli):
 
 @pytest.mark.parametrize("data", ["sensed.npz", "bag"])
 def test_tool_at_a_sensor(files, tmp_path, cli, data):
-    code, out, printed = cli("payload", files / data, "--robot", files / "arm.urdf", "--wrench", "--link", "l3",
-                          "--out", tmp_path, "--json")  # fmt: skip
+    code, out, printed = cli(
+        "payload", files / data, "--robot", files / "arm.urdf", "--wrench", "--link", "l3", "--out", tmp_path, "--json"
+    )
     assert (code, printed) == (0, "")
     answer = json.loads(out)
     assert answer["mass"] == pytest.approx(1.5, rel=2e-3)
@@ -121,9 +133,20 @@ def test_gains(files, tmp_path, cli):
         f"izz: {1.5 * 0.05 / 12}}}\n"
     )
     np.testing.assert_allclose(read_payload(tmp_path / "known.yaml").parameters, BODY, atol=1e-12)
-    code, out, _ = cli("gains", "--bare", files / "bare_current.npz", "--loaded", files / "loaded_current.npz",
-                       "--robot", files / "arm.urdf", "--payload", tmp_path / "known.yaml", "--out",
-                       tmp_path / "gains.yaml", "--json")  # fmt: skip
+    code, out, _ = cli(
+        "gains",
+        "--bare",
+        files / "bare_current.npz",
+        "--loaded",
+        files / "loaded_current.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--payload",
+        tmp_path / "known.yaml",
+        "--out",
+        tmp_path / "gains.yaml",
+        "--json",
+    )
     assert code == 0
     found = {one["joint"]: one for one in json.loads(out)["gains"]}
     for joint, gain in zip(Simulated().joints, GAINS, strict=True):
@@ -170,7 +193,18 @@ def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
 )
 def test_wrong_payload_files(files, tmp_path, cli, text, named):
     (tmp_path / "known.yaml").write_text(text)
-    code, _, printed = cli("gains", "--bare", files / "bare.npz", "--loaded", files / "loaded.npz", "--robot",
-                        files / "arm.urdf", "--payload", tmp_path / "known.yaml", "--out", tmp_path / "g.yaml")  # fmt: skip
+    code, _, printed = cli(
+        "gains",
+        "--bare",
+        files / "bare.npz",
+        "--loaded",
+        files / "loaded.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--payload",
+        tmp_path / "known.yaml",
+        "--out",
+        tmp_path / "g.yaml",
+    )
     assert code == 3
     assert named in printed

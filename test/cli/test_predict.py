@@ -8,8 +8,17 @@ from support.commands import JOINTS, check_error_line
 
 
 def test_predict(files, tmp_path, cli):
-    code, out, _ = cli("predict", files / "other.npz", "--robot", files / "arm.urdf", "--parameters",
-                       files / "parameters.yaml", "--out", tmp_path / "tau.npz", "--json")  # fmt: skip
+    code, out, _ = cli(
+        "predict",
+        files / "other.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--parameters",
+        files / "parameters.yaml",
+        "--out",
+        tmp_path / "tau.npz",
+        "--json",
+    )
     assert code == 0
     assert json.loads(out) == {"file": str(tmp_path / "tau.npz"), "findings": [], "warnings": []}
     ours, theirs = np.load(tmp_path / "tau.npz"), np.load(files / "other.npz")
@@ -23,8 +32,16 @@ def test_predict(files, tmp_path, cli):
 
 def test_predictions_along_a_bag_carry_its_stamps(files, tmp_path, cli):
     for data in ("bag", "data.npz"):
-        code, *_ = cli("predict", files / data, "--robot", files / "arm.urdf", "--parameters",
-                       files / "parameters.yaml", "--out", tmp_path / f"{data}.tau.npz")  # fmt: skip
+        code, *_ = cli(
+            "predict",
+            files / data,
+            "--robot",
+            files / "arm.urdf",
+            "--parameters",
+            files / "parameters.yaml",
+            "--out",
+            tmp_path / f"{data}.tau.npz",
+        )
         assert code == 0
     of_bag, of_npz = np.load(tmp_path / "bag.tau.npz"), np.load(tmp_path / "data.npz.tau.npz")
     np.testing.assert_allclose(of_bag["t"] - 1e9, of_npz["t"], atol=1e-6)

@@ -35,8 +35,16 @@ def files(tmp_path_factory):
         ROBOT.model, MotionLimits.from_model(ROBOT.model, (1e3,), jerk=(1e6,)), motion, ""
     )
     write_trajectory(folder / "trajectory.yaml", stored)
-    assert main([*words(folder, "--trajectory", folder / "trajectory.yaml", "--out", folder / "along.npz"),
-                 "--rate", f"{RATE:g}"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                *words(folder, "--trajectory", folder / "trajectory.yaml", "--out", folder / "along.npz"),
+                "--rate",
+                f"{RATE:g}",
+            ]
+        )
+        == 0
+    )
     return folder
 
 

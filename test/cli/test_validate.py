@@ -8,8 +8,17 @@ from support.commands import check_answer
 
 
 def test_validate(files, tmp_path, cli):
-    code, out, _ = cli("validate", files / "other.npz", "--robot", files / "arm.urdf", "--parameters",
-                       files / "parameters.yaml", "--out", tmp_path, "--json")  # fmt: skip
+    code, out, _ = cli(
+        "validate",
+        files / "other.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--parameters",
+        files / "parameters.yaml",
+        "--out",
+        tmp_path,
+        "--json",
+    )
     assert code == 0
     answer = check_answer(json.loads(out))
     assert answer["held_out"]["all_joints_nrmse"] < 0.1
@@ -41,7 +50,16 @@ def test_a_bad_verdict_exits_with_1(files, tmp_path, cli):
         values[name] = [-value for value in values[name]]
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(yaml.safe_dump(values))
-    code, out, _ = cli("validate", files / "other.npz", "--robot", files / "arm.urdf", "--parameters", wrong,
-                       "--out", tmp_path, "--json")  # fmt: skip
+    code, out, _ = cli(
+        "validate",
+        files / "other.npz",
+        "--robot",
+        files / "arm.urdf",
+        "--parameters",
+        wrong,
+        "--out",
+        tmp_path,
+        "--json",
+    )
     assert code == 1
     assert json.loads(out)["verdict"] == "bad"

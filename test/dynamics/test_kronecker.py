@@ -175,5 +175,15 @@ def test_the_reference_shares_nothing_with_what_it_is_held_against():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) - {"robot_dyn_id._built_for"} == {
         f"robot_dyn_id.{name}"
-        for name in ("dynamics", "dynamics.kronecker", "model", "model.screw", "parameters", "arrays", "errors")
+        for name in (
+            "dynamics",
+            "dynamics.kronecker",
+            "model",
+            "model.screw",
+            "parameters",
+            "arrays",
+            "errors",
+            "findings",
+            "version",
+        )
     }

@@ -128,8 +128,14 @@ def test_columns_have_names_and_units():
     assert len(named) == len(regressor.names) == 4 * 10 + 4 * symbols
     assert regressor.names[:11] == ("m1", "mx1", "my1", "mz1", "Ixx1", "Ixy1", "Iyy1", "Ixz1", "Iyz1", "Izz1", "m2")
     assert [named[name] for name in ("m1", "mx1", "Izz1", "fv1", "fc1", "off1", "Ir1")] == [
-        "kg", "kg m", "kg m^2", "N m s", "N m", "N m", "kg m^2",
-    ]  # fmt: skip
+        "kg",
+        "kg m",
+        "kg m^2",
+        "N m s",
+        "N m",
+        "N m",
+        "kg m^2",
+    ]
     assert [named[f"{name}{slide}"] for name in ("fv", "fc", "off", "Ir")] == ["N s/m", "N", "N", "kg"]
 
 

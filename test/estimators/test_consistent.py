@@ -167,9 +167,13 @@ def test_a_conic_solver_finds_the_same():
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(quadratic)), -(rows.T @ target + weights * unit), sparse.csc_matrix(picked), offset,
-        cones, settings,
-    )  # fmt: skip
+        sparse.csc_matrix(np.triu(quadratic)),
+        -(rows.T @ target + weights * unit),
+        sparse.csc_matrix(picked),
+        offset,
+        cones,
+        settings,
+    )
     theirs = scale @ np.array(solver.solve().x)
     assert cost(completion, ours) <= cost(completion, theirs) + 1e-5
     np.testing.assert_allclose(np.linalg.solve(scale, ours - theirs), 0.0, atol=1e-3)

@@ -71,19 +71,36 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     p = len(base.names)
     return replace(
-        identified(), robot_name=model.name, urdf=model.urdf, urdf_sha256=urdf_hash(model.urdf),
-        joint_names=model.joint_names, held_joint_names=tuple(model.held), body_names=model.body_names,
-        held_joint_positions=np.array(list(model.held.values())), gravity=model.gravity, names=base.names,
-        expressions=base.expressions, units=base.units, values=base.mapping @ np.append(inertial, values),
-        standard_deviations=np.ones(p), status=("good",) * p, covariance=np.eye(p), column_names=base.column_names,
-        mapping=base.mapping, independent_columns=base.independent.astype(np.uint32), standard_parameters=inertial,
-        physically_consistent=is_consistent(inertial), term_names=tuple(c.term.name for c in columns),
-        term_joints=tuple(c.coordinate.name for c in columns), term_values=values,
-        term_standard_deviations=np.ones(len(columns)), term_constant_names=tuple(name for name, _, _ in constants),
+        identified(),
+        robot_name=model.name,
+        urdf=model.urdf,
+        urdf_sha256=urdf_hash(model.urdf),
+        joint_names=model.joint_names,
+        held_joint_names=tuple(model.held),
+        body_names=model.body_names,
+        held_joint_positions=np.array(list(model.held.values())),
+        gravity=model.gravity,
+        names=base.names,
+        expressions=base.expressions,
+        units=base.units,
+        values=base.mapping @ np.append(inertial, values),
+        standard_deviations=np.ones(p),
+        status=("good",) * p,
+        covariance=np.eye(p),
+        column_names=base.column_names,
+        mapping=base.mapping,
+        independent_columns=base.independent.astype(np.uint32),
+        standard_parameters=inertial,
+        physically_consistent=is_consistent(inertial),
+        term_names=tuple(c.term.name for c in columns),
+        term_joints=tuple(c.coordinate.name for c in columns),
+        term_values=values,
+        term_standard_deviations=np.ones(len(columns)),
+        term_constant_names=tuple(name for name, _, _ in constants),
         term_constant_joints=tuple(at for _, at, _ in constants),
         term_constant_values=np.array([value for _, _, value in constants]),
         **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), np.zeros(n)),
-    )  # fmt: skip
+    )
 
 
 def rigid_torque(parameters, motion):
@@ -237,9 +254,11 @@ class TestCommand:
 
     def words(self, folder, **changed):
         options = {
-            "robot": folder / "arm.urdf", "parameters": folder / "parameters.yaml", "format": "urdf",
+            "robot": folder / "arm.urdf",
+            "parameters": folder / "parameters.yaml",
+            "format": "urdf",
             "out": folder / "new" / "model",
-        } | changed  # fmt: skip
+        } | changed
         return ["export", *(str(word) for key, value in options.items() for word in (f"--{key}", value)), "--json"]
 
     @pytest.mark.parametrize(("form", "root"), [("urdf", "robot"), ("mjcf", "mujoco")])

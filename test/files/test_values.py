@@ -62,9 +62,14 @@ def test_values_take_the_type_of_the_hint(hint, value, expected):
 
 @pytest.mark.parametrize(
     ("hint", "value", "kind"),
-    [(FLOATS, [1, 2.5], np.float64), (FLOATS, [[1, 2], [3, 4]], np.float64), (FLAGS, [True], np.bool_),
-     (COLUMNS, [0, 2**32 - 1], np.uint32), (FLOATS, [], np.float64)],
-)  # fmt: skip
+    [
+        (FLOATS, [1, 2.5], np.float64),
+        (FLOATS, [[1, 2], [3, 4]], np.float64),
+        (FLAGS, [True], np.bool_),
+        (COLUMNS, [0, 2**32 - 1], np.uint32),
+        (FLOATS, [], np.float64),
+    ],
+)
 def test_arrays(hint, value, kind):
     found = read_value(hint, value, "key")
     assert found.dtype == kind

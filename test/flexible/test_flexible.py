@@ -52,13 +52,21 @@ def test_regressor_is_the_published_one():
     c12, s12, both = np.cos(q.sum(0)), np.sin(q.sum(0)), a.sum(0)
     turning = v[1] ** 2 + 2 * v[0] * v[1]
     upper = [
-        g * np.cos(q[0]), -g * np.sin(q[0]), a[0], length * ((2 * a[0] + a[1]) * c2 - turning * s2) + g * c12,
-        -length * ((2 * a[0] + a[1]) * s2 + turning * c2) - g * s12, both,
-    ]  # fmt: skip
+        g * np.cos(q[0]),
+        -g * np.sin(q[0]),
+        a[0],
+        length * ((2 * a[0] + a[1]) * c2 - turning * s2) + g * c12,
+        -length * ((2 * a[0] + a[1]) * s2 + turning * c2) - g * s12,
+        both,
+    ]
     lower = [
-        0 * c2, 0 * c2, 0 * c2, length * (a[0] * c2 + v[0] ** 2 * s2) + g * c12,
-        length * (-a[0] * s2 + v[0] ** 2 * c2) - g * s12, both,
-    ]  # fmt: skip
+        0 * c2,
+        0 * c2,
+        0 * c2,
+        length * (a[0] * c2 + v[0] ** 2 * s2) + g * c12,
+        length * (-a[0] * s2 + v[0] ** 2 * c2) - g * s12,
+        both,
+    ]
     np.testing.assert_allclose(dense[:6, 0], upper, atol=1e-9)
     np.testing.assert_allclose(dense[:6, 1], lower, atol=1e-9)
 

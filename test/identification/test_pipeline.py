@@ -85,13 +85,16 @@ class TestSplit:
         assert rest == [other]
         assert len(stamps([train])[0]) == 1000
 
-    @pytest.mark.parametrize(("wanted", "words"), [
-        ((5.0, 5.0), "the first must be less than the second"),
-        ((9.0, 5.0), "training range 9 to 5 s: the first"),
-        ((float("nan"), 5.0), "the first must be less"),
-        ((50.0, 60.0), "is only 40.0 s long"),
-        ((0.0, 100.0), "leaves nothing to validate on: give held-out"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("wanted", "words"),
+        [
+            ((5.0, 5.0), "the first must be less than the second"),
+            ((9.0, 5.0), "training range 9 to 5 s: the first"),
+            ((float("nan"), 5.0), "the first must be less"),
+            ((50.0, 60.0), "is only 40.0 s long"),
+            ((0.0, 100.0), "leaves nothing to validate on: give held-out"),
+        ],
+    )
     def test_ranges_that_make_no_sense_are_refused(self, recording, wanted, words):
         with pytest.raises(UsageError, match=words):
             split([recording], JOINTS, train_range=wanted)

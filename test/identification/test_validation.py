@@ -165,27 +165,56 @@ def test_without_findings_the_verdict_is_good():
 
 
 RULES = {
-    "all joints": ("held_out_error", "error", (),
-                   {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.31, nominal_all_joints_nrmse=1.0)}),
+    "all joints": (
+        "held_out_error",
+        "error",
+        (),
+        {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.31, nominal_all_joints_nrmse=1.0)},
+    ),
     "not a number": ("held_out_error", "error", (), {"held_out": with_joints(GOOD, all_joints_nrmse=float("nan"))}),
-    "constant": ("no_better_than_constant", "error", ("a",), {"held_out": with_joints(replace(GOOD, nrmse=0.8), SMALL)}),
-    "nominal": ("worse_than_urdf", "error", (),
-                {"held_out": replace(HELD_OUT, all_joints_nrmse=0.12, nominal_all_joints_nrmse=0.1)}),
-    "small joint, constant": ("joint_not_identifiable", "warning", ("b",),
-                              {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.9))}),
-    "unidentifiable": ("joint_not_identifiable", "warning", ("a",),
-                       {"held_out": with_joints(replace(GOOD, nrmse=0.6), SMALL)}),
+    "constant": (
+        "no_better_than_constant",
+        "error",
+        ("a",),
+        {"held_out": with_joints(replace(GOOD, nrmse=0.8), SMALL)},
+    ),
+    "nominal": (
+        "worse_than_urdf",
+        "error",
+        (),
+        {"held_out": replace(HELD_OUT, all_joints_nrmse=0.12, nominal_all_joints_nrmse=0.1)},
+    ),
+    "small joint, constant": (
+        "joint_not_identifiable",
+        "warning",
+        ("b",),
+        {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.9))},
+    ),
+    "unidentifiable": (
+        "joint_not_identifiable",
+        "warning",
+        ("a",),
+        {"held_out": with_joints(replace(GOOD, nrmse=0.6), SMALL)},
+    ),
     "joint": ("joint_held_out_error", "warning", ("b",), {"held_out": with_joints(GOOD, replace(SMALL, nrmse=0.31))}),
     "condition": ("condition_number_high", "warning", (), {"condition_number": 1001.0}),
     "not excited": ("condition_number_high", "warning", (), {"condition_number": float("inf")}),
     "dropped": ("rows_dropped", "warning", (), {"dropped_share": 0.011}),
-    "outside": ("outside_training", "warning", ("b",),
-                {"held_out": replace(HELD_OUT, outside=0.06, outside_of=(Excess("b", "speed", 0.2),))}),
-    "outside, one joint": ("outside_training", "info", ("b",),
-                           {"held_out": replace(HELD_OUT, outside=0.05, outside_of=(Excess("b", "speed", 0.2),))}),
+    "outside": (
+        "outside_training",
+        "warning",
+        ("b",),
+        {"held_out": replace(HELD_OUT, outside=0.06, outside_of=(Excess("b", "speed", 0.2),))},
+    ),
+    "outside, one joint": (
+        "outside_training",
+        "info",
+        ("b",),
+        {"held_out": replace(HELD_OUT, outside=0.05, outside_of=(Excess("b", "speed", 0.2),))},
+    ),
     "uncertain": ("prediction_uncertain", "warning", ("a",), {"held_out": with_joints(replace(GOOD, own_nrmse=0.11))}),
     "slow": ("held_out_too_slow", "warning", ("b",), {"held_out": replace(HELD_OUT, slow=(("b", 0.1),))}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -196,15 +225,19 @@ def test_each_rule_alone_gives_its_finding(rule):
     assert verdict(**options) == {"error": "bad", "warning": "suspect", "info": "good"}[severity]
 
 
-@pytest.mark.parametrize("options", [
-    {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.3)},
-    {"held_out": with_joints(replace(GOOD, nrmse=0.3), SMALL)},
-    {"held_out": replace(HELD_OUT, all_joints_nrmse=0.109, nominal_all_joints_nrmse=0.1)},
-    {"held_out": replace(HELD_OUT, all_joints_nrmse=0.2, nominal_all_joints_nrmse=0.1), "has_nominal": False},
-    {"held_out": replace(HELD_OUT, outside=0.05)},
-    {"condition_number": 1000.0},
-    {"dropped_share": 0.01},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.3)},
+        {"held_out": with_joints(replace(GOOD, nrmse=0.3), SMALL)},
+        {"held_out": replace(HELD_OUT, all_joints_nrmse=0.109, nominal_all_joints_nrmse=0.1)},
+        {"held_out": replace(HELD_OUT, all_joints_nrmse=0.2, nominal_all_joints_nrmse=0.1), "has_nominal": False},
+        {"held_out": replace(HELD_OUT, outside=0.05)},
+        {"condition_number": 1000.0},
+        {"dropped_share": 0.01},
+    ],
+    ids=str,
+)
 def test_values_at_a_threshold_are_good(options):
     assert verdict(**options) == "good"
 

@@ -64,10 +64,14 @@ def test_what_hinges_show_is_what_pinocchio_says():
             classical = spatial.linear + np.cross(rate.angular, rate.linear)
             wrench = [*place.rotation @ forces[number + 1].angular, *place.rotation @ forces[number + 1].linear]
             expected = {
-                "rotation": place.rotation, "position": place.act(center.translation),
-                "acceleration": place.rotation @ classical, "rate": rate.angular, "rate_change": spatial.angular,
-                "hinge": place.translation, "wrench": np.array(wrench),
-            }  # fmt: skip
+                "rotation": place.rotation,
+                "position": place.act(center.translation),
+                "acceleration": place.rotation @ classical,
+                "rate": rate.angular,
+                "rate_change": spatial.angular,
+                "hinge": place.translation,
+                "wrench": np.array(wrench),
+            }
             for name, values in expected.items():
                 size = max(1.0, np.abs(values).max())
                 np.testing.assert_allclose(getattr(body, name)[..., 0], values, rtol=0, atol=1e-12 * size)
@@ -91,8 +95,9 @@ def test_quaternions_have_no_singular_posture():
 
 def test_derivatives_of_quaternions_are_those_along_a_motion():
     t, h = np.linspace(0.0, 2.0, 9), 1e-4
-    series = [[rate_quaternions(b.rotation, b.rate, b.rate_change) for b in chain(accelerated(t + k * h))]
-              for k in (-1, 0, 1)]  # fmt: skip
+    series = [
+        [rate_quaternions(b.rotation, b.rate, b.rate_change) for b in chain(accelerated(t + k * h))] for k in (-1, 0, 1)
+    ]
     for before, here, after in zip(*series, strict=True):
         same = (before[0] * after[0]).sum(axis=0) > 0.9  # both signs stand for one posture
         for order in (0, 1):

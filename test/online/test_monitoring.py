@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causal filter against exact solutions; residuals of a model on its own motion, and on another."""
+"""The causal filter against exact solutions; residuals of a model on motion of its robot and of a changed one."""
 
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonitor
+from robot_dyn_id.online.watch import WatchSettings
 from robot_dyn_id.simulation.sensors import colored_noise
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
@@ -79,7 +80,7 @@ def parameters(arm):
 
 
 def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0, window=10.0):
-    """A monitor that has seen a motion of the arm, whose efforts are `factor` times as large."""
+    """A monitor after a motion of the arm with efforts scaled by `factor`, and its residuals."""
     motion, t = random_fourier(arm.model, 7), np.arange(round(duration * rate)) / rate
     q, dq, ddq, _ = motion.evaluate(t)
     tau = factor * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
@@ -94,7 +95,7 @@ def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0, wi
 def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
     """White noise of 0.05 N m through the low-pass keeps a share sqrt(w / (2 rate)) of it... plus friction's corners."""
     monitor, residuals = watch(arm, parameters)
-    assert monitor.judged.all()
+    assert monitor.assessed.all()
     assert monitor.worse(3.0, 0.1) == ()
     quiet = 0.05 * np.sqrt(2 * np.pi * 10.0 / (4 * 500.0))
     difference = np.array([residual.difference for residual in residuals])
@@ -116,17 +117,17 @@ def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
 
 
 @pytest.mark.parametrize("window", [10.0, 0.3])
-def test_another_load_is_seen(arm, parameters, window):
+def test_another_load_is_detected(arm, parameters, window):
     monitor, _ = watch(arm, parameters, factor=1.3, window=window)
     assert monitor.worse(3.0, 0.1) == parameters.joint_names
 
 
 PULSE = 100.0
-"""What one sample of the efforts shows of a setpoint that jumped [N m]; the motion does not show it."""
+"""Torque pulse of a setpoint jump, visible in one sample of the efforts and not in the motion [N m]."""
 
 
 def stopped(arm, stop, late):
-    """A motion that is braked at `stop`, `late` after the state from which the braking begins; seen at 200 Hz.
+    """A motion braked from its state at `stop`, with a delay of `late`, sampled at 200 Hz.
 
     The simulated robot joins the braking smoothly; a controller that does not gives a pulse.
     """
@@ -158,42 +159,42 @@ def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
             heavier.residual()
             largest = max(largest, np.abs(monitor.residual().difference).max())
             assert monitor.worse(3.0, 0.1) == ()
-    assert monitor.judged.all()
-    assert (largest > 4.0) == (late > 0.0), "there is no such pulse: the test tells nothing"
+    assert monitor.assessed.all()
+    assert (largest > 4.0) == (late > 0.0), "without a pulse the test has no content"
     assert heavier.worse(3.0, 0.1) == parameters.joint_names
 
 
-def test_a_load_that_is_taken_up_later_is_seen(arm, parameters):
+def test_a_load_picked_up_later_is_detected(arm, parameters):
     """Within the window: it is what the joints do now that counts."""
     motion, t = random_fourier(arm.model, 7), np.arange(0.0, 18.0, 1e-2)
     q, dq, ddq, _ = motion.evaluate(t % motion.duration)
     tau = np.where(t < 12.0, 1.0, 1.3) * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
-    monitor, seen = ResidualMonitor(parameters, 10.0, 10.0), np.full(3, np.inf)
+    monitor, first = ResidualMonitor(parameters, 10.0, 10.0), np.full(3, np.inf)
     for k in range(len(t)):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]):
             monitor.residual()
             worse = monitor.worse(3.0, 0.1)
-            seen = np.minimum(seen, [t[k] if name in worse else np.inf for name in parameters.joint_names])
-    assert np.all((seen > 12.0) & (seen < 17.0)), seen
+            first = np.minimum(first, [t[k] if name in worse else np.inf for name in parameters.joint_names])
+    assert np.all((first > 12.0) & (first < 17.0)), first
 
 
-def test_parameters_that_nobody_knows_make_an_infinite_deviation(arm, parameters):
+def test_unidentifiable_parameters_give_an_infinite_standard_deviation(arm, parameters):
     covariance = parameters.covariance.copy()
     covariance[-1], covariance[:, -1] = np.inf, np.inf  # the offset of the last joint
     _, residuals = watch(arm, with_covariance(parameters, covariance), duration=1.0)
     assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
 
 
-def test_an_arm_at_rest_is_not_judged(arm, parameters):
+def test_an_arm_at_rest_is_not_assessed(arm, parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0)
     for k in range(2000):
         if monitor.add(k * 1e-3, np.zeros(3), np.zeros(3), np.full(3, 5.0)):
             monitor.residual()
-    assert not monitor.judged.any()
+    assert not monitor.assessed.any()
     assert monitor.worse(1.0, 0.0) == ()
 
 
-def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
+def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0)
     rest = np.zeros(3)
     assert [monitor.add(k * 0.01, rest, rest, rest) for k in range(50)][-1]
@@ -203,7 +204,7 @@ def test_gaps_and_time_that_is_set_back_begin_anew(arm, parameters):
     assert not monitor.add(0.0, rest, rest, rest), "set back"
 
 
-def test_motion_outside_the_trained_one_is_told_with_joint_and_quantity(arm, parameters):
+def test_motion_outside_the_training_is_reported_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
     before = {one.name: one.share for one in watch(arm, parameters)[0].outside}
     slower = replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0])
@@ -228,7 +229,7 @@ def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, m
     load = np.zeros_like(arm.parameters)
     load[[arm.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.08, 0.016, 0.0032, 0.0032
     tau[:, late] += arm.regressor.torque(states.take(late), load)
-    monitor, detected = ResidualMonitor(parameters, 10.0, 10.0, quiet=30.0), np.inf
+    monitor, detected = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=30.0)), np.inf
     for k in range(len(t)):
         position = ENCODER * np.round(q[:, k] / ENCODER)
         if monitor.add(t[k], position, dq[:, k] if measured else None, tau[:, k]):
@@ -237,7 +238,7 @@ def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, m
             if t[k] < 34.0:
                 assert monitor.worse(3.0, 0.1) == ()
     assert 34.0 <= detected < 34.2
-    assert monitor.watch.named == "payload"
+    assert monitor.watch.summary == "payload"
 
 
 def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
@@ -248,7 +249,7 @@ def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
         assert settled[-1]
 
 
-def test_the_assessment_says_whether_the_model_fits(arm, parameters):
+def test_the_assessment_states_whether_the_model_fits(arm, parameters):
     names = parameters.joint_names
     at_rest = assess(ResidualMonitor(parameters, 10.0, 10.0), 3.0, 0.1)
     assert at_rest.fits

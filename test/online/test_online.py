@@ -13,8 +13,8 @@ from robot_dyn_id.estimators.whitening import fit_whitening
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.online import ModelWatch, RecursiveLeastSquares, information_root
-from robot_dyn_id.online.changes import PAYLOAD, Thresholds, gumbel_law
+from robot_dyn_id.online import ModelWatch, RecursiveLeastSquares, WatchSettings, information_root
+from robot_dyn_id.online.changes import PAYLOAD, ChangeThresholds, gumbel_law
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
 from robot_dyn_id.simulation.sensors import colored_noise
@@ -27,7 +27,7 @@ def rows_of(seed, count=40, joints=3, columns=5):
     return rng.normal(size=(count, joints, columns)), rng.normal(size=(count, joints))
 
 
-def test_without_forgetting_it_is_regularised_least_squares():
+def test_without_forgetting_the_estimate_is_regularized_least_squares():
     rows, targets = rows_of(0)
     mean, limits = np.arange(5.0), np.linspace(0.5, 2.0, 5)
     ours = RecursiveLeastSquares(mean, limits)
@@ -45,7 +45,7 @@ def test_without_forgetting_it_is_regularised_least_squares():
 
 def test_forgetting_weights_the_rows_exponentially():
     rows, targets = rows_of(1)
-    ours = RecursiveLeastSquares(np.zeros(5), np.full(5, 1e6))  # a prior that tells nothing
+    ours = RecursiveLeastSquares(np.zeros(5), np.full(5, 1e6))  # an uninformative prior
     for row, target in zip(rows, targets, strict=True):
         ours.update(row, target, 0.9)
     weights = np.repeat(0.9 ** np.arange(len(rows))[::-1], 3)
@@ -102,10 +102,10 @@ def test_the_information_of_a_covariance_with_unknown_parameters():
 def test_a_stream_is_whitened_as_the_whole_would_be():
     rng = np.random.default_rng(3)
     noise = colored_noise(np.array([1.0, 3.0]), 4000, 50.0, 0.1, rng)
-    colour = Autocovariance(2, 3)
+    autocovariance = Autocovariance(2, 3)
     for sample in noise.T:
-        colour.add(sample, np.ones(2, dtype=bool))
-    found = colour.fit()
+        autocovariance.add(sample, np.ones(2, dtype=bool))
+    found = autocovariance.fit()
     lagged = np.array([[row[k:] @ row[: len(row) - k] / (len(row) - k) for k in range(4)] for row in noise])
     assert np.allclose(found.filters, fit_whitening(lagged, [4000, 4000]).filters)
     stream = RowWhitening(found)
@@ -124,12 +124,12 @@ def test_the_most_likely_gumbel_law_is_found():
 
 @pytest.mark.parametrize("freedom", [2, 3, 4, 6])
 @pytest.mark.parametrize("scale", [1.0, 3.0])
-def test_thresholds_of_sums_of_squares_are_passed_as_rarely_as_told(freedom, scale):
-    """Blocks of 20 values: once in T seconds is one of 20 T. A noise that was taken for white and is not has a scale."""
+def test_thresholds_of_sums_of_squares_are_exceeded_as_rarely_as_required(freedom, scale):
+    """Blocks of 20 values: once in T seconds is one of 20 T. The scale stands for noise wrongly assumed white."""
     truth, rng = scale * chi2.isf(1.0 / (20 * 1e4), freedom), np.random.default_rng(4)
 
     def learned(blocks, count):
-        thresholds = Thresholds(np.full(count, float(freedom)))
+        thresholds = ChangeThresholds(np.full(count, float(freedom)))
         for values in scale * rng.chisquare(freedom, size=(blocks * 20, count)):
             thresholds.add(values, 0.05)
         return thresholds.fit(1e4)
@@ -140,8 +140,8 @@ def test_thresholds_of_sums_of_squares_are_passed_as_rarely_as_told(freedom, sca
     assert truth < 1.02 * many < 1.17 * truth
 
 
-def test_what_has_taught_nothing_has_the_threshold_of_white_noise():
-    silent = Thresholds(np.array([2.0, 4.0]))
+def test_statistics_without_data_have_the_threshold_of_white_noise():
+    silent = ChangeThresholds(np.array([2.0, 4.0]))
     floor = silent.fit(1e4)
     np.testing.assert_allclose(floor, chi2.isf(1e-4, [2, 4]), rtol=1e-6)
     for _ in range(100):
@@ -163,7 +163,7 @@ def parameters(arm):
 
 
 def watched(arm, parameters, changes, seed=5, quiet=QUIET):
-    """A monitor along a motion of 60 s; `changes` are (time, what is added to all parameters from then on)."""
+    """A monitor along a motion of 60 s; `changes` are (time, change of all parameters from then on)."""
     motion, t = random_fourier(arm.model, seed), np.arange(round(60.0 * RATE)) / RATE
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     states = Motion(q, dq, ddq)
@@ -172,7 +172,7 @@ def watched(arm, parameters, changes, seed=5, quiet=QUIET):
     tau = tau + colored_noise(np.full(3, NOISE), len(t), RATE, 0.1, rng)
     for time, more in changes:
         tau[:, t >= time] += arm.regressor.torque(states.take(t >= time), more)
-    monitor = ResidualMonitor(parameters, 10.0, 10.0, quiet=quiet)
+    monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=quiet))
     for k in range(len(t)):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
             monitor.residual()
@@ -190,7 +190,7 @@ def more(arm, **values):
 LOAD = {"m3": 0.8, "mz3": 0.16, "Ixx3": 0.032, "Iyy3": 0.032}
 
 
-def test_a_payload_is_seen_named_and_weighed_and_its_loss_too(arm, parameters):
+def test_a_payload_and_its_removal_are_detected_and_its_mass_is_estimated(arm, parameters):
     load = more(arm, **LOAD)
     first, held = np.inf, ()
     for t, monitor in watched(arm, parameters, [(40.0, load), (50.0, -load)]):
@@ -198,18 +198,18 @@ def test_a_payload_is_seen_named_and_weighed_and_its_loss_too(arm, parameters):
             first = min(first, t)
         if t < 50.0:
             held = monitor.watch.changes
-    assert 40.0 < first < 40.5, "no false alarm, and no late one"
+    assert 40.0 < first < 40.5, "neither a false alarm nor a late detection"
     assert [change.part.name for change in held] == [PAYLOAD]
     change = held[0]
     errors = change.values[:4] - load[20:24]
     assert np.all(np.abs(errors) < 4 * change.standard_deviations[:4])
     assert change.standard_deviations[0] < 0.1
     assert "payload +0." in str(change)
-    assert monitor.watch.detected > 50.0, "it has been taken off"
+    assert monitor.watch.detected > 50.0, "the payload has been removed"
     assert all(not c.significant for c in monitor.watch.changes if c.part.name == PAYLOAD)
 
 
-def test_friction_that_changes_is_that_of_its_joint(arm, parameters):
+def test_a_change_of_friction_is_attributed_to_its_joint(arm, parameters):
     for t, monitor in watched(arm, parameters, [(40.0, more(arm, fv2=0.8, fc2=0.5, off2=0.3))]):
         assert t > 40.0 or not monitor.watch.changed
     assert 40.0 < monitor.watch.detected < 45.0
@@ -217,7 +217,7 @@ def test_friction_that_changes_is_that_of_its_joint(arm, parameters):
     change = monitor.watch.changes[0]
     assert change.part.symbols == ("fv2", "fc2", "off2")
     assert np.all(np.abs(change.values - [0.8, 0.5, 0.3]) < 4 * change.standard_deviations)
-    assert monitor.watch.named == "friction of elbow"
+    assert monitor.watch.summary == "friction of elbow"
 
 
 @pytest.mark.parametrize("seed", range(5, 10))
@@ -235,14 +235,16 @@ def test_tracked_parameters_are_one_robot_with_an_uncertainty_that_grows_at_rest
     q, dq, ddq = np.random.default_rng(0).uniform(-1, 1, (3, 3))
     full = np.concatenate([tracked.standard_parameters, tracked.term_values])
     as_full = Dynamics(Regressor.from_parameters(tracked), np.arange(len(full)), full).inverse_dynamics(q, dq, ddq)
-    assert np.allclose(Dynamics.from_parameters(tracked).inverse_dynamics(q, dq, ddq), as_full), "one robot, told twice"
+    assert np.allclose(Dynamics.from_parameters(tracked).inverse_dynamics(q, dq, ddq), as_full), (
+        "two representations of one robot"
+    )
     start = tracked.standard_deviations
-    for _ in range(200):  # standing still, slowly forgotten
+    for _ in range(200):  # at rest, discounted slowly
         monitor.watch._tracker.update(np.zeros((3, len(start))), np.zeros(3), 0.99)
     assert np.all(monitor.tracked.standard_deviations > start)
 
 
-def test_nothing_is_said_before_there_are_thresholds_and_bad_choices_are_refused(arm, parameters):
+def test_no_change_is_reported_during_learning_and_invalid_settings_are_refused(arm, parameters):
     for t, monitor in watched(arm, parameters, [(5.0, more(arm, m3=1.0))], quiet=1000.0):
         assert not monitor.watch.changed
         assert monitor.watch.learning > 900.0
@@ -250,13 +252,16 @@ def test_nothing_is_said_before_there_are_thresholds_and_bad_choices_are_refused
             break
     regressor = Regressor.from_parameters(parameters)
     with pytest.raises(InputError, match="payload body 'hand'"):
-        ModelWatch(parameters, regressor, 10.0, body="hand")
-    with pytest.raises(UsageError, match="quiet must be positive"):
-        ModelWatch(parameters, regressor, 10.0, quiet=0.0)
+        ModelWatch(parameters, regressor, 10.0, settings=WatchSettings(payload_body="hand"))
+    with pytest.raises(UsageError, match="cutoff must be positive"):
+        ModelWatch(parameters, regressor, 0.0)
+    for name in ("quiet", "false_alarm_interval", "memory"):
+        with pytest.raises(UsageError, match=f"{name} must be positive"):
+            WatchSettings(**{name: 0.0})
 
 
-def test_an_arm_that_stands_still_teaches_nothing(arm, parameters):
-    monitor = ResidualMonitor(parameters, 10.0, 10.0, quiet=5.0)
+def test_nothing_is_learned_at_rest(arm, parameters):
+    monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=5.0))
     for k in range(1000):
         if monitor.add(k * 0.02, np.zeros(3), np.zeros(3), np.full(3, 5.0)):
             monitor.residual()
@@ -264,9 +269,12 @@ def test_an_arm_that_stands_still_teaches_nothing(arm, parameters):
     assert monitor.tracked is None
 
 
-def test_efforts_that_are_all_zero_teach_nothing(arm, parameters):
-    """As of drivers that tell none: what watches them must not end."""
-    monitor, motion = ResidualMonitor(parameters, 10.0, 10.0, quiet=5.0), random_fourier(arm.model, 5)
+def test_nothing_is_learned_from_zero_efforts(arm, parameters):
+    """Drivers without effort sensing report zeros, which the monitor must survive."""
+    monitor, motion = (
+        ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=5.0)),
+        random_fourier(arm.model, 5),
+    )
     t = np.arange(round(12.0 * RATE)) / RATE
     q, dq, _, _ = motion.evaluate(t)
     for k in range(len(t)):
@@ -274,11 +282,11 @@ def test_efforts_that_are_all_zero_teach_nothing(arm, parameters):
             monitor.residual()
     assert monitor.tracked is None
     assert monitor.watch.learning == 5.0
-    assert set(monitor.worse(3.0, 0.1)) == set(parameters.joint_names), "but no model fits them"
+    assert set(monitor.worse(3.0, 0.1)) == set(parameters.joint_names), "no model fits zero efforts"
 
 
-def test_a_bag_that_begins_anew_is_watched_again(arm, parameters):
-    """What was detected lies in the future of the new stamps; a second change is seen all the same."""
+def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):
+    """The first detection lies in the future of the new stamps; a second change is still detected."""
     motion, count = random_fourier(arm.model, 5), round(75.0 * RATE)
     passed = np.arange(count) / RATE
     t = np.where(passed < 45.0, passed, passed - 45.0)
@@ -288,17 +296,17 @@ def test_a_bag_that_begins_anew_is_watched_again(arm, parameters):
     tau += colored_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
     for time in (40.0, 60.0):
         tau[:, passed >= time] += arm.regressor.torque(states.take(passed >= time), more(arm, **LOAD))
-    monitor, seen = ResidualMonitor(parameters, 10.0, 10.0, quiet=QUIET), set()
+    monitor, detections = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=QUIET)), set()
     for k in range(count):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
             monitor.residual()
-            seen.add(round(monitor.watch.detected, 1))
-    assert any(40.0 <= time < 41.0 for time in seen)
+            detections.add(round(monitor.watch.detected, 1))
+    assert any(40.0 <= time < 41.0 for time in detections)
     assert 15.0 < monitor.watch.detected < 16.0
 
 
 def test_a_joint_that_did_not_move_while_its_noise_was_learned_is_named(arm, parameters):
-    monitor = ResidualMonitor(parameters, 10.0, 10.0, quiet=6.0)
+    monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=6.0))
     assert monitor.watch.unwatched == ()
     motion, t = random_fourier(arm.model, 5), np.arange(round(8.0 * RATE)) / RATE
     q, dq, ddq = (values * [[1.0], [0.0], [1.0]] for values in motion.evaluate(t)[:3])

@@ -145,11 +145,14 @@ def test_only_what_is_in_the_window_counts():
         ({"identified": ("fx*",)}, r"identified: no base parameter matches fx\*"),
         ({"form": "sequential_sine", "window": 90.0}, "a window of 90 s does not fit"),
         ({"form": "sequential_sine", "window": -1.0}, "the window must be 0 or"),
-        ({"form": "sequential_sine", "amplitude": {"joint1": 1.0}}, "amplitude: give a positive number for every joint"),
+        (
+            {"form": "sequential_sine", "amplitude": {"joint1": 1.0}},
+            "amplitude: give a positive number for every joint",
+        ),
         ({"form": "sequential_sine", "amplitude": {"all": 1.0}}, "the motion has no free coefficients"),
         ({"free_period": True, "quiet_band": (0.2, 0.4)}, "quiet_band needs"),
     ],
-)  # fmt: skip
+)
 def test_wrong_demands_are_refused(demands, words):
     with pytest.raises(UsageError, match=words):
         plan(PLANAR, **demands)

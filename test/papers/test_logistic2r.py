@@ -46,8 +46,10 @@ def test_what_is_exact(arm):
 def test_the_published_optimum_breaks_its_limits_for_joint_1_only(arm):
     published = logistic2r.published_strokes(arm)
     shares = {joint: logistic2r.used(arm, joint, stroke) for joint, stroke in published.of.items()}
-    peaks = {joint: np.array([w * a / 4.0 / (np.pi / 6.0), w**2 * a / (6.0 * np.sqrt(3.0)) / (np.pi / 15.0)])
-             for joint, (a, w) in {"joint1": (2.313, 1.523), "joint2": (2.094, 0.996)}.items()}  # fmt: skip
+    peaks = {
+        joint: np.array([w * a / 4.0 / (np.pi / 6.0), w**2 * a / (6.0 * np.sqrt(3.0)) / (np.pi / 15.0)])
+        for joint, (a, w) in {"joint1": (2.313, 1.523), "joint2": (2.094, 0.996)}.items()
+    }
     for joint, share in shares.items():
         assert np.allclose(share[1:], peaks[joint], rtol=1e-5), "peaks w A / 4 and w^2 A / (6 sqrt 3)"
     assert shares["joint1"].max() > 2.0 > 1.0 > shares["joint2"].max()

@@ -17,16 +17,28 @@ CASES = {
     "torques": ({"tau": Q}, False, {}, ("effort", "effort"), []),
     "a sign": ({"tau": Q}, False, {"b": Drive(None, -1.0)}, ("effort", "effort x -1"), []),
     "currents": ({"current": Q}, False, {"a": Drive(2.0), "b": Drive(3.0, -1.0)}, ("current x 2", "current x -3"), []),
-    "efforts that are currents": ({"tau": Q}, False, {"a": Drive(2.0), "b": Drive(3.0)}, ("effort x 2", "effort x 3"), []),
+    "efforts that are currents": (
+        {"tau": Q},
+        False,
+        {"a": Drive(2.0), "b": Drive(3.0)},
+        ("effort x 2", "effort x 3"),
+        [],
+    ),
     "a gain for torques": (
-        {"tau": Q}, True, {"a": Drive(2.0)}, ("effort", "effort"),
+        {"tau": Q},
+        True,
+        {"a": Drive(2.0)},
+        ("effort", "effort"),
         [("gain_unused", ("a",))],
     ),
     "both channels": (
-        {"tau": Q, "current": Q + 1}, True, {"a": Drive(2.0)}, ("current x 2", "effort"),
+        {"tau": Q, "current": Q + 1},
+        True,
+        {"a": Drive(2.0)},
+        ("current x 2", "effort"),
         [("effort_sources_mixed", ("a", "b"))],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -47,8 +47,18 @@ def test_a_disturbance_has_died_away_after_the_settling_time(cutoff):
     assert out[: 2000 - far].max(initial=0.0) < 1e-9 * out.max()
 
 
-@pytest.mark.parametrize("options", [{"cutoff": 0.0}, {"cutoff": -1.0}, {"cutoff": np.nan}, {"cutoff": np.inf},
-                                     {"cutoff": 1.0, "order": 0}, {"cutoff": 1.0, "order": 13}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cutoff": 0.0},
+        {"cutoff": -1.0},
+        {"cutoff": np.nan},
+        {"cutoff": np.inf},
+        {"cutoff": 1.0, "order": 0},
+        {"cutoff": 1.0, "order": 13},
+    ],
+    ids=str,
+)
 def test_a_filter_that_is_none_is_refused(options):
     with pytest.raises(UsageError):
         LowPass(**options)

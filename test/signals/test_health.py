@@ -51,19 +51,31 @@ def loses_rows(share):
 
 FAULTS = {
     "zero": ({"tau": scaled(1, 0, 1)}, "effort_constant", "error", ("elbow",)),
-    "constant": ({"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])}, "effort_constant", "error",
-                 ("wrist",)),
-    "counts": ({"tau": lambda tau: np.column_stack([np.round(tau[:, 0]), tau[:, 1:]])}, "effort_coarse", "warning",
-               ("shoulder",)),
+    "constant": (
+        {"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])},
+        "effort_constant",
+        "error",
+        ("wrist",),
+    ),
+    "counts": (
+        {"tau": lambda tau: np.column_stack([np.round(tau[:, 0]), tau[:, 1:]])},
+        "effort_coarse",
+        "warning",
+        ("shoulder",),
+    ),
     "pose": ({"q": scaled(0, 0, 0), "dq": scaled(0, 0, 0)}, "no_motion", "error", ()),
     "one at rest": ({"q": scaled(1, 0, 1), "dq": scaled(1, 0, 1)}, "joint_barely_moves", "warning", ("elbow",)),
-    "degrees": ({"q": scaled(*[57.29578] * 3), "dq": scaled(*[57.29578] * 3)}, "positions_in_degrees", "error",
-                ROBOT.joints),
+    "degrees": (
+        {"q": scaled(*[57.29578] * 3), "dq": scaled(*[57.29578] * 3)},
+        "positions_in_degrees",
+        "error",
+        ROBOT.joints,
+    ),
     "limits": ({"q": shifted(0, 0.8, 0)}, "position_limits_exceeded", "warning", ("elbow",)),
     "rows": ({"tau": loses_rows(0.3)}, "rows_unusable", "error", ()),
     "gap": ({"t": lambda t: t + (t > 15)}, "clock_gaps", "warning", ()),
     "velocity": ({"dq": None}, "velocity_mismatch", "warning", ()),
-}  # fmt: skip
+}
 
 
 def faulty(healthy, name):

@@ -177,8 +177,10 @@ def test_validation_data_that_stand_still_are_told(robot, clean, reference):
     with pytest.raises(UnsafeDataError, match="no joint moves"):
         validate([still], reference.parameters, Settings())
     long, short = (replace(held_at(clean, 4000, seconds), source="x") for seconds in (90.0, 10.0))
-    for evaluation in (identified(robot, clean, validation=[long]).evaluation,
-                       validate([long], reference.parameters, Settings())):  # fmt: skip
+    for evaluation in (
+        identified(robot, clean, validation=[long]).evaluation,
+        validate([long], reference.parameters, Settings()),
+    ):
         (finding,) = [one for one in evaluation.findings if one.code == "validated_at_rest"]
         assert finding.severity == "warning"
         assert re.match(r"x is at rest from 40\.\d to 130\.0 s", finding.message)

@@ -100,8 +100,10 @@ def test_gravity_compensation_holds_the_arm():
     assert np.abs(made.plant.q - START).max() < 1e-6
 
 
-@pytest.mark.parametrize(("command", "words"), [(np.zeros(6), "has 6 values, expected 7"),
-                                                (np.array([0, np.nan, 0, 0, 0, 0, 0]), "panda_joint2 is nan")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [(np.zeros(6), "has 6 values, expected 7"), (np.array([0, np.nan, 0, 0, 0, 0, 0]), "panda_joint2 is nan")],
+)
 def test_wrong_effort_commands_are_refused(command, words):
     with pytest.raises(InputError, match=words):
         robot(mode=EFFORT).command_effort(command)

@@ -49,8 +49,15 @@ def names(folder, result, monkeypatch):
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 3))
     robot, recording = rdi.load_robot("arm.urdf"), rdi.open_recording("recording.npz")
     return {
-        "rdi": rdi, "np": np, "robot": robot, "recording": recording, "result": result, "q": q, "dq": dq, "ddq": ddq
-    }  # fmt: skip
+        "rdi": rdi,
+        "np": np,
+        "robot": robot,
+        "recording": recording,
+        "result": result,
+        "q": q,
+        "dq": dq,
+        "ddq": ddq,
+    }
 
 
 def test_the_import_loads_no_library():

@@ -90,7 +90,7 @@ def ros_parameter(
 
 
 @dataclass(frozen=True)
-class Row:
+class ParameterRow:
     """One ROS parameter as the documentation lists it."""
 
     name: str
@@ -99,11 +99,12 @@ class Row:
     rule: Rule
 
 
-def table(settings: type) -> tuple[Row, ...]:
+def table(settings: type) -> tuple[ParameterRow, ...]:
     """The ROS parameters of a settings dataclass."""
     hints = get_type_hints(settings)
     return tuple(
-        Row(item.name, TYPES[hints[item.name]][1], item.default, item.metadata["rule"]) for item in fields(settings)
+        ParameterRow(item.name, TYPES[hints[item.name]][1], item.default, item.metadata["rule"])
+        for item in fields(settings)
     )
 
 

@@ -44,14 +44,17 @@ E1, E4, E16 = np.exp([-1.0, -4.0, -16.0])
 HAND = {
     "asymmetric": (Asymmetric(0.0), [[1, 0, 0, 0], [0, -1, 0, -1], [0.2, 0, 0, 0], [0, -0.1, 0, -0.4]]),
     "asymmetric smoothed": (
-        Asymmetric(0.1), [np.tanh([2, 0, 0, 0]), np.tanh([0, -1, 0, -4]), [0.2, 0, 0, 0], [0, -0.1, 0, -0.4]]
+        Asymmetric(0.1),
+        [np.tanh([2, 0, 0, 0]), np.tanh([0, -1, 0, -4]), [0.2, 0, 0, 0], [0, -0.1, 0, -0.4]],
     ),
     "stribeck": (Stribeck(0.1), [[1, -1, 0, -1], [E4, -E1, 0, -E16]]),
     "stribeck smoothed": (
-        Stribeck(0.1, 0.2), [np.tanh([1, -0.5, 0, -2]), np.tanh([1, -0.5, 0, -2]) * [E4, E1, 1, E16]]
+        Stribeck(0.1, 0.2),
+        [np.tanh([1, -0.5, 0, -2]), np.tanh([1, -0.5, 0, -2]) * [E4, E1, 1, E16]],
     ),
     "improved stribeck": (
-        ImprovedStribeck(0.1), [[1, -1, 0, -1], [E4, -E1, 0, -E16], DY, [0.04, 0.01, 0, 0.16], [0.008, -0.001, 0, -0.064]]
+        ImprovedStribeck(0.1),
+        [[1, -1, 0, -1], [E4, -E1, 0, -E16], DY, [0.04, 0.01, 0, 0.16], [0.008, -0.001, 0, -0.064]],
     ),
     "improved stribeck, signed square": (
         ImprovedStribeck(0.1, signed_square=True),
@@ -60,7 +63,7 @@ HAND = {
     "spring": (Spring(0.25), [[0.25, -0.5, 0.75, -0.25]]),
     "load": (LoadCoulomb(0.0), [[1, -1, 0, -1]]),
     "temperature": (TemperatureCoulomb(0.1), [np.tanh([2, -1, 0, -4])]),
-}  # fmt: skip
+}
 
 NEW = [term for term, _ in HAND.values()]
 NONLINEAR = [Coulomb(0.1), *(term for term in NEW if term.free_constants)]

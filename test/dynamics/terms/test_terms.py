@@ -83,11 +83,20 @@ def test_terms_are_found_by_their_names():
 @pytest.mark.parametrize(
     ("effort", "powers", "unit"),
     [
-        ("N m", (0, 0), "N m"), ("N", (0, 0), "N"), ("N m", (1, 1), "N m s"), ("N", (1, 1), "N s/m"),
-        ("N m", (1, 2), "kg m^2"), ("N", (1, 2), "kg"), ("N m", (3, 3), "N m s^3"), ("N", (3, 3), "N s^3/m^3"),
-        ("N m", (2, 2), "N m s^2"), ("N", (2, 2), "N s^2/m^2"), ("N m", (1, 0), "N m"), ("N", (1, 0), "N/m"),
+        ("N m", (0, 0), "N m"),
+        ("N", (0, 0), "N"),
+        ("N m", (1, 1), "N m s"),
+        ("N", (1, 1), "N s/m"),
+        ("N m", (1, 2), "kg m^2"),
+        ("N", (1, 2), "kg"),
+        ("N m", (3, 3), "N m s^3"),
+        ("N", (3, 3), "N s^3/m^3"),
+        ("N m", (2, 2), "N m s^2"),
+        ("N", (2, 2), "N s^2/m^2"),
+        ("N m", (1, 0), "N m"),
+        ("N", (1, 0), "N/m"),
     ],
-)  # fmt: skip
+)
 def test_the_unit_of_a_parameter_is_that_of_the_effort_over_its_column(effort, powers, unit):
     assert effort_unit_over(effort, *powers) == unit
 

@@ -139,15 +139,18 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
     assert "fv2" in estimate.unexcited
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"law": "pid"}, "law 'pid' is not known; use one of pd, computed_torque"),
-    ({"law": "pd"}, "give both the law and the proportional gains"),
-    ({"proportional": (("all", 1.0),)}, "give both the law and the proportional gains"),
-    ({"rate": 0.0}, "rate must be positive"),
-    ({"delay": -1.0}, "delay must be 0 or more, not -1"),
-    ({"velocity_cutoff": np.inf}, "velocity_cutoff must be 0 or more"),
-    ({"resolution": (("elbow", -1e-3),)}, "resolution of elbow must be 0 or more, not -0.001"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"law": "pid"}, "law 'pid' is not known; use one of pd, computed_torque"),
+        ({"law": "pd"}, "give both the law and the proportional gains"),
+        ({"proportional": (("all", 1.0),)}, "give both the law and the proportional gains"),
+        ({"rate": 0.0}, "rate must be positive"),
+        ({"delay": -1.0}, "delay must be 0 or more, not -1"),
+        ({"velocity_cutoff": np.inf}, "velocity_cutoff must be 0 or more"),
+        ({"resolution": (("elbow", -1e-3),)}, "resolution of elbow must be 0 or more, not -0.001"),
+    ],
+)
 def test_controllers_that_make_no_sense_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
         ControllerModel(**options)

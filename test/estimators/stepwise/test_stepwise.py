@@ -50,8 +50,9 @@ def test_a_prescribed_order_is_kept_and_what_cannot_be_solved_so_is_refused():
     order = [(["a"], ["first"]), (["b"], ["second"])]
     plan = prescribed_plan(GROUPS, data, 4, order)
     assert [(step.groups, step.equations, step.known) for step in plan.steps] == [
-        (("a",), ("first",), ()), (("b",), ("second",), ("a",))
-    ]  # fmt: skip
+        (("a",), ("first",), ()),
+        (("b",), ("second",), ("a",)),
+    ]
     assert plan.unidentifiable == ("c",)
     assert "a prescribed order" in str(plan)
     assert "not identified: c: not in the order" in str(plan)

@@ -123,8 +123,10 @@ def test_differences_of_the_determinant_do_not_depend_on_the_choice_of_the_base(
     tellers = [information(model, pivots) for pivots in ("rref", "qr")]
     assert tellers[0].names != tellers[1].names
     motions = [Motion(*random_fourier(model, seed).evaluate(np.linspace(0, 10, 300))[:3]) for seed in (7, 8)]
-    d_optimal, raw = ([[OBJECTIVES[name](teller.matrix(motion)).value for motion in motions] for teller in tellers]
-                      for name in ("d_optimal", "condition_raw"))  # fmt: skip
+    d_optimal, raw = (
+        [[OBJECTIVES[name](teller.matrix(motion)).value for motion in motions] for teller in tellers]
+        for name in ("d_optimal", "condition_raw")
+    )
     assert np.subtract(*d_optimal[0]) == pytest.approx(np.subtract(*d_optimal[1]), rel=1e-9)
     assert np.subtract(*raw[0]) != pytest.approx(np.subtract(*raw[1]), rel=1e-3)
     for motion in motions:  # and so the way to a better motion is the same

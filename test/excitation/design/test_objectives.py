@@ -106,9 +106,12 @@ def broken():
     unexcited = ROWS.copy()
     unexcited[:, 3] = 0.0
     for name, rows in {
-        "a combination": twice, "a parameter": unexcited, "few rows": ROWS[:5], "one row": ROWS[:1],
+        "a combination": twice,
+        "a parameter": unexcited,
+        "few rows": ROWS[:5],
+        "one row": ROWS[:1],
         "all the same": np.repeat(rng.normal(size=(60, 1)), P, axis=1),
-    }.items():  # fmt: skip
+    }.items():
         yield name, rows.T @ rows
     yield "nothing", np.zeros((P, P))
     yield "indefinite", M - 2.0 * np.linalg.eigvalsh(M)[-1] * np.eye(P)
