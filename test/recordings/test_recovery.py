@@ -211,7 +211,7 @@ def test_contradictions_and_existing_outputs_are_wrong_usage(tmp_path, recover):
     path.write_bytes(path.read_bytes()[:5000])
     (tmp_path / "a_recovered").mkdir()
     assert "a_recovered: exists" in recover(path, code=2)
-    assert "contradict" in recover(path, "--out", tmp_path / "b", "--replace", code=2)
+    assert "exclude each other" in recover(path, "--out", tmp_path / "b", "--replace", code=2)
     (tmp_path / "a_damaged.mcap").write_text("")
     assert "a_damaged.mcap: exists" in recover(path, "--replace", code=2)
     bag = write_bag(tmp_path / "bag", MESSAGES)
