@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
+from robot_dyn_id.data.resampling import interpolate_cubic
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
 from robot_dyn_id.findings import Finding, make_finding
@@ -216,7 +216,7 @@ def _at(stamps: Array, t: Array, values: Array) -> Array:
     found = np.full((len(stamps), values.shape[1]), np.nan)
     if len(t) < 4:
         return found
-    found[:, measured] = CubicSpline(t, values[usable][order][:, measured])(stamps)
+    found[:, measured] = interpolate_cubic(stamps, t, values[usable][order][:, measured])
     after = np.clip(np.searchsorted(t, stamps), 1, len(t) - 1)
     gap = t[after] - t[after - 1] > GAP_STEPS * np.median(np.diff(t))
     found[(stamps < t[0]) | (stamps > t[-1]) | gap] = np.nan

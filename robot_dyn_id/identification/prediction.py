@@ -7,6 +7,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
@@ -47,7 +48,7 @@ def predict_recording(
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
-    out = _interpolated(t, grid, tau, segment, 1.0 / trials.plan.rate)
+    out = _predict_at_stamps(t, grid, tau, segment, 1.0 / trials.plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
     findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
     if lost:
@@ -56,13 +57,12 @@ def predict_recording(
     return t, out, findings
 
 
-def _interpolated(t: Array, grid: Array, tau: Array, segment: np.ndarray, step: float) -> Array:
+def _predict_at_stamps(t: Array, grid: Array, tau: Array, segment: np.ndarray, step: float) -> Array:
     """Predictions at stamps `t` from those on the grid; NaN outside every segment."""
     out = np.full((len(t), tau.shape[1]), np.nan)
     for number in np.unique(segment):
         of_segment = segment == number
         times, values = grid[of_segment], tau[of_segment]
         inside = (t >= times[0] - 1e-9) & (t <= times[-1] + step)
-        for joint in range(tau.shape[1]):
-            out[inside, joint] = np.interp(t[inside], times, values[:, joint])
+        out[inside] = interpolate_linear(t[inside], times, values, hold_ends=True)
     return out

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.consistency import is_consistent
@@ -28,8 +29,7 @@ from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.health import examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals, require_signals
+from robot_dyn_id.signals.trials import FilteredTrials, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
 
 FASTER_RATIO = 1.1
@@ -58,11 +58,9 @@ def identify_payload(
     """
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
-    inventory = survey(loaded, arm.joint_names, settings.drives)
-    findings = refuse(examine(inventory, regressor.model), settings.ignore, inventory.sources)
-    require_signals(regressor, inventory)
-    plan = plan_signals(inventory, arm.cutoff_frequency, arm.filter_order, settings.velocity)
-    trials = FilteredTrials(loaded, arm.joint_names, settings.drives, plan)
+    trials = FilteredTrials.from_recordings(loaded, arm.joint_names, settings.drives, settings.signals_of(arm))
+    findings = refuse(examine(trials.survey, regressor.model), settings.ignore, trials.survey.sources)
+    require_signals(regressor, trials.survey)
     beyond = _report_faster(arm, trials.ranges)
     columns = arm.independent_columns.astype(np.int64)
     payload = payload_on_arm(arm, trials.problem(regressor, columns), link, at)
@@ -130,9 +128,9 @@ def identify_tool(
         InputError: data that cannot be used, stamps that do not overlap, a mass that is not positive.
     """
     at = placement_of(model, link)
-    inventory = survey([joints], model.joint_names, {}, need_effort=False)
-    plan = plan_signals(inventory, settings.cutoff, settings.filter_order, settings.velocity)
-    trials = FilteredTrials([joints], model.joint_names, {}, plan, need_effort=False)
+    signals = replace(settings.signals, period=0.0)
+    trials = FilteredTrials.from_recordings([joints], model.joint_names, {}, signals, need_effort=False)
+    plan = trials.plan
     sign = 1.0 if reaction else -1.0
 
     def tiles() -> Iterator[Tile]:
@@ -141,9 +139,9 @@ def identify_tool(
             if not rows.any():
                 continue
             body = sign * wrench_regressor(frame_motion(model, window.motion, at))
-            shown = np.array([np.interp(window.t, wrench.t, channel) for channel in wrench.wrench])
+            readings = np.ascontiguousarray(interpolate_linear(window.t, wrench.t, wrench.wrench.T, hold_ends=True).T)
             for channel in range(6):
-                parts = body[channel, _SUPPORTS[channel][:-1]], np.ones((1, len(window.t))), shown[None, channel]
+                parts = body[channel, _SUPPORTS[channel][:-1]], np.ones((1, len(window.t))), readings[None, channel]
                 block = np.concatenate(parts)
                 yield Tile(channel, window.segment, plan.low_pass.apply(block, plan.rate)[:, rows])
 
@@ -195,13 +193,11 @@ def identify_gains(
     currents = {name: Drive(1.0, drive.sign) for name, drive in _drives(joints, settings).items()}
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     base = base_parameters(regressor, pivots=settings.pivots)
-    problems, cutoff = [], settings.cutoff
+    problems, signals = [], replace(settings.signals, period=0.0)
     for recordings in (bare, loaded):
-        inventory = survey(recordings, joints, currents)
-        require_signals(regressor, inventory)
-        plan = plan_signals(inventory, cutoff, settings.filter_order, settings.velocity)
-        cutoff = plan.low_pass.cutoff
-        trials = FilteredTrials(recordings, joints, currents, plan)
+        trials = FilteredTrials.from_recordings(recordings, joints, currents, signals)
+        require_signals(regressor, trials.survey)
+        signals = replace(signals, cutoff=trials.plan.low_pass.cutoff)
         problems.append(trials.problem(regressor, base.independent))
     at = placement_of(model, payload.link)
     added = base.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at) @ payload.parameters

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import DerivedRecording
+from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
@@ -50,7 +50,7 @@ class Referenced(DerivedRecording):
                 before = np.maximum.accumulate(np.append(t[-1] if len(t) else -np.inf, stamps))[:-1]
                 news = stamps > before
                 t, q = np.concatenate([t, stamps[news]]), np.concatenate([q, more.q[news]])
-            yield replace(chunk, reference=_interpolated(chunk.t, t, q))
+            yield replace(chunk, reference=interpolate_linear(chunk.t, t, q))
             first = max(0, int(np.searchsorted(t, chunk.t.max())) - 1)
             t, q = t[first:], q[first:]
 
@@ -61,10 +61,3 @@ class Referenced(DerivedRecording):
     def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
         """Findings about both topics."""
         return (*self.recording.findings(joints), *self.wanted.findings(joints))
-
-
-def _interpolated(stamps: Array, t: Array, q: Array) -> Array:
-    """Columns of q at other times, NaN beyond the ends, shape (n, joints)."""
-    if not len(t):
-        return np.full((len(stamps), q.shape[1]), np.nan)
-    return np.stack([np.interp(stamps, t, column, left=np.nan, right=np.nan) for column in q.T], axis=1)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.resampling import interpolate_cubic
 from robot_dyn_id.dynamics.regressor import Motion
 
 SPLINE_REACH = 48
@@ -142,7 +142,7 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
     near = samples.take(slice(low, high))
 
     def resampled(values: Array | None) -> Array | None:
-        return None if values is None else np.ascontiguousarray(CubicSpline(near.t, values)(t).T)
+        return None if values is None else np.ascontiguousarray(interpolate_cubic(t, near.t, values).T)
 
     positions = resampled(near.q)
     assert positions is not None

@@ -78,7 +78,7 @@ def test_readings_are_of_motions_within_the_limits():
     assert least.columns == ("Izz1", "mx1", "my1") and not least.all_limits
 
 
-def test_the_genetic_search_takes_its_chances():
+def test_the_genetic_search_depends_on_its_probabilities():
     problem = flexible2r.plan("both", raw=True, degree=8).problem
     found = [
         design(
@@ -87,7 +87,7 @@ def test_the_genetic_search_takes_its_chances():
         for c, m in ((0.8, 0.2), (0.8, 1.0), (0.1, 0.2))
     ]
     assert len(set(found)) == 3
-    with pytest.raises(UsageError, match="chances"):
+    with pytest.raises(UsageError, match="probabilities of crossover"):
         SearchEffort(crossover=1.1)
 
 

@@ -24,8 +24,7 @@ from robot_dyn_id.files.configuration import Configuration, read_configuration, 
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of
-from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors, measured
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot, simulate_motion
@@ -149,10 +148,10 @@ class SimulatedExperiment:
     def estimate(self, recordings: Sequence[ArrayRecording], estimator: Estimator) -> Estimate:
         """Base parameters from recordings."""
         chosen, joints = self.configuration.settings, self.model.joint_names
-        surveyed = survey(recordings, joints, chosen.drives)
-        plan = plan_signals(surveyed, chosen.cutoff, chosen.filter_order, chosen.velocity)
-        plan = replace(plan, slowest=(float(chosen.reversal_speed),) * len(joints))
-        trials = FilteredTrials(recordings, joints, chosen.drives, plan)
+        signals = replace(chosen.signals, period=0.0)
+        trials = FilteredTrials.from_recordings(recordings, joints, chosen.drives, signals)
+        slowest = (float(chosen.reversal_speed),) * len(joints)
+        trials = replace(trials, plan=replace(trials.plan, slowest=slowest))
         return estimator.fit(trials.problem(self.regressor, self.base.independent))
 
     def errors(self, estimates: Sequence[Estimate]) -> EstimateDraws:
