@@ -64,15 +64,15 @@ def target_of(path: Path, out: Path | None, replace: bool) -> Path:
         InputError: the original does not exist.
     """
     if out is not None and replace:
-        raise UsageError("--out and --replace contradict one another: give one of them")
+        raise UsageError("`out` and `replace` exclude each other: give one of them")
     if not path.exists():
         raise InputError(f"{path}: no such file; check the path")
     if replace and path.is_file() and path.suffix != ".mcap":
-        raise UsageError(f"{path}: is recovered as .mcap, which cannot take its name; leave --replace out")
+        raise UsageError(f"{path}: an .mcap file cannot replace a {path.suffix} file: give `out` instead")
     target = path if replace else out or path.with_name(_stem(path) + RECOVERED)
     for new in (_set_aside(path),) if replace else (target,):
         if os.path.lexists(new):
-            raise UsageError(f"{new}: exists, and a bag is never replaced; remove it or choose another --out")
+            raise UsageError(f"{new}: exists, and bags are never overwritten: remove it or give another `out`")
     return target
 
 

@@ -42,7 +42,7 @@ MADE_CONSISTENT = make_finding(
 
 @dataclass(frozen=True)
 class Robot:
-    """A robot to be simulated.
+    """Robot that is simulated with the current parameters.
 
     Attributes:
         problem: the recorded rows, with their regressor.
@@ -74,7 +74,7 @@ class Robot:
 
 
 class SimulationStep(Protocol[T]):
-    """One step of the iteration: what an estimator simulates, and what it solves then."""
+    """One step of the iteration of an estimator: a simulation, and the solution of the rows that follow from it."""
 
     def simulate(self, robot: Robot) -> T:
         """Simulate a robot along the reference of the recording.
@@ -86,7 +86,7 @@ class SimulationStep(Protocol[T]):
         ...
 
     def rows(self, simulation: T) -> LinearProblem:
-        """Rows that are solved after a simulation."""
+        """Build the linear problem of a simulation."""
         ...
 
     def solve(self, simulation: T, rows: Factors, weights: Array, ordinary: Solution) -> tuple[Array, Array]:
