@@ -142,10 +142,13 @@ def _cannot_be_made(cell: Cell, folder: Path) -> str:
 
 
 DISKS: dict[str, tuple[str, Callable[[Cell, Path], str | None]]] = {
-    "disk full while recording": ("recorder says so, bag readable, motion ends, no node ends", _full),
-    "disk read-only while recording": ("recorder says so, bag readable, motion ends, no node ends", _read_only),
+    "disk full while recording": ("recorder reports the fault, bag readable, motion ends, no node ends", _full),
+    "disk read-only while recording": (
+        "recorder reports the fault, bag readable, motion ends, no node ends",
+        _read_only,
+    ),
     "bag removed while recording": ("recorder reports the loss, no node ends", _removed),
-    "bag folder cannot be made": ("recorder says so and stays", _cannot_be_made),
+    "bag folder cannot be made": ("recorder reports the fault and stays up", _cannot_be_made),
 }
 """Promise and scenario of each fault."""
 

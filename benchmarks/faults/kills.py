@@ -203,7 +203,7 @@ def recorder(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -
     cell.start("torque_residual_monitor")
     cell.wait_started("simulator", "torque_residual_monitor")
     for state in states:
-        outcome = Outcome("bag readable but for the last second, restart works", f"SIGKILL of recorder, {state}", 1.0)
+        outcome = Outcome("bag readable except the last second, restart works", f"SIGKILL of recorder, {state}", 1.0)
 
         def run(state: str = state) -> float | None:
             cell.recording.clear()

@@ -52,7 +52,6 @@ class Follower:
     def __init__(self, target: Any) -> None:
         self.target = target
         self.calls: list[tuple[str, str]] = []
-        self.visited: set[int] = set()
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
         name = frame.f_globals.get("__name__", "")

@@ -29,9 +29,9 @@ from std_srvs.srv import SetBool, Trigger
 from support.joint_state_source import (
     JOINTS,
     Source,
+    block_disk,
     bytes_of_unfinished,
     bytes_on_disk,
-    standing_still,
     start_recorder,
 )
 from trajectory_msgs.msg import JointTrajectory
@@ -119,8 +119,8 @@ def line(lines):
 
 
 @pytest.fixture
-def disk_stands_still(monkeypatch):
-    yield from standing_still(monkeypatch)
+def blocked_disk(monkeypatch):
+    yield from block_disk(monkeypatch)
 
 
 def wait_for(process, text):
@@ -528,7 +528,7 @@ def test_a_full_disk(world, line):
     assert process.returncode == 0
 
 
-def test_a_disk_that_stands_still(world, line, disk_stands_still):
+def test_a_blocked_disk(world, line, blocked_disk):
     line.node()
     source = line.source(count=300)
     world.until(lambda: source.done)
@@ -538,7 +538,7 @@ def test_a_disk_that_stands_still(world, line, disk_stands_still):
     assert (answer.success, answer.message) == (False, words)
     assert "already recording" in line.call("start").message
     assert line.until(RECORDING, reason="finishing the bag")
-    disk_stands_still.set()
+    blocked_disk.set()
     line.until(FINISHED, reason="", counts=[300])
     assert bytes_on_disk(line.folder) == source.published
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that stands still costs nothing for a while, and then a clear word; what was taken is in the bag."""
+"""A blocked disk is bridged by a backlog, then reported; accepted messages are in the bag."""
 
 import os
 import threading
 import time
 
 import pytest
-from support.joint_state_source import bytes_on_disk, standing_still
+from support.joint_state_source import block_disk, bytes_on_disk
 from support.recording_files import JOINT_STATE, TOPIC, truth, types
 
 from robot_dyn_id.errors import InputError
@@ -26,11 +26,11 @@ def feed(writer, target, messages=MESSAGES):
 
 
 @pytest.fixture
-def disk_stands_still(monkeypatch):
-    yield from standing_still(monkeypatch)
+def blocked_disk(monkeypatch):
+    yield from block_disk(monkeypatch)
 
 
-def test_all_that_was_given_is_in_the_bag(tmp_path):
+def test_all_messages_are_in_the_bag(tmp_path):
     writer, topics = BackgroundWriter(tmp_path / "bag"), [stream("/a"), stream("/b")]
     for target in topics:
         writer.announce(target)
@@ -47,7 +47,7 @@ def test_all_that_was_given_is_in_the_bag(tmp_path):
         assert target.statistics.rate == pytest.approx(500.0, rel=0.01)
 
 
-def test_a_disk_that_stands_still_delays_nobody_and_loses_nothing(tmp_path, disk_stands_still):
+def test_a_blocked_disk_neither_delays_the_caller_nor_loses_messages(tmp_path, blocked_disk):
     writer, target = BackgroundWriter(tmp_path / "bag"), stream()
     writer.announce(target)
     start = time.monotonic()
@@ -55,18 +55,18 @@ def test_a_disk_that_stands_still_delays_nobody_and_loses_nothing(tmp_path, disk
     writer.end()
     assert not writer.ended(0.3)
     assert time.monotonic() - start < 5.0
-    disk_stands_still.set()
+    blocked_disk.set()
     assert writer.ended(10.0)
     assert writer.failure is None
     assert bytes_on_disk(tmp_path / "bag") == [data for _, data in MESSAGES]
 
 
-def test_a_disk_that_stands_still_for_too_long(tmp_path, disk_stands_still):
+def test_a_disk_blocked_for_too_long_is_reported(tmp_path, blocked_disk):
     writer, target = BackgroundWriter(tmp_path / "bag", backlog=100_000), stream()
     writer.announce(target)
     feed(writer, target)
     assert writer.failure == f"{tmp_path / 'bag'}: the disk is too slow (0.1 MB wait for it); what came before stays"
-    disk_stands_still.set()
+    blocked_disk.set()
     assert writer.ended(10.0)
     found = bytes_on_disk(tmp_path / "bag")
     assert found == [data for _, data in MESSAGES[: len(found)]]
@@ -86,7 +86,7 @@ def test_a_lone_message_reaches_the_disk_without_an_end(tmp_path):
     assert writer.ended(10.0)
 
 
-def test_an_interruption_is_told_to_the_statistics(tmp_path):
+def test_an_interruption_is_excluded_from_the_statistics(tmp_path):
     writer, target = BackgroundWriter(tmp_path / "bag"), stream()
     writer.announce(target)
     feed(writer, target, MESSAGES[:1000])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BagWriter writes is a bag for others too, survives a kill, and refuses clearly."""
+"""Bags of BagWriter are readable by other libraries and survive a kill; errors are reported."""
 
 import os
 import signal

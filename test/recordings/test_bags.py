@@ -114,13 +114,13 @@ def test_chunks_have_constant_size_and_come_again(tmp_path, size):
         assert_equal(samples(recording), EXPECTED)
 
 
-def test_two_walks_at_once_do_not_disturb_each_other(tmp_path):
+def test_two_simultaneous_passes_are_independent(tmp_path):
     recording = replace(open_recording(own(tmp_path / "bag")), chunk_size=16)
     for one, other in zip(recording.chunks(JOINTS), recording.chunks(JOINTS), strict=True):
         np.testing.assert_array_equal(one.q, other.q)
 
 
-def test_columns_are_the_joints_asked_for(tmp_path):
+def test_columns_are_the_requested_joints(tmp_path):
     recording = open_recording(own(tmp_path / "bag"))
     assert_equal(samples(recording, JOINTS[::-1]), replace_columns([2, 1, 0]))
     assert_equal(samples(recording, ("elbow",)), replace_columns([1]))
@@ -195,7 +195,7 @@ def test_copies_vanish_with_the_recording(tmp_path, monkeypatch):
     assert not os.listdir(tmp_path / "scratch")
 
 
-def test_the_topic_that_is_asked_for(tmp_path):
+def test_the_requested_topic_is_read(tmp_path):
     other = [(1, joint_state(5, ("finger",), (1.0,)))]
     folder = write_bag(tmp_path / "bag", EXPECTED.messages(), others=[("/hand/joint_states", JOINT_STATE, other)])
     for name in ("/hand/joint_states", "hand/joint_states"):
@@ -211,7 +211,7 @@ def test_the_topic_that_is_asked_for(tmp_path):
         ("/arm/joint_states", ["/arm/joint_commands"]),  # the only one of the usual name
     ],
 )
-def test_the_topic_that_is_meant(tmp_path, topic, others):
+def test_the_default_topic(tmp_path, topic, others):
     kinds = [(name, JOINT_STATE if name != "/chatter" else "std_msgs/msg/String") for name in others]
     for storage in ("sqlite3", "mcap"):
         folder = write_bag(tmp_path / storage, EXPECTED.messages(), topic, storage, kinds)
@@ -220,7 +220,7 @@ def test_the_topic_that_is_meant(tmp_path, topic, others):
         assert_equal(samples(recording), EXPECTED)
 
 
-def test_topics_that_cannot_be_told_apart_are_listed(tmp_path):
+def test_ambiguous_topics_are_listed(tmp_path):
     folder = write_bag(
         tmp_path / "bag", EXPECTED.messages(), "/a/joint_states", others=[("/b/joint_states", JOINT_STATE)]
     )

@@ -54,7 +54,7 @@ def test_mcap_cut_anywhere_reads_what_is_whole(tmp_path, layout):
     assert len(set(found)) > (35 if layout == "no chunks" else 4)
 
 
-def test_a_cut_is_said_once_and_names_the_file(tmp_path):
+def test_a_truncated_file_is_reported_once_with_its_name(tmp_path):
     path = write_mcap(tmp_path / "whole.mcap", EXPECTED.messages())
     path.write_bytes(path.read_bytes()[:5000])
     (finding,) = open_recording(path).findings(JOINTS)
@@ -150,7 +150,7 @@ def test_compressed_files_that_were_cut_are_refused(tmp_path, suffix):
         open_recording(path)
 
 
-WALK = """
+READ_ALL = """
 import sys
 from pathlib import Path
 from robot_dyn_id.recordings import open_recording
@@ -174,9 +174,9 @@ def test_memory_is_flat_in_the_number_of_messages(tmp_path, storage):
             write_joint_state_bag(folder, TOPIC, names, StampedSamples(stamps, q, q, q))
         else:
             write_database(folder, names, stamps, q)
-        walk = [sys.executable, "-c", WALK, str(folder)]
+        command = [sys.executable, "-c", READ_ALL, str(folder)]
         home = Path(robot_dyn_id.__file__).parents[1]
-        output = subprocess.run(walk, cwd=home, check=True, capture_output=True, text=True).stdout
+        output = subprocess.run(command, cwd=home, check=True, capture_output=True, text=True).stdout
         read, peak[count] = (int(number) for number in output.split())
         assert read == count
     assert peak[200_000] - peak[20_000] < 8_000  # kB; the messages alone are 70 MB

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of single messages: repaired, or left out and counted, the same on every walk."""
+"""Faulty messages are repaired, or dropped and counted, identically in every pass."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def good(row, **options):
 
 
 def checked(recording, dropped, joints=JOINTS):
-    """The samples, after both walks said the same."""
+    """Samples of a recording of which two passes agree and drop the given messages."""
     first, second = samples(recording, joints), samples(recording, joints)
     for name in ("t", "q", "dq", "tau"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))

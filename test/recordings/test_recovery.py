@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `recover` writes is complete for other libraries, holds every whole message, and the original is never lost."""
+"""Bags written by `recover` are valid for other libraries and contain every intact message; the original is kept."""
 
 import json
 import os
@@ -151,7 +151,7 @@ def test_a_database_with_lost_pages_gives_those_in_front(tmp_path, recover):
     found = read_by_others(tmp_path / "bag" / "bag_recovered")
     assert found == truth(2000).messages()[: len(found)]
     assert 100 < len(found) < 2000
-    assert answer["lost_bytes"] is None, "SQLite does not tell"
+    assert answer["lost_bytes"] is None, "unknown for SQLite"
 
 
 def test_the_new_bag_takes_the_name_of_the_original_on_request(tmp_path, recover):
@@ -211,7 +211,7 @@ def test_contradictions_and_existing_outputs_are_wrong_usage(tmp_path, recover):
     path.write_bytes(path.read_bytes()[:5000])
     (tmp_path / "a_recovered").mkdir()
     assert "a_recovered: exists" in recover(path, code=2)
-    assert "contradict" in recover(path, "--out", tmp_path / "b", "--replace", code=2)
+    assert "exclude each other" in recover(path, "--out", tmp_path / "b", "--replace", code=2)
     (tmp_path / "a_damaged.mcap").write_text("")
     assert "a_damaged.mcap: exists" in recover(path, "--replace", code=2)
     bag = write_bag(tmp_path / "bag", MESSAGES)
@@ -238,8 +238,8 @@ except InputError as error:
 
 def test_a_bag_of_a_full_disk_gives_every_byte_that_is_on_it(tmp_path, recover):
     command = [sys.executable, "-c", FULL, str(tmp_path / "bag"), str(Path(__file__).parents[1])]
-    said = subprocess.run(command, cwd=HOME, check=True, capture_output=True, text=True, timeout=60).stdout
-    assert "cannot be written" in said
+    output = subprocess.run(command, cwd=HOME, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "cannot be written" in output
     answer = recover(tmp_path / "bag")
     found = read_by_others(tmp_path / "bag_recovered")
     assert found == truth(5000).messages()[: len(found)]
@@ -356,7 +356,7 @@ def test_damaged_qos_profiles_cost_no_message(name, tmp_path, recover):
     assert [data for _, data in read_by_others(tmp_path / "bag_recovered")] == DATA
 
 
-def test_whole_qos_profiles_beside_damaged_ones_are_kept(tmp_path, recover):
+def test_intact_qos_profiles_are_kept_when_others_are_damaged(tmp_path, recover):
     bag = write_bag(tmp_path / "bag", MESSAGES)
     with closing(sqlite3.connect(bag / "bag.db3")) as database, database:
         database.execute("UPDATE topics SET offered_qos_profiles = '[1, {reliability: 1, depth: 7}]'")

@@ -15,7 +15,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.joint_states import encode
 from robot_dyn_id.workflow.identification import open_all
 
-TOLD = "/controller/joint_states_desired"
+REFERENCE_TOPIC = "/controller/joint_states_desired"
 
 
 def messages(names, t, q, tau=None):
@@ -25,18 +25,18 @@ def messages(names, t, q, tau=None):
 
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
-    """The loop's readings, and its reference between their stamps, its joints the other way round."""
+    """Bag of the loop's measurements, with the reference at times between them and the joints in reverse order."""
     samples, names = recorded(1, duration=6.0).samples, robot().joints
     later = samples.t[:-1] + 0.0007
-    told = samples.reference[:-1] + 0.35 * np.diff(samples.reference, axis=0)  # 0.7 ms of 2 ms
-    others = [(TOLD, JOINT_STATE, messages(names[::-1], later, told[:, ::-1]))]
+    reference = samples.reference[:-1] + 0.35 * np.diff(samples.reference, axis=0)  # 0.7 ms of 2 ms
+    others = [(REFERENCE_TOPIC, JOINT_STATE, messages(names[::-1], later, reference[:, ::-1]))]
     folder = tmp_path_factory.mktemp("bag") / "loop"
     return write_bag(folder, messages(names, samples.t, samples.q, samples.tau), others=others)
 
 
 @pytest.mark.parametrize("size", [8192, 37])
 def test_the_reference_is_that_of_the_other_topic_at_the_stamps_of_the_first(bag, size):
-    (recording,) = open_all([str(bag)], parse_configuration({"reference_topic": TOLD}))
+    (recording,) = open_all([str(bag)], parse_configuration({"reference_topic": REFERENCE_TOPIC}))
     recording = replace(recording, recording=replace(recording.recording, chunk_size=size))
     found = np.concatenate([chunk.reference for chunk in recording.chunks(robot().joints)])
     truth = recorded(1, duration=6.0).samples.reference
@@ -46,8 +46,8 @@ def test_the_reference_is_that_of_the_other_topic_at_the_stamps_of_the_first(bag
 
 
 def test_output_error_works_from_a_bag(bag):
-    """Through the real line: as from the arrays that the bag was made of."""
-    recording = open_recording(bag, reference_topic=TOLD)
+    """The estimate from the bag equals that from the arrays in the bag."""
+    recording = open_recording(bag, reference_topic=REFERENCE_TOPIC)
     recording = replace(recording, recording=replace(recording.recording, effort_is_torque=True))
     ours = OutputError(LOOP).fit(loop_problem(recording, 10.0))
     arrays = OutputError(LOOP).fit(loop_problem(recorded(1, duration=6.0), 10.0))
@@ -60,7 +60,7 @@ def test_topics_that_do_not_fit_are_named(bag, tmp_path):
     with pytest.raises(InputError, match="no JointState topic /nowhere; it holds"):
         open_recording(bag, reference_topic="/nowhere")
     samples, names = recorded(1, duration=6.0).samples, robot().joints
-    others = [(TOLD, JOINT_STATE, messages(names[:1], samples.t, samples.q[:, :1]))]
+    others = [(REFERENCE_TOPIC, JOINT_STATE, messages(names[:1], samples.t, samples.q[:, :1]))]
     one = write_bag(tmp_path / "one", messages(names, samples.t, samples.q, samples.tau), others=others)
-    with pytest.raises(InputError, match=f"{TOLD} has no elbow; it holds shoulder"):
-        next(open_recording(one, reference_topic=TOLD).chunks(names))
+    with pytest.raises(InputError, match=f"{REFERENCE_TOPIC} has no elbow; it holds shoulder"):
+        next(open_recording(one, reference_topic=REFERENCE_TOPIC).chunks(names))

@@ -91,7 +91,7 @@ def test_faces_of_closed_shapes_look_outwards(tmp_path):
             assert normal @ (corners[a] - corners.mean(axis=0)) > 0.0
 
 
-def test_a_missing_mesh_is_told_and_the_joints_are_drawn(tmp_path):
+def test_a_missing_mesh_is_reported_and_the_joints_are_drawn(tmp_path):
     model = panda_arm()
     motion, _ = planned(model)
     text = page_of(tmp_path, model, motion)
@@ -100,7 +100,7 @@ def test_a_missing_mesh_is_told_and_the_joints_are_drawn(tmp_path):
     assert not re.search(r'id="bones" type="checkbox" checked', page_of(tmp_path, model, motion, folders=MESHES))
 
 
-def test_what_does_not_fit_is_told_first(tmp_path):
+def test_violated_limits_are_reported_first(tmp_path):
     model = panda_arm()
     motion, limits = planned(model)
     clear = Clearance(model, folders=MESHES)
@@ -115,8 +115,8 @@ def test_what_does_not_fit_is_told_first(tmp_path):
     assert worst and all(row.margin == pytest.approx(row.upper - np.abs(row.values).max()) for row in worst)
     wall = parse_obstacles([{"name": "wall", "height": -0.05, "normal": [-1, 0, 0]}])
     hit = Clearance(model, Scene(wall, allowed=[("panda_link1", "wall"), ("panda_link0", "wall")]), folders=MESHES)
-    told = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES, clearance=hit)).text
-    assert re.search(r"panda_hand and wall overlap by [\d.]+ m at [\d.]+ s", told)
+    text = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES, clearance=hit)).text
+    assert re.search(r"panda_hand and wall overlap by [\d.]+ m at [\d.]+ s", text)
 
 
 def test_markup_in_names_is_text(tmp_path):

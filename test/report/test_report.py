@@ -166,7 +166,7 @@ def test_a_cross_check_without_numbers_is_a_failure_on_the_page(tmp_path):
     assert Page(page_of(tmp_path, result)).count("span", "no") == 0
 
 
-def test_a_folder_that_does_not_exist_is_told(tmp_path):
+def test_a_missing_folder_is_refused(tmp_path):
     result = identified()
     with pytest.raises(InputError, match="cannot be written"):
         page_of(tmp_path / "missing", result)
@@ -212,10 +212,10 @@ def test_interruptions_are_cut_out_of_plots():
     time, breaks, starts = timeline(t)
     assert list(breaks) == [50, 100]
     assert list(np.flatnonzero(np.isnan(time))) == [50, 101]
-    told = time[np.isfinite(time)]
-    assert len(time) == len(np.insert(t, breaks, np.nan)) and told[0] == 0.0
-    assert np.all(np.diff(told) > 0) and told[-1] < 13.0
-    np.testing.assert_allclose(starts, [told[50], told[100]])
+    finite = time[np.isfinite(time)]
+    assert len(time) == len(np.insert(t, breaks, np.nan)) and finite[0] == 0.0
+    assert np.all(np.diff(finite) > 0) and finite[-1] < 13.0
+    np.testing.assert_allclose(starts, [finite[50], finite[100]])
 
 
 @pytest.mark.parametrize(

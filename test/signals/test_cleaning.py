@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs: what is dropped is counted, on every walk alike, whatever the chunks."""
+"""Repairs: dropped samples are counted identically in every pass, for every chunk size."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from robot_dyn_id.signals.cleaning import STAMPS, Drive, Repairs, clean, median_
 STEP = 0.01
 
 
-def walked(recording, drives=None, **options):
+def cleaned(recording, drives=None, **options):
     repairs = Repairs()
     parts = list(clean(recording, recording.joint_names, drives or {}, STEP, repairs, **options))
     return parts, repairs
@@ -25,7 +25,7 @@ def faulty():
     t, q, dq, tau = (getattr(recording.samples, name).copy() for name in ("t", "q", "dq", "tau"))
     t[60:] += 0.2
     t[10] = t[11] = t[9]
-    t[11] += 0.01 * STEP  # as good as repeated: an interpolation would swing
+    t[11] += 0.01 * STEP  # almost repeated: an interpolation would overshoot
     t[20] = t[15]
     t[30] = np.nan
     q[40, 1] = np.nan
@@ -54,7 +54,7 @@ FAULTS = {
 def test_every_fault_is_dropped_and_counted_whatever_the_chunks(size):
     recording = at_chunk_size(faulty(), size)
     for _ in range(2):
-        parts, repairs = walked(recording)
+        parts, repairs = cleaned(recording)
         assert repairs.dropped == FAULTS
         assert (repairs.rows, repairs.total_dropped, repairs.gaps) == (100, 10, 1)
         kept = Chunk.join([chunk for _, chunk in parts])
@@ -68,18 +68,18 @@ def test_every_fault_is_dropped_and_counted_whatever_the_chunks(size):
 
 def test_a_clean_recording_is_left_as_it_is():
     recording = sines(7.58 + np.arange(100) * STEP)
-    parts, repairs = walked(recording)
+    parts, repairs = cleaned(recording)
     assert repairs == Repairs(rows=100)
     np.testing.assert_array_equal(Chunk.join([chunk for _, chunk in parts]).q, recording.samples.q)
 
 
-def test_efforts_need_not_be_there_where_they_are_not_asked_for():
+def test_efforts_may_be_missing_if_they_are_not_needed():
     recording = changed(faulty(), tau=None)
-    parts, repairs = walked(recording, need_effort=False)
+    parts, repairs = cleaned(recording, need_effort=False)
     assert not any("effort" in reason for reason in repairs.dropped)
     assert parts[0][1].tau is None
     with pytest.raises(InputError, match="no effort is recorded"):
-        walked(recording)
+        cleaned(recording)
 
 
 def electric(current=True, tau=True, effort_is_torque=True):
@@ -104,13 +104,13 @@ def electric(current=True, tau=True, effort_is_torque=True):
     ids=["no gain", "current", "only currents", "torque already", "unknown unit", "sign alone", "sign, unknown unit"],
 )
 def test_gains_and_signs(recording, drives, expected):
-    ((_, chunk),), _ = walked(recording, drives)
+    ((_, chunk),), _ = cleaned(recording, drives)
     np.testing.assert_array_equal(chunk.tau, np.tile(expected, (3, 1)))
 
 
 def test_a_current_without_a_gain_is_refused_by_name():
     with pytest.raises(InputError, match="joint b has only a current"):
-        walked(electric(tau=False), {"a": Drive(1.0)})
+        cleaned(electric(tau=False), {"a": Drive(1.0)})
 
 
 def test_the_median_step_is_that_of_the_same_samples_whatever_the_chunks():
@@ -121,6 +121,6 @@ def test_the_median_step_is_that_of_the_same_samples_whatever_the_chunks():
 
 
 @pytest.mark.parametrize(("t", "words"), [([0.0], "only 1 sample,"), ([0.0, 0.0, 0.0], "never advance")])
-def test_a_clock_that_stands_still_is_refused(t, words):
+def test_a_clock_that_does_not_advance_is_refused(t, words):
     with pytest.raises(InputError, match=words):
         median_step(sines(np.array(t)), ("j0",))

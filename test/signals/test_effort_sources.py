@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What efforts are made of is told, and gains that do nothing are not passed over."""
+"""Sources of efforts are reported, and so are gains without effect."""
 
 import numpy as np
 import pytest

@@ -32,13 +32,13 @@ def recording():
 @pytest.mark.parametrize("recorded", [False, True])
 def test_windows_filter_like_the_whole_record(recording, recorded):
     chosen, samples = plan(recorded=recorded), recording.samples
-    walked = pieces(recording, chosen, keep_edges=True)
-    assert len(walked) > 3
+    windows = pieces(recording, chosen, keep_edges=True)
+    assert len(windows) > 3
     q = chosen.low_pass.apply(samples.q.T, RATE)
     dq = chosen.low_pass.apply(samples.dq.T, RATE) if recorded else derivative(q, RATE)
     whole = {"q": q, "dq": dq, "ddq": derivative(dq, RATE)}
     for name, values in whole.items():
-        ours = np.concatenate([getattr(p.motion, name)[:, p.own] for p in walked], axis=1)
+        ours = np.concatenate([getattr(p.motion, name)[:, p.own] for p in windows], axis=1)
         np.testing.assert_allclose(ours, values, rtol=0, atol=1e-8 * np.abs(values).max(), err_msg=name)
 
 
@@ -86,10 +86,10 @@ def test_exact_torques_leave_no_residual_in_spite_of_signs_and_a_low_cutoff(cuto
 def test_edges_are_cut_at_both_ends_of_every_segment(recording):
     t = recording.samples.t + np.where(recording.samples.t < 100.0, 0.0, 5.0)
     chosen = plan()
-    walked = pieces(changed(recording, t=t), chosen)
-    assert {p.segment for p in walked} == {0, 1}
+    windows = pieces(changed(recording, t=t), chosen)
+    assert {p.segment for p in windows} == {0, 1}
     for segment, (first, last) in enumerate([(0.0, 99.98), (105.0, 244.98)]):
-        times = np.concatenate([p.t[p.own] for p in walked if p.segment == segment])
+        times = np.concatenate([p.t[p.own] for p in windows if p.segment == segment])
         assert times[0] == pytest.approx(first + chosen.edge / RATE, abs=1e-6)
         assert times[-1] == pytest.approx(last - chosen.edge / RATE, abs=1e-6)
         np.testing.assert_allclose(np.diff(times), 1 / RATE, atol=1e-9)

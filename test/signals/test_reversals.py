@@ -38,8 +38,8 @@ def recording(robot):
 
 
 def prepared(recording, joints, cutoff=None, velocity="recorded"):
-    seen = survey([recording], joints, {})
-    plan = plan_signals(seen, cutoff, 4, velocity)
+    found = survey([recording], joints, {})
+    plan = plan_signals(found, cutoff, 4, velocity)
     return FilteredTrials([recording], joints, {}, plan)
 
 
@@ -101,7 +101,7 @@ def test_the_noise_of_the_velocity_is_found_from_the_data(robot, rate, velocity)
     np.testing.assert_allclose(velocity_noise(trials), truth, rtol=0.15)
 
 
-def test_thresholds_are_those_asked_for():
+def test_given_thresholds_are_used():
     joints, fastest = ("a", "b", "c"), np.array([1.0, 2.0, 0.02])
     noise = np.array([0.01, 0.02, 0.03])
     assert slowest_speeds(joints, 0.0, {}, lambda: noise, fastest) == ((0.0, 0.0, 0.0), ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that stand still for a time: what is seen of it, and what it does to an identification."""
+"""Detection of rest in recordings, and its effect on an identification."""
 
 import re
 from dataclasses import replace
@@ -73,7 +73,7 @@ CASES = {
     "pause": ([(PAUSE, 30.0)], [(15.2, 45.2)]),
     "all": ([(4000, 90.0), (PAUSE, 30.0), (0, 20.0)], [(0.0, 20.0), (35.2, 65.2), (90.0, 180.0)]),
 }
-"""Pauses put in before which sample, for how long; the spans that stand still then."""
+"""Inserted pauses (index of the next sample, duration [s]), and the resulting spans of rest [s]."""
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
         split([data], robot.joints, train_range=(0.0, 95.0))
 
 
-def test_validation_data_that_stand_still_are_told(robot, clean, reference):
+def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference):
     still = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 30.0), source="still")
     with pytest.raises(InputError, match="still: at rest throughout, cannot be used for validation: record motion"):
         identified(robot, clean, validation=[still])
@@ -192,13 +192,13 @@ def test_validation_data_that_stand_still_are_told(robot, clean, reference):
     assert finding.severity == "info" and finding.message.startswith("x is at rest from 40")
 
 
-def seen(q, t):
+def rests_of(q, t):
     names = tuple(f"j{number}" for number in range(q.shape[1]))
     return stillness(ArrayRecording("x", names, Chunk(t, q)), names)
 
 
 def at_rest_until(rate, rest, noise, joints=7, length=60.0, seed=0, frequency=0.3):
-    """Positions [rad] that stand still for a time, and swing then."""
+    """Positions [rad] that are at rest until the time `rest` and oscillate after it, and their times [s]."""
     t, rng = np.arange(0.0, length, 1.0 / rate), np.random.default_rng(seed)
     swing = 1.0 - np.cos(2 * np.pi * frequency * np.maximum(t - rest, 0.0))
     return noise(np.tile(swing[:, None], (1, joints)), rng), t
@@ -216,9 +216,9 @@ SENSORS = {
 
 @pytest.mark.parametrize("rate", [30.0, 100.0, 1000.0])
 @pytest.mark.parametrize("sensor", SENSORS)
-def test_stillness_is_seen_through_every_sensor(sensor, rate):
+def test_rest_is_detected_with_every_sensor(sensor, rate):
     for seed in range(5):
-        found = seen(*at_rest_until(rate, 20.0, SENSORS[sensor], seed=seed))
+        found = rests_of(*at_rest_until(rate, 20.0, SENSORS[sensor], seed=seed))
         assert found.moves
         np.testing.assert_allclose(found.spans, [(0.0, 20.0)], rtol=0, atol=1.0)
 
@@ -227,14 +227,14 @@ def test_stillness_is_seen_through_every_sensor(sensor, rate):
 def test_oscillations_slow_and_fast_of_a_single_joint_are_motion(frequency):
     q, t = at_rest_until(100.0, 0.0, SENSORS["16 bits"], joints=1, length=100.0, frequency=frequency)
     resting = np.zeros((len(t), 2))
-    assert seen(np.hstack([resting, q]), t).spans == ()
+    assert rests_of(np.hstack([resting, q]), t).spans == ()
 
 
 @pytest.mark.parametrize(("rest", "found"), [(4.0, 0), (8.25, 9)])
 def test_short_rests_belong_to_a_motion(rest, found):
     t = np.arange(0.0, 10 * (rest + 1.0), 0.01)
     strokes = np.floor(t / (rest + 1.0)) + np.minimum(t % (rest + 1.0), 1.0)  # of 1 s each
-    spans = seen(strokes[:, None], t).spans
+    spans = rests_of(strokes[:, None], t).spans
     assert len(spans) == (found + 1 if found else 0)
     for number, (start, stop) in enumerate(spans):
         assert number * (rest + 1.0) + 1.0 <= start + 1e-9 < start + rest - 1.1 <= stop <= (number + 1) * (rest + 1.0)
@@ -246,14 +246,14 @@ def test_the_size_of_chunks_does_not_matter(clean, robot):
     assert len(found.spans) == 3
 
 
-def test_wrong_stamps_and_missing_positions_are_passed_over():
+def test_wrong_stamps_and_missing_positions_are_ignored():
     q, t = at_rest_until(100.0, 20.0, SENSORS["white"], joints=2)
     q[2500:2510] = np.nan
     q[1500], q[4000] = 1e154, np.inf
     t[[1000, 3000]] = np.nan, 1e154
-    np.testing.assert_allclose(seen(q, t).spans, [(0.0, 20.0)], rtol=0, atol=1.0)
-    assert seen(np.zeros((0, 2)), np.zeros(0)) == Stillness(0.0, (), False)
-    assert seen(np.full((5, 2), np.nan), np.arange(5.0)) == Stillness(4.0, (), False)
+    np.testing.assert_allclose(rests_of(q, t).spans, [(0.0, 20.0)], rtol=0, atol=1.0)
+    assert rests_of(np.zeros((0, 2)), np.zeros(0)) == Stillness(0.0, (), False)
+    assert rests_of(np.full((5, 2), np.nan), np.arange(5.0)) == Stillness(4.0, (), False)
 
 
 def test_the_moving_time_passes_only_in_motion():

@@ -87,8 +87,8 @@ def bytes_of_unfinished(folder):
     return messages
 
 
-def standing_still(monkeypatch):
-    """For a fixture: an event that lets a disk go on, which is blocked until then."""
+def block_disk(monkeypatch):
+    """Block writes to the disk until the yielded event is set; for fixtures."""
     goes, write = threading.Event(), BagWriter.write
 
     def wait_and_write(self, *arguments):

@@ -27,7 +27,7 @@ from robot_dyn_id.simulation.closed_loop import ControllerModel
 
 @dataclass(frozen=True)
 class OutputError(SimulationEstimator):
-    """`weighted` on the columns of a simulated robot that has the estimated parameters itself.
+    """`weighted` on the columns of a simulated robot that has the estimated parameters.
 
     The covariance is that of `weighted` on those columns, a sandwich.
     """

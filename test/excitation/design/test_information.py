@@ -136,7 +136,7 @@ def test_differences_of_the_determinant_do_not_depend_on_the_choice_of_the_base(
         assert ratio(np.array(first), np.array(second)) <= 1e-8
 
 
-def test_a_robot_that_stands_still_leaves_its_parameters_open():
+def test_a_robot_at_rest_does_not_determine_its_inertias():
     teller = information(panda_arm())
     still = Motion(*np.zeros((3, 7, 50)))
     matrix = teller.matrix(still)

@@ -324,7 +324,7 @@ def test_braking_from_a_small_speed_is_held_so_that_it_is_not_outdated_on_arriva
         assert np.allclose(points.q[-2:], [speed**2 / 4.0, 0.0], atol=1e-9)
 
 
-def test_standing_still_is_one_point():
+def test_braking_at_rest_is_a_single_point():
     command = Command(Braking(np.ones(3), np.zeros(3), np.ones(3)), moment(0.0))
     points = sample(command, 0.01)
     assert np.array_equal(points.times, [0.0])
