@@ -22,16 +22,11 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_counts
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
+from robot_dyn_id.signals.cutoff import choose_cutoff, motion_bandwidth
 from robot_dyn_id.signals.windows import Cut, windows
 
 PERIODOGRAM = 8.0
 """Length of one periodogram [s]."""
-
-BANDWIDTH_SHARE = 0.99
-"""Share of a joint's velocity power that lies below its motion bandwidth."""
-
-CUTOFF_PER_BANDWIDTH = 10.0
-"""Cut-off chosen from the data, over the motion bandwidth (Gautier: ten times the dynamics)."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class Survey:
     @property
     def cutoff(self) -> float:
         """The cut-off frequency that the motion asks for [Hz]."""
-        return float(np.clip(CUTOFF_PER_BANDWIDTH * self.bandwidth.max(initial=0.0), 1.0, 0.15 * self.rate))
+        return choose_cutoff(self.bandwidth, self.rate)
 
     @property
     def velocity_agrees(self) -> bool:
@@ -217,22 +212,6 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
         return Spectra(frequency, np.abs(derived) ** 2, None, None)
     recorded = transform(dq)
     return Spectra(frequency, np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded)
-
-
-def motion_bandwidth(frequency: Array, power: Array) -> float:
-    """Frequency below which `BANDWIDTH_SHARE` of a velocity's power lies, its noise left aside [Hz].
-
-    Noise is what the upper half of the spectrum holds; the motion is taken to end where its power, averaged over seven
-    adjacent frequencies, first falls below ten times that.
-    """
-    floor = float(np.median(power[len(power) // 2 :]))
-    level = np.convolve(power, np.ones(7) / 7, mode="same")
-    below = np.flatnonzero(level[3:] < 10.0 * floor)
-    end = int(below[0]) + 3 if len(below) else len(power)
-    total = np.cumsum(power[:end])
-    if total[-1] < 20.0 * floor * end or total[-1] == 0.0:
-        return 0.0
-    return float(frequency[min(int(np.searchsorted(total, BANDWIDTH_SHARE * total[-1])), len(frequency) - 1)])
 
 
 def _conclude(

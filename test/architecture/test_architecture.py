@@ -53,7 +53,18 @@ INSIDE = {
         *("crosscheck", "problem"),
     ),
     "signals": (
-        *("cleaning", "windows", "filtering", "ranges", "processing", "survey", "trials", "stillness", "diagnosis"),
+        *(
+            "cleaning",
+            "windows",
+            "filtering",
+            "ranges",
+            "processing",
+            "cutoff",
+            "survey",
+            "trials",
+            "stillness",
+            "diagnosis",
+        ),
         *("health", "reversals"),
     ),
     "excitation": (

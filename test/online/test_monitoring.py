@@ -12,7 +12,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import RotorInertia
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.excitation.execution.transfer import Braking
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.identification.assembly import with_covariance, with_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings

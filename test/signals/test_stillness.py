@@ -15,8 +15,9 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.signals.cutoff import CUTOFF_PER_BANDWIDTH
 from robot_dyn_id.signals.stillness import Stillness, stillness
-from robot_dyn_id.signals.survey import CUTOFF_PER_BANDWIDTH, PERIODOGRAM
+from robot_dyn_id.signals.survey import PERIODOGRAM
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
 RATE = 100.0

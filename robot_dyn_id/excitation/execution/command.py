@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.feedback import TimePoint
-from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint
 
 
 @dataclass(frozen=True)

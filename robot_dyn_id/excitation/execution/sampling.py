@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
-from robot_dyn_id.excitation.execution.transfer import Braking
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
 

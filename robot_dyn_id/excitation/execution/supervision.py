@@ -12,10 +12,11 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
+from robot_dyn_id.excitation.execution.approach import Entered, enter, return_motion
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
-from robot_dyn_id.excitation.execution.transfer import Braking, Entered, enter, return_motion
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
 from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Supervisor
-from robot_dyn_id.excitation.execution.transfer import Braking
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.nodes.excitation.command_action import CommandAction
 from robot_dyn_id.nodes.excitation.command_topic import CommandTopic

@@ -12,7 +12,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance, path_times
 from robot_dyn_id.excitation.collision.obstacles import Scene, Surroundings, parse_obstacles
 from robot_dyn_id.excitation.collision.stand_ins import capsule_radius
-from robot_dyn_id.excitation.execution.transfer import PointToPoint
+from robot_dyn_id.excitation.execution.approach import PointToPoint
 from robot_dyn_id.model.robot import RobotModel
 
 MESHES = [URDFS["panda"].parents[4]]

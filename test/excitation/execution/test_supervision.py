@@ -10,11 +10,12 @@ import pytest
 from support.simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
-from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint
 from robot_dyn_id.excitation.limits import scale_effort_limits
 from robot_dyn_id.model.robot import RobotModel
 

@@ -9,10 +9,11 @@ from support.simulated import LIFT
 
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint, approach, enter
+from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
-from robot_dyn_id.excitation.execution.transfer import Braking, Entered, PointToPoint, approach, enter
 from robot_dyn_id.excitation.trajectory import check_limits
 from robot_dyn_id.model.robot import RobotModel
 
