@@ -95,7 +95,7 @@ class TestSplit:
             ((0.0, 100.0), "leaves nothing to validate on: give held-out"),
         ],
     )
-    def test_ranges_that_make_no_sense_are_refused(self, recording, wanted, words):
+    def test_invalid_ranges_are_refused(self, recording, wanted, words):
         with pytest.raises(UsageError, match=words):
             split([recording], JOINTS, train_range=wanted)
 
@@ -182,7 +182,7 @@ def test_other_robots(name):
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_parameter_set_predicts_by_itself(name, tmp_path):
+def test_a_parameter_set_is_self_contained_for_prediction(name, tmp_path):
     text, options = ROBOTS[name]
     robot = Simulated(text, **options)
     write_parameters(tmp_path / "p.yaml", run(robot, robot.record(duration=40.0)).parameters)
@@ -233,7 +233,7 @@ def test_currents_with_gains_and_signs(robot, recording, identified):
         run(robot, electric)
 
 
-def test_gaps_and_broken_rows_are_left_out(robot, recording):
+def test_gaps_and_invalid_rows_are_left_out(robot, recording):
     tau = recording.samples.tau.copy()
     tau[::200] = np.nan
     result = run(robot, changed(recording, tau=tau, t=lambda t: t + 3.0 * (t > 12.0)))
@@ -243,7 +243,7 @@ def test_gaps_and_broken_rows_are_left_out(robot, recording):
     assert result.evaluation.verdict.word == "suspect"
 
 
-def test_what_is_not_excited_is_named(robot, recording):
+def test_unexcited_parameters_are_reported(robot, recording):
     still = changed(recording, q=lambda q: q * [1, 1, 0] + [0, 0, 0.3], dq=lambda dq: dq * [1, 1, 0])
     result = run(robot, still)
     parameters = result.parameters
@@ -295,7 +295,7 @@ def test_a_prediction_never_reads_the_effort(robot, identified):
     assert reference[1].shape == samples.q.shape
 
 
-def test_predictions_stand_at_the_stamps_of_the_data(robot, identified):
+def test_predictions_are_at_the_stamps_of_the_data(robot, identified):
     recording = robot.record(seed=5)
     rng = np.random.default_rng(0)
     picked = np.sort(rng.choice(np.arange(2000), 1800, replace=False))  # holes and jitter
@@ -308,7 +308,7 @@ def test_predictions_stand_at_the_stamps_of_the_data(robot, identified):
     assert np.abs(error).max() < 0.05 * np.abs(whole).max()
 
 
-def test_samples_without_motion_are_predicted_as_unknown(robot, identified):
+def test_samples_without_motion_are_predicted_as_nan(robot, identified):
     recording = robot.record(seed=5)
     gapped = changed(recording, rows=np.r_[0:500, 600:2000])
     q = gapped.samples.q.copy()

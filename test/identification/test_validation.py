@@ -130,7 +130,7 @@ def test_joints_that_are_slow_compared_with_their_training_are_reported(recordin
     assert (name, share) == (ROBOT.joints[1], pytest.approx(1 / 5.1))
 
 
-def test_no_torque_at_all_is_no_crash(recording):
+def test_zero_torque_gives_finite_metrics(recording):
     held_out = compared(changed(recording, tau=lambda tau: 0.0 * tau))
     assert all(np.isfinite(joint.nrmse) and joint.correlation == 0.0 for joint in held_out.joints)
     assert held_out.all_joints_nrmse > 1e6
@@ -242,7 +242,7 @@ def test_values_at_a_threshold_are_good(options):
     assert verdict(**options) == "good"
 
 
-def test_thresholds_can_be_moved():
+def test_thresholds_can_be_changed():
     strict = Thresholds(bad_nrmse=0.04)
     assert verdict(thresholds=strict) == "bad"
     assert verdict(condition_number=1e5, thresholds=Thresholds(condition_number=1e6)) == "good"

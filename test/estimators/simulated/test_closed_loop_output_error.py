@@ -31,7 +31,7 @@ def test_a_law_under_which_all_robots_move_alike_is_refused():
         ClosedLoopOutputError(COMPUTED_TORQUE).fit(loop_problem(recorded(1, duration=4.0), 10.0))
 
 
-def test_too_few_rows_and_options_that_make_no_sense_are_refused():
+def test_too_few_rows_and_invalid_options_are_refused():
     with pytest.raises(InputError, match=r"only \d+ rows for 12 parameters"):
         ClosedLoopOutputError(IDEAL).fit(loop_problem(recorded(1, duration=0.7), 10.0))
     with pytest.raises(UsageError, match="closed_loop_output_error: specify the controller"):

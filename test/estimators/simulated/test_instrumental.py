@@ -120,7 +120,7 @@ def test_what_cannot_be_simulated_is_refused(kind):
 
 
 @every_simulating
-def test_a_controller_that_is_not_the_robots_is_named(kind):
+def test_a_wrong_controller_is_reported(kind):
     given = loop_problem(recorded(1), 10.0)
     with pytest.raises(ConvergenceError, match="of the simulated robot does not follow: it is"):
         kind(replace(IDEAL, proportional=(("all", 0.5),), derivative=())).fit(given)
@@ -129,7 +129,7 @@ def test_a_controller_that_is_not_the_robots_is_named(kind):
 
 
 @every_simulating
-def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
+def test_a_robot_without_inertia_is_reported_or_made_consistent(kind):
     """The elbow is at rest: least squares gives it no inertia."""
     still = changed(recorded(1), q=lambda q: q * [1, 0], reference=lambda q: q * [1, 0])
     with pytest.raises(InputError, match=r"the mass matrix is not positive definite .* the inertia of joint elbow"):
@@ -151,7 +151,7 @@ def test_a_robot_without_inertia_is_named_or_made_consistent(kind):
         ({"resolution": (("elbow", -1e-3),)}, "resolution of elbow must be 0 or more, not -0.001"),
     ],
 )
-def test_controllers_that_make_no_sense_are_refused(options, words):
+def test_invalid_controllers_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
         ControllerModel(**options)
 
