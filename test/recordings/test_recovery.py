@@ -215,7 +215,7 @@ def test_contradictions_and_existing_outputs_are_wrong_usage(tmp_path, recover):
     (tmp_path / "a_damaged.mcap").write_text("")
     assert "a_damaged.mcap: exists" in recover(path, "--replace", code=2)
     bag = write_bag(tmp_path / "bag", MESSAGES)
-    assert "leave --replace out" in recover(bag / "bag.db3", "--replace", code=2)
+    assert "cannot replace a .db3 file" in recover(bag / "bag.db3", "--replace", code=2)
 
 
 FULL = """
