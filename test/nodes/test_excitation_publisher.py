@@ -677,12 +677,9 @@ def test_wrong_parameters_are_refused_with_a_reason(world, parameters, error, wo
 def test_a_file_that_was_not_checked_for_collisions_needs_permission(world, tmp_path, file):
     text = file.read_text()
     unchecked = tmp_path / "unchecked.yaml"
-    for words in ("collision_check: not_checked", ""):  # an older file says nothing: it was not checked
-        unchecked.write_text(text.replace("collision_check: shapes", words))
-        with pytest.raises(
-            MotionError, match=r"unchecked.yaml: NOT CHECKED FOR COLLISIONS .*allow_unchecked_collisions"
-        ):
-            Cell(world, follower=False, trajectory=unchecked)
+    unchecked.write_text(text.replace("collision_check: shapes", "collision_check: not_checked"))
+    with pytest.raises(MotionError, match=r"unchecked.yaml: NOT CHECKED FOR COLLISIONS .*allow_unchecked_collisions"):
+        Cell(world, follower=False, trajectory=unchecked)
     Cell(world, follower=False, trajectory=unchecked, allow_unchecked_collisions="true")
 
 
