@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a working robot: time until a payload is detected and weighed, false alarms, and cost per sample.
+"""Changes during operation: time until a payload is detected and its mass estimated, false alarms, and cost per sample.
 
 A 7-axis arm, identified from 60 s with the same noise (autoregressive, 0.1 s), repeats a random period;
 60 s are learned from. False alarms are counted in motions that go on like the learned one, and in others.
@@ -43,9 +43,9 @@ CENTER, RADIUS = np.array([0.02, 0.01, 0.2]), 0.04
 DETECTION = {2.0: 0.2, 0.5: 0.5, 0.2: 1.0}
 """Payloads [kg], and the time within which they must be detected [s]."""
 SETTLING = {0.05: 2.0, 0.02: 3.0}
-"""Relative errors of a 2 kg payload, and the time within which they are to be reached for good [s]."""
+"""Relative errors of the mass of a 2 kg payload, and the time after which they must not be exceeded [s]."""
 AFTER = 6.0
-"""Time that is looked at after the step [s]."""
+"""Evaluated duration after the step [s]."""
 
 
 @cache

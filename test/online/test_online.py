@@ -170,8 +170,8 @@ def watched(arm, parameters, changes, seed=5, quiet=QUIET):
     rng = np.random.default_rng(seed)
     tau = arm.regressor.torque(states, arm.parameters)
     tau = tau + colored_noise(np.full(3, NOISE), len(t), RATE, 0.1, rng)
-    for time, more in changes:
-        tau[:, t >= time] += arm.regressor.torque(states.take(t >= time), more)
+    for time, change in changes:
+        tau[:, t >= time] += arm.regressor.torque(states.take(t >= time), change)
     monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=quiet))
     for k in range(len(t)):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
@@ -179,8 +179,8 @@ def watched(arm, parameters, changes, seed=5, quiet=QUIET):
             yield t[k], monitor
 
 
-def more(arm, **values):
-    """A change of all parameters, by names of columns."""
+def make_change(arm, **values):
+    """A change of the parameters, given by names of columns; shape (c,)."""
     change = np.zeros(len(arm.regressor.names))
     for name, value in values.items():
         change[arm.regressor.names.index(name)] = value
@@ -191,7 +191,7 @@ LOAD = {"m3": 0.8, "mz3": 0.16, "Ixx3": 0.032, "Iyy3": 0.032}
 
 
 def test_a_payload_and_its_removal_are_detected_and_its_mass_is_estimated(arm, parameters):
-    load = more(arm, **LOAD)
+    load = make_change(arm, **LOAD)
     first, held = np.inf, ()
     for t, monitor in watched(arm, parameters, [(40.0, load), (50.0, -load)]):
         if monitor.watch.changed:
@@ -210,7 +210,7 @@ def test_a_payload_and_its_removal_are_detected_and_its_mass_is_estimated(arm, p
 
 
 def test_a_change_of_friction_is_attributed_to_its_joint(arm, parameters):
-    for t, monitor in watched(arm, parameters, [(40.0, more(arm, fv2=0.8, fc2=0.5, off2=0.3))]):
+    for t, monitor in watched(arm, parameters, [(40.0, make_change(arm, fv2=0.8, fc2=0.5, off2=0.3))]):
         assert t > 40.0 or not monitor.watch.changed
     assert 40.0 < monitor.watch.detected < 45.0
     assert [change.part.name for change in monitor.watch.changes] == ["elbow"]
@@ -245,7 +245,7 @@ def test_tracked_parameters_are_one_robot_with_an_uncertainty_that_grows_at_rest
 
 
 def test_no_change_is_reported_during_learning_and_invalid_settings_are_refused(arm, parameters):
-    for t, monitor in watched(arm, parameters, [(5.0, more(arm, m3=1.0))], quiet=1000.0):
+    for t, monitor in watched(arm, parameters, [(5.0, make_change(arm, m3=1.0))], quiet=1000.0):
         assert not monitor.watch.changed
         assert monitor.watch.learning > 900.0
         if t > 10.0:
@@ -295,7 +295,7 @@ def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):
     tau = arm.regressor.torque(states, arm.parameters)
     tau += colored_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
     for time in (40.0, 60.0):
-        tau[:, passed >= time] += arm.regressor.torque(states.take(passed >= time), more(arm, **LOAD))
+        tau[:, passed >= time] += arm.regressor.torque(states.take(passed >= time), make_change(arm, **LOAD))
     monitor, detections = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=QUIET)), set()
     for k in range(count):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
