@@ -193,7 +193,7 @@ def test_a_wrong_content_is_refused_with_the_file_the_key_and_the_reason(tmp_pat
 
 def test_a_file_of_an_earlier_version_is_refused_once_with_what_to_do(tmp_path):
     path = edited(written(tmp_path / "trajectory.yaml"), of_version_0_1_0)
-    with pytest.raises(InputError, match="format_version is missing, .*: design the trajectory again"):
+    with pytest.raises(InputError, match=r"format_version is missing, .*: design the trajectory again"):
         read_trajectory(edited(path, rename("center", OLD_CENTER, "motion")))
 
 
