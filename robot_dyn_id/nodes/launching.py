@@ -17,7 +17,7 @@ from launch_ros.actions import Node
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, check_names, read_argument
-from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file
+from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file, refuse_renamed_sections
 from robot_dyn_id.nodes.starting import INTERRUPTED
 
 PACKAGE = "robot_dyn_id"
@@ -85,6 +85,7 @@ def parameter_file(context: LaunchContext) -> str:
         if not Path(file).is_file():
             raise InputError(f"params_file:={file}: there is no such file")
         check_parameter_file(file)
+        refuse_renamed_sections(file, _parameters)
         return file
     if not robot:
         return ""
@@ -161,6 +162,14 @@ def start_node(
 def _text(context: LaunchContext, name: str) -> str:
     """Text of a launch argument."""
     return str(LaunchConfiguration(name).perform(context))
+
+
+def _parameters(name: str) -> set[str]:
+    """Names of the parameters of a node."""
+    from robot_dyn_id.nodes.runtime.ros_parameters import table
+    from robot_dyn_id.nodes.tables import NODES  # loads all nodes, which a launch rarely needs
+
+    return {row.name for node in NODES if name == node.NAME for row in table(node.SETTINGS)}
 
 
 def _robots() -> list[str]:

@@ -274,9 +274,10 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
         ("a: [b", "not a YAML file"),
         ("[1, 2]", "it must map node names to ros__parameters"),
         ("", "it must map node names to ros__parameters"),
+        ("controller: {ros__parameters: {effort_limit: [9.0]}}", "name the section computed_torque_controller"),
         ("cutoff: 4.0", "cutoff is not the name of a node with ros__parameters; is this the configuration of an"),
     ],
-    ids=["broken", "a list", "empty", "of an identification"],
+    ids=["broken", "a list", "empty", "of 0.1.0", "of an identification"],
 )
 def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, words, tmp_path):
     file = tmp_path / "mine.yaml"
