@@ -139,7 +139,7 @@ def estimators() -> tuple[Estimator, ...]:
 
 def estimate(recorded: ArrayRecording, estimator: Estimator, cutoff: float) -> Estimate:
     """One estimate behind one filter."""
-    known, plan = robot(), SignalPlan.of(RATE, LowPass(cutoff), False)
+    known, plan = robot(), SignalPlan.from_low_pass(RATE, LowPass(cutoff), False)
     trials = FilteredTrials([recorded], recorded.joint_names, {}, plan)
     prior = nominal_prior(known.regressor.model, known.base.mapping)
     return estimator.fit(trials.problem(known.regressor, known.base.independent, prior))

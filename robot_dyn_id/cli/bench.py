@@ -71,7 +71,7 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     parameters = np.append(1.1 * model.inertial_parameters, friction)
     dynamics = Dynamics(regressor, np.arange(len(parameters)), parameters)
     controller = _controller(dynamics, motion)
-    plan = replace(SignalPlan.of(RATE, LowPass(CUTOFF), False), row_stride=1).periodic(motion.period)
+    plan = replace(SignalPlan.from_low_pass(RATE, LowPass(CUTOFF), False), row_stride=1).periodic(motion.period)
     seconds: dict[str, float] = {}
     for samples in (min(count, 4000), count):
         recording = _recording(dynamics, controller, motion, samples)

@@ -26,7 +26,7 @@ def mjcf(parameters: ParameterSet) -> Exported:
     Raises:
         InputError: parameters that MuJoCo's compiler refuses, or a model of links cannot carry.
     """
-    export = ExportModel.of(parameters, PLACES)
+    export = ExportModel.from_parameters(parameters, PLACES)
     if export.impossible:
         raise InputError(
             f"MuJoCo refuses inertias that no real robot has ({export.impossible}): identify with "

@@ -52,8 +52,8 @@ class ExportModel:
     findings: tuple[Finding, ...]
     impossible: str
 
-    @staticmethod
-    def of(parameters: ParameterSet, places: Mapping[str, str]) -> ExportModel:
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet, places: Mapping[str, str]) -> ExportModel:
         """The model with the terms that a format can carry.
 
         Args:
@@ -79,7 +79,7 @@ class ExportModel:
                 )
         faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
         terms, findings = _placed(parameters, full[10 * len(names) :], places, names)
-        return ExportModel(regressor, bodies, terms, findings, "; ".join(faults))
+        return cls(regressor, bodies, terms, findings, "; ".join(faults))
 
 
 def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Array:

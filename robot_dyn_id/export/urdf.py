@@ -31,9 +31,9 @@ def urdf(parameters: ParameterSet) -> Exported:
     Raises:
         InputError: parameters that a URDF cannot carry; see `ExportModel.of`.
     """
-    model = ExportModel.of(parameters, PLACES)
+    model = ExportModel.from_parameters(parameters, PLACES)
     document = minidom.parseString(parameters.urdf)
-    robot = _Robot.of(document)
+    robot = _Robot.from_document(document)
     bodies, emptied, findings = _without_held(model)
     for joint, body in zip(model.regressor.model.body_names, bodies, strict=True):
         robot.set_inertia(robot.child[joint], body)
@@ -107,14 +107,14 @@ class _Robot:
     joints: dict[str, minidom.Element]
     child: dict[str, str]
 
-    @staticmethod
-    def of(document: minidom.Document) -> _Robot:
+    @classmethod
+    def from_document(cls, document: minidom.Document) -> _Robot:
         root = document.documentElement
         assert root is not None, "a URDF that was identified has a root"
         links = {link.getAttribute("name"): link for link in _children(root, "link")}
         joints = {joint.getAttribute("name"): joint for joint in _children(root, "joint")}
         child = {name: _children(joint, "child")[0].getAttribute("link") for name, joint in joints.items()}
-        return _Robot(document, links, joints, child)
+        return cls(document, links, joints, child)
 
     def fixed_to(self, link: str) -> list[str]:
         """Links behind fixed joints of a link, and of those."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.files.spelling import refuse_old_spellings
-from robot_dyn_id.files.values import file_errors
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import read_yaml, yaml_text
 
@@ -58,8 +56,10 @@ class FileFormat:
             InputError: not readable, not a file of this kind, or of another version; the message says what to do.
         """
         content = read_yaml(path, self.name)
-        kind = content.get("format") if isinstance(content, dict) else None
-        if not (isinstance(kind, str) and kind.removesuffix(" 1") == self.line):  # 0.1.0 wrote its version there
+        content = content if isinstance(content, dict) else {}
+        kind = content.get("format")
+        known = {self.line} if "format_version" in content else {self.line, f"{self.line} 1"}  # as 0.1.0 wrote it
+        if kind not in known:
             raise InputError(f"{path}: not a {self.name} file of this tool (it must hold `format: {self.line}`)")
         self.check(content, path)
         return {key: value for key, value in content.items() if key not in ("format", "format_version")}
@@ -77,9 +77,6 @@ class FileFormat:
         version = content.get("format_version")
         if type(version) is int and version == self.version:
             return
-        if version is None:
-            with file_errors(path, InputError):
-                refuse_old_spellings(content)
         found = "format_version is missing" if version is None else f"format_version is {version!r}"
         raise InputError(
             f"{path}: {found}, this version of robot_dyn_id reads {self.version}: {self.remedy}", self.remedy

@@ -17,7 +17,7 @@ def start(module: str) -> NoReturn:
     """Load a node, run it, and end the process with its exit code.
 
     Loading takes a second, in which Ctrl-C would otherwise end amid some import with a traceback. There is nothing yet
-    that would have to come to rest. Once it runs, `nodes.running` takes the signals.
+    that would have to come to rest. Once it runs, `nodes.runtime.running` takes the signals.
 
     Args:
         module: its name, such as `robot_dyn_id.nodes.torque_residual_monitor`.
@@ -25,7 +25,7 @@ def start(module: str) -> NoReturn:
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
     try:
         code = int(importlib.import_module(module).main())
-    except Exception as fault:  # while it loads; `nodes.running` reports what happens later
+    except Exception as fault:  # while it loads; `nodes.runtime.running` reports what happens later
         code = _failed(module, fault)
     # Only memory is left to be given back, which takes seconds on a busy computer; `ros2 launch` kills after five.
     sys.stdout.flush()

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import math
-import os
 import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings.reading import (
     Unreadable,
@@ -33,6 +31,7 @@ from robot_dyn_id.recordings.reading import (
     report_unused,
     source_of,
 )
+from robot_dyn_id.text.files import replacing
 
 _CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _FLAGS = ("moving", "periodic", "motor_joint_names")
@@ -154,16 +153,8 @@ def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array)
     Raises:
         InputError: the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, t=t, joint_names=np.array(joint_names, str), **values)
-        part.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez(file, allow_pickle=False, t=t, joint_names=np.array(joint_names, str), **values)
 
 
 @contextmanager

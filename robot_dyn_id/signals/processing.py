@@ -53,11 +53,11 @@ class SignalPlan:
     slowest: tuple[float, ...] = ()
     period: float | None = None
 
-    @staticmethod
-    def of(rate: float, low_pass: LowPass, recorded_velocity: bool) -> SignalPlan:
+    @classmethod
+    def from_low_pass(cls, rate: float, low_pass: LowPass, recorded_velocity: bool) -> SignalPlan:
         """Choose the stride so that about `ROWS_PER_PERIOD` rows are left in a period of the cut-off."""
         stride = max(1, math.floor(rate / (ROWS_PER_PERIOD * low_pass.cutoff)))
-        return SignalPlan(rate, low_pass, recorded_velocity, stride)
+        return cls(rate, low_pass, recorded_velocity, stride)
 
     def periodic(self, period: float) -> SignalPlan:
         """With a whole number of rows in a period of the motion [s].

@@ -214,4 +214,4 @@ def plan_signals(surveyed: Survey, cutoff: float | None, order: int, velocity: s
         raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
     low_pass = LowPass(surveyed.cutoff if cutoff is None else cutoff, order)
     recorded = surveyed.recorded_velocity if velocity == "auto" else velocity == "recorded"
-    return SignalPlan.of(surveyed.rate, low_pass, recorded)
+    return SignalPlan.from_low_pass(surveyed.rate, low_pass, recorded)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
@@ -64,18 +65,29 @@ def part_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file as a whole or not at all; what UTF-8 does not have, as in names of files, is escaped.
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a file to write, which replaces `path` if no exception occurs, so that `path` is complete at any time.
 
     Raises:
         InputError: the folder cannot be written to.
     """
     part = part_of(path)
     try:
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        yield part
         part.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file as a whole or not at all; what UTF-8 does not have, as in names of files, is escaped.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -28,7 +28,7 @@ MODULES = {
 
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 
-CALLS = {  # `yaml.safe_load` has no limits of depth and aliases: read by `yaml_files`
+CALLS = {  # `yaml.safe_load` has no limits of depth and aliases: read by `text.yaml`
     *("os.system", "os.popen", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load", "yaml.full_load_all"),
     *(
         "yaml.safe_load",

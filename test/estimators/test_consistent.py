@@ -217,7 +217,7 @@ def test_parameters_that_a_joint_at_rest_does_not_excite_are_the_urdfs(robot):
     still = {"q": recording.samples.q.copy(), "dq": None}
     still["q"][:, 2] = 0.3
     motion_only = replace(recording, samples=replace(recording.samples, **still))
-    plan = SignalPlan.of(50.0, LowPass(5.0), False)
+    plan = SignalPlan.from_low_pass(50.0, LowPass(5.0), False)
     (piece,) = FilteredTrials([motion_only], robot.joints, {}, plan, keep_edges=True)
     assert len(piece.motion) == n
     tau = robot.regressor.torque(piece.motion, robot.parameters).T + 0.05 * np.random.default_rng(0).normal(size=(n, 3))

@@ -41,7 +41,7 @@ def test_exact_data_give_the_exact_parameters(name, method):
 def test_an_arm_is_recovered_from_exact_rows(name):
     robot = Simulated()
     recording = robot.record(duration=36.0, rate=50.0)
-    plan = SignalPlan.of(50.0, LowPass(5.0), False)
+    plan = SignalPlan.from_low_pass(50.0, LowPass(5.0), False)
     (piece,) = FilteredTrials([recording], robot.joints, {}, plan, keep_edges=True)
     tau = robot.regressor.torque(piece.motion, robot.parameters).T
     exact = replace(recording, samples=replace(recording.samples, tau=tau))
@@ -178,7 +178,7 @@ RUNS = 40
 def errors(correlation_time, name, order):
     """Errors over their standard deviations: filtered recordings of one motion with new noise each, (runs, p)."""
     robot = Simulated()
-    plan = SignalPlan.of(100.0, LowPass(5.0), False)
+    plan = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
     recording = robot.record(duration=30.0)
     found = []
     for run in range(RUNS):

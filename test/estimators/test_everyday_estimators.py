@@ -276,7 +276,7 @@ def test_ridge_is_the_formula():
 
 # --- Separable ---------------------------------------------------------------------------------------------------
 
-SLOW = SignalPlan.of(200.0, LowPass(10.0), True)
+SLOW = SignalPlan.from_low_pass(200.0, LowPass(10.0), True)
 
 
 @cache
@@ -335,7 +335,7 @@ def test_smoothing_widths_of_several_terms_are_found():
     truth = Simulated(terms=(Viscous(), Coulomb(0.15), LoadCoulomb(0.05)))
     start = Simulated(terms=(Viscous(), Coulomb(0.02), LoadCoulomb(0.02)))
     recording = truth.record(duration=40.0, noise=0.02)
-    estimate = Separable().fit(arm_problem(recording, start, SignalPlan.of(100.0, LowPass(10.0), False)))
+    estimate = Separable().fit(arm_problem(recording, start, SignalPlan.from_low_pass(100.0, LowPass(10.0), False)))
     for constant in estimate.constants:
         print(constant)
         expected = 0.15 if constant.name == "coulomb.smoothing_width" else 0.05

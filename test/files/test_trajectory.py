@@ -191,10 +191,25 @@ def test_a_wrong_content_is_refused_with_the_file_the_key_and_the_reason(tmp_pat
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_of_an_earlier_version_is_refused_by_its_renamed_keys(tmp_path):
+def test_a_file_of_an_earlier_version_is_refused_once_with_what_to_do(tmp_path):
     path = edited(written(tmp_path / "trajectory.yaml"), of_version_0_1_0)
-    with pytest.raises(InputError, match=rf"motion\.{OLD_CENTER}: is now spelled center"):
+    with pytest.raises(InputError, match=r"format_version is missing, .*: design the trajectory again"):
         read_trajectory(edited(path, rename("center", OLD_CENTER, "motion")))
+
+
+def test_a_file_of_this_version_with_a_renamed_key_is_refused_with_the_new_name(tmp_path):
+    path = edited(written(tmp_path / "trajectory.yaml"), rename("center", OLD_CENTER, "motion"))
+    with pytest.raises(InputError, match=rf"motion\.{OLD_CENTER}: is now spelled center"):
+        read_trajectory(path)
+
+
+def test_a_file_whose_two_versions_contradict_each_other_is_refused(tmp_path):
+    path = written(tmp_path / "trajectory.yaml")
+    path.write_text(
+        path.read_text().replace("format: robot_dyn_id trajectory\n", "format: robot_dyn_id trajectory 1\n")
+    )
+    with pytest.raises(InputError, match="not a trajectory file"):
+        read_trajectory(path)
 
 
 def test_what_is_no_such_file_is_refused(tmp_path):

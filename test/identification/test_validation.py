@@ -26,7 +26,7 @@ from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
 ROBOT = Simulated()
-PLAN = SignalPlan.of(50.0, LowPass(5.0), False)
+PLAN = SignalPlan.from_low_pass(50.0, LowPass(5.0), False)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.quaternion6r.arm import NOISE, SpaceArm, accelerated, swinging, with_noise
 
-ROBOT = SpaceArm.of_urdf()
+ROBOT = SpaceArm.from_urdf()
 GRAVITY = tuple(ROBOT.model.gravity)
 
 

@@ -95,7 +95,7 @@ def test_errors_are_counted():
 
 
 def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
-    experiment = SimulatedExperiment.of_paper()
+    experiment = SimulatedExperiment.from_paper()
     motions = planar3r_experiment.three_runs(planar3r.TURNS)
     runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
     ideal = experiment.estimate(experiment.exact(runs), experiment.configuration.settings.estimator)

@@ -17,7 +17,7 @@ from robot_dyn_id.papers.quaternion6r.reproduction import (
     noisy_runs,
 )
 
-ARM = SpaceArm.of_urdf()
+ARM = SpaceArm.from_urdf()
 RATE = 1.0 / PRINTED[0]
 
 

@@ -22,7 +22,7 @@ MOTION, OTHER = (states(random_fourier(MODEL, seed, period)) for seed, period in
 @pytest.fixture(scope="module")
 def quiet():
     """Three methods on one robot whose torques have a thousandth of the paper's noise."""
-    trial = NoisyTrial.of(0, 1e-3, MOTION, OTHER)
+    trial = NoisyTrial.from_seed(0, 1e-3, MOTION, OTHER)
     found = {
         "separable": Separable(weighted=False),
         "separable, weighted": Separable(),
@@ -113,7 +113,7 @@ def test_notes_and_drawings(quiet):
 
 
 def test_temperature():
-    heat = Heat.of(1)
+    heat = Heat.from_seed(1)
     for alpha, sigma in (heat.one[0], heat.both, heat.several[0]):
         assert abs(alpha - ALPHA) < 4.0 * sigma
     count = 13 * 5.0 * RATE
@@ -130,6 +130,6 @@ def test_stribeck_velocities_below_the_resolution_of_samples_are_not_identifiabl
 
 
 def test_what_is_identified_without_weight_does_not_carry_arms_on_the_ground():
-    found = Weightless.of(0, NoisyTrial.of(0, 1e-3, MOTION, OTHER), MOTION)
+    found = Weightless.from_trial(0, NoisyTrial.from_seed(0, 1e-3, MOTION, OTHER), MOTION)
     assert found.to_ground[1] > 10.0 * found.to_orbit[1]
     assert np.all(found.friction[1, 1:3] > found.friction[0, 1:3])

@@ -16,7 +16,7 @@ RATE = 50.0
 
 
 def plan(cutoff=4.0, recorded=False):
-    return SignalPlan.of(RATE, LowPass(cutoff), recorded)
+    return SignalPlan.from_low_pass(RATE, LowPass(cutoff), recorded)
 
 
 def pieces(recording, chosen, **options):
@@ -99,7 +99,7 @@ def test_edges_are_cut_at_both_ends_of_every_segment(recording):
     ("rate", "cutoff", "stride"), [(100.0, 5.0, 10), (30.0, 5.0, 3), (30.0, 12.0, 1), (1e3, 4.0, 125)]
 )
 def test_two_rows_are_kept_in_a_period_of_the_cutoff(rate, cutoff, stride):
-    assert SignalPlan.of(rate, LowPass(cutoff), False).row_stride == stride
+    assert SignalPlan.from_low_pass(rate, LowPass(cutoff), False).row_stride == stride
 
 
 def test_segments_of_several_trials_are_numbered_through(recording):

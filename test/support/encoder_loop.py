@@ -61,7 +61,7 @@ def recorded(seed, resolution=RESOLUTION, noise=NOISE, duration=12.0):
 
 def loop_problem(recording, cutoff, prior=True):
     """The linear problem of a recording behind a filter."""
-    known, plan = robot(), SignalPlan.of(RATE, LowPass(cutoff), False)
+    known, plan = robot(), SignalPlan.from_low_pass(RATE, LowPass(cutoff), False)
     trials = FilteredTrials([recording], known.joints, {}, plan)
     known_before = nominal_prior(known.model, known.base.mapping) if prior else None
     return trials.problem(known.regressor, known.base.independent, known_before)

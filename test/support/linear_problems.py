@@ -59,7 +59,7 @@ def stacked(columns, torques, weights=(1.0, 1.0)):
     return np.vstack(blocks), np.concatenate([weight * tau for weight, tau in zip(weights, torques, strict=True)])
 
 
-PLAN = SignalPlan.of(100.0, LowPass(5.0), False)
+PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
 NOISE = np.array([0.5, 0.8, 0.2])
 PERIOD = 10.0
 

@@ -2,10 +2,10 @@
 """Closed-loop output error: the positions of a simulated robot are fitted to the measured ones.
 
 CLOE (Landau and Karimi 1997; for robots Janot, Gautier, Jubien and Vandanjon 2014): the robot is simulated under its
-controller along the reference, and only positions are compared; torques are used for the residuals that `conclude`
-reports only. The slopes are finite differences of simulations, one for each parameter; robots that are nearly the same
-share them. A controller that follows well makes all robots move alike; then positions carry little information, and the
-estimator is for comparison.
+controller along the reference, and only positions are compared; torques are used for
+the reported residuals only. The slopes are finite differences of simulations, one for each parameter; robots that are
+nearly the same share them. A controller that follows well makes all robots move alike; then positions carry little
+information, and the estimator is for comparison.
 """
 
 from __future__ import annotations

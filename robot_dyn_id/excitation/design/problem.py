@@ -85,7 +85,7 @@ class DesignProblem:
         return replace(self, sharpness=sharpness)
 
     def with_smooth_objective(self, sharpness: float) -> DesignProblem:
-        """The same problem with an objective whose gradient has no jumps; see `objectives.softened`."""
+        """The same problem with an objective whose gradient has no jumps; see `objectives.smooth_objective`."""
         soft = smooth_objective(self.objective, sharpness)
         return self if soft is self.objective else replace(self, objective=soft)
 

@@ -111,7 +111,7 @@ def _until_rest(command: Command, now: float, step: float, ahead: float, limits:
 
 
 def _held(points: TrajectoryPoints, duration: float) -> TrajectoryPoints:
-    """TrajectoryPoints with the final rest held for `duration` [s]."""
+    """The points with the final rest held for `duration` [s]."""
     still = np.zeros_like(points.dq[-1:])
     return TrajectoryPoints(
         np.append(points.times, points.times[-1] + duration),

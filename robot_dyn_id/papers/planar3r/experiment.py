@@ -106,15 +106,15 @@ class SimulatedExperiment:
     plant: Dynamics
     sensors: Sensors
 
-    @staticmethod
-    def of_paper() -> SimulatedExperiment:
+    @classmethod
+    def from_paper(cls) -> SimulatedExperiment:
         """Experiment with the parameters of the simulator node."""
         chosen, given = configuration(), node_parameters("planar3r", "simulator")
         model = arm()
         viscous, coulomb, effort = (np.array(given[key]) for key in ("viscous", "coulomb", "effort_noise"))
         plant = nominal_dynamics(model, viscous, coulomb, given["smoothing_width"])
         sensors = Sensors(effort, 0.0, None, resolution=given["resolution"])
-        return SimulatedExperiment(model, chosen, plant, sensors)
+        return cls(model, chosen, plant, sensors)
 
     @cached_property
     def regressor(self) -> Regressor:

@@ -130,7 +130,7 @@ def plan(joint: str, **given: Any) -> DesignTask:
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce all steps of the paper from its URDF, then replace its three motions by one."""
-    experiment, draws = SimulatedExperiment.of_paper(), max(DRAWS, extent.seeds)
+    experiment, draws = SimulatedExperiment.from_paper(), max(DRAWS, extent.seeds)
     progress("base parameters, compared with Pinocchio's equations")
     figures = [*equations(experiment.model)]
     progress("condition numbers of the sines")

@@ -92,15 +92,15 @@ class SpaceArm:
     frames: tuple[Placement, ...]
     truth: Array
 
-    @staticmethod
-    def of_urdf() -> SpaceArm:
+    @classmethod
+    def from_urdf(cls) -> SpaceArm:
         """Arm of the URDF."""
         model = model_of("quaternion6r", GRAVITY)
         frames = centroidal_frames(model)
         inertias = model.inertial_parameters.reshape(-1, 10)[:, CENTROIDAL]
         offset = np.array([frame.position[0] for frame in frames])
         inertias[:, 2:] -= (inertias[:, 0] * offset**2)[:, None]  # about the center of mass, which is on the x axis
-        return SpaceArm(model, frames, inertias)
+        return cls(model, frames, inertias)
 
     def recorded(self, motion: Motion) -> list[Signals]:
         """Signals of the paper's simulation."""

@@ -150,7 +150,7 @@ def noisy_runs() -> tuple[NoisyRuns, ...]:
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce the paper's figures."""
-    arm = SpaceArm.of_urdf()
+    arm = SpaceArm.from_urdf()
     progress("the printed samples")
     figures = _exact(arm)
     rounded = {

@@ -83,15 +83,15 @@ class Heat:
     both: Array
     several: Array
 
-    @staticmethod
-    def of(seed: int) -> Heat:
+    @classmethod
+    def from_seed(cls, seed: int) -> Heat:
         """Drive at constant speeds, and fit."""
         rng = np.random.default_rng(seed)
         names, coulomb = ("ft1", "fc1"), (Coulomb(0.0),)
         one = _fitted(np.array([SLOW]), names, coulomb, rng)
         both = _fitted(np.array([SLOW, -SLOW]), names, coulomb, rng)
         several = _fitted(SPEEDS, ("ft1", "fci1", "kva1", "kvb1", "kvc1"), (_law(),), rng)
-        return Heat(one, both[0], several[:3])
+        return cls(one, both[0], several[:3])
 
 
 def _law() -> ImprovedStribeck:
@@ -132,8 +132,8 @@ class Weightless:
     to_ground: Array
     to_orbit: Array
 
-    @staticmethod
-    def of(seed: int, ground: NoisyTrial, motion: Motion) -> Weightless:
+    @classmethod
+    def from_trial(cls, seed: int, ground: NoisyTrial, motion: Motion) -> Weightless:
         """Identify in one place, vb nominal, and predict in the other.
 
         Args:
@@ -141,8 +141,8 @@ class Weightless:
             ground: trial on the ground.
             motion: motion of the identification.
         """
-        orbit = NoisyTrial.of(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
-        return Weightless(
+        orbit = NoisyTrial.from_seed(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
+        return cls(
             np.array([_friction_share(trial, motion) for trial in (ground, orbit)]),
             _carried(orbit, ground),
             _carried(ground, orbit),

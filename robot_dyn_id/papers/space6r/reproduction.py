@@ -119,7 +119,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
 
 def _compared(level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
     """All methods, and networks where one can be trained."""
-    trials, networks = Trials.of(level, extent, motion, other, progress), {}
+    trials, networks = Trials.from_methods(level, extent, motion, other, progress), {}
     for name, tolerance in ({} if why_not(extent.full) else NETWORKS).items():
         progress(f"noise x {level:g}: {name}")
         networks[name] = tuple(trained(trial, tolerance) for trial in trials.trials)
@@ -262,7 +262,7 @@ def _of_velocities(trials: Trials, motion: Motion) -> Iterator[Figure]:
 
 
 def _of_temperature() -> Iterator[Figure]:
-    heat = Heat.of(0)
+    heat = Heat.from_seed(0)
     yield Figure(
         "alpha: error from one direction of one speed [N m/K]",
         abs(float(heat.one[0, 0]) - ALPHA),
@@ -279,7 +279,7 @@ def _of_temperature() -> Iterator[Figure]:
 
 
 def _of_weight(ground: NoisyTrial, motion: Motion) -> Iterator[Figure]:
-    found = Weightless.of(0, ground, motion)
+    found = Weightless.from_trial(0, ground, motion)
     for place, share in zip(("on the ground", "without weight"), found.friction, strict=True):
         yield Figure(f"friction {place}, joint 2: share of the torque", float(share[1]), why=f"joint 3: {share[2]:.2f}")
     for name, errors in (

@@ -143,8 +143,9 @@ class NoisyTrial:
     measured: Array
     noise: Array
 
-    @staticmethod
-    def of(
+    @classmethod
+    def from_seed(
+        cls,
         seed: int,
         level: float,
         motion: Motion,
@@ -163,7 +164,7 @@ class NoisyTrial:
             start, base.independent, motion, torque, RATE, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
-        return NoisyTrial(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
+        return cls(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
 
     def judged(self, predicted: Array, estimate: Estimate | None, cost: float, seconds: float) -> Outcome:
         """Evaluate a prediction along the other motion."""
@@ -244,10 +245,10 @@ class Trials:
     trials: tuple[NoisyTrial, ...]
     outcomes: dict[str, tuple[Outcome, ...]]
 
-    @staticmethod
-    def of(level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
+    @classmethod
+    def from_methods(cls, level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
         """Run all methods on all seeds."""
-        trials = tuple(NoisyTrial.of(seed, level, motion, other) for seed in range(extent.seeds))
+        trials = tuple(NoisyTrial.from_seed(seed, level, motion, other) for seed in range(extent.seeds))
         outcomes: dict[str, tuple[Outcome, ...]] = {}
         for name, estimator in contenders(extent.full).items():
             progress(f"noise x {level:g}: {name}")
@@ -257,7 +258,7 @@ class Trials:
             trial.outcome(MaximumAPosterioriConstants()) for trial in by_size
         )
         outcomes["truth"] = tuple(trial.judged_truth() for trial in trials)
-        return Trials(level, trials, outcomes)
+        return cls(level, trials, outcomes)
 
     def each(self, method: str, what: Callable[[Outcome], float]) -> Array:
         """A figure of every trial, shape (seeds,); NaN where the method did not converge."""

@@ -33,7 +33,7 @@ from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel, Replay
 
 every_simulating = pytest.mark.parametrize("kind", [Instrumental, OutputError])
-PLAN = SignalPlan.of(RATE, LowPass(20.0), False)
+PLAN = SignalPlan.from_low_pass(RATE, LowPass(20.0), False)
 
 
 def truth():
@@ -77,7 +77,7 @@ def test_windows_of_any_size_are_simulated_as_one():
     recording = recorded(0, noise=0.0)
     several, few = (dict.fromkeys(()), dict.fromkeys(()))
     for found, cutoff in ((several, 40.0), (few, 4.0)):
-        plan = SignalPlan.of(RATE, LowPass(cutoff), False)
+        plan = SignalPlan.from_low_pass(RATE, LowPass(cutoff), False)
         numbers, motion, _ = replayed(recording, IDEAL, plan)
         found.update(zip(numbers.tolist(), motion.q.T, strict=True))
     both = sorted(set(several) & set(few))
