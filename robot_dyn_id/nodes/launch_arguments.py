@@ -6,7 +6,7 @@ This module does not import `launch`, so that documentation and tests can read t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,3 +122,19 @@ def check_names(command_line: Sequence[str]) -> None:
         name, separator, text = word.partition(":=")
         if separator and name in RENAMED:
             raise UsageError(f"{name}:= is now {RENAMED[name]}:=; write {RENAMED[name]}:={text}")
+
+
+def renamed_arguments(configurations: Mapping[str, str], unset: Sequence[str]) -> list[str]:
+    """Warnings of former names that an including launch file may have passed.
+
+    They cannot be refused: the configurations of the including file itself are visible too, and may have these names.
+
+    Args:
+        configurations: launch configurations by name, with those of the including file.
+        unset: arguments of the launch file that have their default value.
+    """
+    return [
+        f"{old}={configurations[old]!r} has no effect here: the argument is now called {new}"
+        for old, new in RENAMED.items()
+        if new in unset and configurations.get(old)
+    ]

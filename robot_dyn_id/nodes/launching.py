@@ -12,12 +12,14 @@ from ament_index_python.packages import get_package_share_directory
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, Shutdown
 from launch.events.process import ProcessExited
+from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration
+from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 from launch_ros.actions import Node
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, check_names, read_argument
-from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file
+from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, check_names, read_argument, renamed_arguments
+from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file, refuse_renamed_sections
 from robot_dyn_id.nodes.starting import INTERRUPTED
 
 PACKAGE = "robot_dyn_id"
@@ -40,9 +42,13 @@ def declare_arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgumen
         **defaults: arguments with another default, a text or a list of substitutions.
     """
     declared = list(dict.fromkeys((*COMMON, *names, *defaults)))
+    texts = {name: defaults.get(name, ARGUMENTS[name].default) for name in declared}
 
     def check(context: LaunchContext) -> None:
         check_names(context.argv)
+        unset = [name for name, default in texts.items() if _text(context, name) == _perform(context, default)]
+        for line in renamed_arguments(context.launch_configurations, unset):
+            get_logger(PACKAGE).warning(line)
         for name in declared:
             text = _text(context, name)
             if text != "":
@@ -54,7 +60,7 @@ def declare_arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgumen
         actions.append(
             DeclareLaunchArgument(
                 name,
-                default_value=defaults.get(name, argument.default),
+                default_value=texts[name],
                 description=argument.description,
                 choices=argument.choices or None,
             )
@@ -85,6 +91,7 @@ def parameter_file(context: LaunchContext) -> str:
         if not Path(file).is_file():
             raise InputError(f"params_file:={file}: there is no such file")
         check_parameter_file(file)
+        refuse_renamed_sections(file, _parameters)
         return file
     if not robot:
         return ""
@@ -161,6 +168,19 @@ def start_node(
 def _text(context: LaunchContext, name: str) -> str:
     """Text of a launch argument."""
     return str(LaunchConfiguration(name).perform(context))
+
+
+def _perform(context: LaunchContext, text: Any) -> str:
+    """Text of a text or of a list of substitutions."""
+    return str(perform_substitutions(context, normalize_to_list_of_substitutions(text)))
+
+
+def _parameters(name: str) -> set[str]:
+    """Names of the parameters of a node."""
+    from robot_dyn_id.nodes.runtime.ros_parameters import table
+    from robot_dyn_id.nodes.tables import NODES  # loads all nodes, which a launch rarely needs
+
+    return {row.name for node in NODES if name == node.NAME for row in table(node.SETTINGS)}
 
 
 def _robots() -> list[str]:

@@ -105,9 +105,9 @@ INSIDE = {
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (
-        *("runtime", "messages", "starting", "launch_arguments", "launching", "recording", "excitation"),
+        *("runtime", "messages", "starting", "launch_arguments", "recording", "excitation"),
         *("simulator_settings", "simulator", "excitation_publisher", "recorder", "identifier"),
-        *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy"),
+        *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy", "launching"),
     ),
 }
 """Order of the rooms inside the large folders, by the same rule."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -18,7 +19,7 @@ from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
-from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, RENAMED, check_names, read_boolean
+from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, RENAMED, check_names, read_boolean, renamed_arguments
 from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file
 from robot_dyn_id.nodes.runtime.ros_parameters import table
 from robot_dyn_id.nodes.tables import NODES
@@ -99,6 +100,15 @@ def test_an_argument_that_was_renamed_is_refused_with_its_present_name(name):
     with pytest.raises(UsageError, match=f"write {RENAMED[name]}:=mine.yaml"):
         check_names([f"{name}:=mine.yaml"])
     check_names([f"{RENAMED[name]}:=mine.yaml"])
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_former_name_that_an_including_file_passes_is_warned_of(name):
+    new = RENAMED[name]
+    (line,) = renamed_arguments({name: "mine.yaml", new: ""}, [new])
+    assert line == f"{name}='mine.yaml' has no effect here: the argument is now called {new}"
+    assert not renamed_arguments({name: "mine.yaml", new: "other.yaml"}, ["robot"])
+    assert not renamed_arguments({name: "", new: ""}, [new])
 
 
 def test_boolean_arguments_are_read_as_such():
@@ -222,12 +232,18 @@ def test_a_truth_value_that_is_none_ends_the_launch_before_any_node(given, monke
 
 def visit(path, **given):
     """The nodes that the genuine launch would start with these arguments."""
-    from launch import LaunchContext
     from launch.launch_description_sources import get_launch_description_from_python_launch_file
-    from launch_ros.actions import Node
 
     description = get_launch_description_from_python_launch_file(str(path))
     assert all(argument.description for argument in description.get_launch_arguments())
+    return visit_description(description, **given)
+
+
+def visit_description(description, **given):
+    """The nodes that a launch description would start with these arguments."""
+    from launch import LaunchContext
+    from launch_ros.actions import Node
+
     context = LaunchContext(argv=[f"{name}:={text}" for name, text in given.items()])
     waiting = list(description.entities)
     started = []
@@ -274,9 +290,10 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
         ("a: [b", "not a YAML file"),
         ("[1, 2]", "it must map node names to ros__parameters"),
         ("", "it must map node names to ros__parameters"),
+        ("controller: {ros__parameters: {effort_limit: [9.0]}}", "name the section computed_torque_controller"),
         ("cutoff: 4.0", "cutoff is not the name of a node with ros__parameters; is this the configuration of an"),
     ],
-    ids=["broken", "a list", "empty", "of an identification"],
+    ids=["broken", "a list", "empty", "of 0.1.0", "of an identification"],
 )
 def test_a_configuration_that_is_broken_ends_the_launch_before_any_node(text, words, tmp_path):
     file = tmp_path / "mine.yaml"
@@ -295,6 +312,30 @@ def test_every_launch_file_refuses_a_renamed_argument_and_sets_the_log_level(pat
     for node in started:
         words = [getattr(part[0], "text", "") for part in node.cmd]
         assert words[words.index("--log-level") + 1] == "debug"
+
+
+@genuine
+@pytest.mark.parametrize("path", LAUNCH, ids=name)
+def test_an_including_launch_file_that_passes_a_former_name_gets_a_warning(path, tmp_path, monkeypatch):
+    from launch import LaunchDescription
+    from launch.actions import IncludeLaunchDescription
+
+    from robot_dyn_id.nodes import launching
+
+    lines = []
+    monkeypatch.setattr(launching, "get_logger", lambda name: SimpleNamespace(warning=lines.append))
+    given = {"config": "mine.yaml", "settings": "mine.yaml", "robot": "planar3r", "parameters": "some.yaml"}
+    including = IncludeLaunchDescription(str(path), launch_arguments=given.items())
+    visit_description(LaunchDescription([including]))
+    assert {line.partition("=")[0] for line in lines} == {
+        old for old, new in RENAMED.items() if new in declared_in(path)
+    }
+    lines.clear()
+    present = {new: str(ROOT / "config" / "planar3r.yaml") for new in RENAMED.values()}
+    visit_description(
+        LaunchDescription([IncludeLaunchDescription(str(path), launch_arguments={**given, **present}.items())])
+    )
+    assert not lines
 
 
 @genuine

@@ -18,8 +18,9 @@ from rclpy.task import Future
 
 from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.faults import reported
-from robot_dyn_id.nodes.runtime.parameter_files import origin
+from robot_dyn_id.nodes.runtime.parameter_files import origin, refuse_renamed_section_of
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+from robot_dyn_id.nodes.runtime.ros_parameters import table
 
 SLICE = 0.1
 """Longest time without a look at signals [s]."""
@@ -89,6 +90,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     node = None
     try:
         _initialize(arguments)
+        refuse_renamed_section_of(make.NAME, [row.name for row in table(make.SETTINGS)], command)
         node = make()
         executor = make_executor()
         executor.add_node(node)

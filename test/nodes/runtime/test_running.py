@@ -130,6 +130,21 @@ def test_a_wrong_parameter_names_the_file_that_sets_it(tmp_path):
     assert err == f"ticker: parameter rate must be at least 1 [Hz], not 0.1 (set in {files[1]})\n"
 
 
+def test_a_file_with_the_former_name_of_a_node_is_refused_when_it_starts(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("/**/controller:\n  ros__parameters:\n    effort_limit: [10.0]\n")
+    code = "from robot_dyn_id.nodes.starting import start; start('robot_dyn_id.nodes.computed_torque_controller')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--ros-args", "--params-file", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == InputError.exit_code, done.stderr
+    assert f"{file}: /**/controller: this node is now called computed_torque_controller" in done.stderr
+
+
 def test_a_node_ends_by_itself_with_a_code_or_a_reason():
     for how, code, words in (("4", 4, ""), ("UsageError('no such thing')", 2, "ticker: no such thing\n")):
         source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace("self.ticks += 1", f"self.end = {how}")
