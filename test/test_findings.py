@@ -37,6 +37,18 @@ def test_every_code_in_the_catalog_is_made_and_every_made_code_is_in_the_catalog
     assert {code for _, code in made} == set(CATALOG)
 
 
+def test_every_code_is_asserted_by_another_test():
+    """As a literal of its own: a code that no test provokes may never be reported."""
+    tests = [path for path in Path(__file__).parent.rglob("test_*.py") if path != Path(__file__)]
+    literals = {
+        node.value
+        for path in tests
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert set(CATALOG) - literals == set()
+
+
 def test_codes_belong_to_one_section():
     assert sum(map(len, SECTIONS.values())) == len(CATALOG)
 

@@ -148,10 +148,27 @@ def test_what_is_not_measured_is_named(data, cli, tmp_path):
         "motor of joint2": "the angle of its motor is not measured",
         "spring of joint2": "the angle of its motor is not measured",
     }
-    assert "nothing_held_out" in codes(answer)
+    assert codes(answer) == ["nothing_held_out", *("group_not_identified",) * 3]
+    assert {one["severity"] for one in answer["findings"]} == {"warning"}
     assert max(map(abs, scores(answer).values())) < 4.5
     assert {"K1", "mx1", "fv2"} <= scores(answer).keys()
     assert not {"K2", "Jm1"} & scores(answer).keys()
+
+
+def test_a_joint_without_measured_torque_and_motor_is_named(data, cli, tmp_path):
+    given = []
+    for name in ("poses", "both"):
+        arrays = np.load(data / f"{name}.npz")
+        tau = np.where([True, False], np.nan, arrays["tau"])
+        motor = {key: arrays[key][:, 1:] for key in ("motor_q", "motor_tau")}
+        given.append(
+            saved(tmp_path / f"{name}.npz", data / f"{name}.npz", tau=tau, motor_joint_names=JOINTS[1:], **motor)
+        )
+    code, out, _ = cli(*given, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    (finding,) = [one for one in answer["findings"] if one["code"] == "flexible_joint_not_identified"]
+    assert (finding["severity"], finding["joints"]) == ("warning", ["joint1"])
 
 
 def test_without_json_a_table_is_printed(data, cli):

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.commands import messages
 from support.recording_files import types, write_bag
-from support.robots import brick
+from support.robots import brick, joint, urdf
 from support.simulated import ARM, Simulated, changed, save_npz
 
 from robot_dyn_id.cli import main
@@ -58,13 +58,17 @@ def files(tmp_path_factory):
     return folder
 
 
+def sensed(recording, model, link):
+    """Readings of a sensor on a link along the motion of seed 2, moments first, shape (6, N)."""
+    motion = Motion(*random_fourier(model, 2).evaluate(recording.samples.t)[:3])
+    rows = wrench_regressor(frame_motion(model, motion, placement_of(model, link)))
+    wrench = np.einsum("icn,c->in", rows, -BODY) + np.arange(6)[:, None]
+    return wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
+
+
 def sense(folder, recording):
     """The same motion with a sensor on the last link: in a `.npz`, and in a bag."""
-    model = Simulated().model
-    motion = Motion(*random_fourier(model, 2).evaluate(recording.samples.t)[:3])
-    rows = wrench_regressor(frame_motion(model, motion, placement_of(model, "l3")))
-    wrench = np.einsum("icn,c->in", rows, -BODY) + np.arange(6)[:, None]
-    wrench += 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
+    wrench = sensed(recording, Simulated().model, "l3")
     save_npz(folder / "sensed.npz", recording, wrench=wrench[[3, 4, 5, 0, 1, 2]].T)
     stamps = [int(1e9 * t) + 10**18 for t in recording.samples.t]
     write_bag(folder / "bag", messages(recording), others=[("/ft", WRENCH, list(wrench_messages(stamps, wrench)))])
@@ -126,12 +130,36 @@ def test_tool_at_a_sensor(files, tmp_path, cli, data):
     assert answer["sensor_offsets"]["force z"][0] == pytest.approx(5.0, abs=0.05)
 
 
-def test_gains(files, tmp_path, cli):
-    (tmp_path / "known.yaml").write_text(
-        "link: l3\nmass: 1.5\ncenter_of_mass: [0.05, 0.02, 0.1]\n"
+SLIDE = urdf(joint("slide", "base", "l1", kind="prismatic", axis="1 0 0", rpy="0 0 0"), links=1)
+
+
+def test_a_tool_that_never_turns_hides_an_offset_of_its_sensor(tmp_path, cli):
+    """The moment of the weight about y is as constant as the offset."""
+    robot = Simulated(SLIDE)
+    recording = robot.record(seed=2, rate=50.0, duration=20.0)
+    (tmp_path / "slide.urdf").write_text(SLIDE)
+    save_npz(tmp_path / "slide.npz", recording, wrench=sensed(recording, robot.model, "l1")[[3, 4, 5, 0, 1, 2]].T)
+    given = ("--robot", tmp_path / "slide.urdf", "--wrench", "--link", "l1", "--out", tmp_path / "out")
+    code, out, printed = cli("payload", tmp_path / "slide.npz", *given, "--json")
+    assert code == 0, printed
+    answer = json.loads(out)
+    codes = {one["code"]: one["severity"] for one in answer["findings"]}
+    assert codes["payload_not_identified"] == codes["sensor_offset_not_identified"] == "info"
+    assert "mx" in answer["not_excited"]
+    assert "moment y" not in answer["sensor_offsets"]
+
+
+def known_payload(link):
+    """The file of the body on a link."""
+    return (
+        f"link: {link}\nmass: 1.5\ncenter_of_mass: [0.05, 0.02, 0.1]\n"
         f"inertia: {{ixx: {1.5 * 0.0625 / 12}, ixy: 0, iyy: {1.5 * 0.0325 / 12}, ixz: 0, iyz: 0, "
         f"izz: {1.5 * 0.05 / 12}}}\n"
     )
+
+
+def test_gains(files, tmp_path, cli):
+    (tmp_path / "known.yaml").write_text(known_payload("l3"))
     np.testing.assert_allclose(read_payload(tmp_path / "known.yaml").parameters, BODY, atol=1e-12)
     code, out, _ = cli(
         "gains",
@@ -149,14 +177,29 @@ def test_gains(files, tmp_path, cli):
     )
     assert code == 0
     found = {one["joint"]: one for one in json.loads(out)["gains"]}
-    for joint, gain in zip(Simulated().joints, GAINS, strict=True):
-        if joint in found:
-            assert abs(found[joint]["gain"] - gain) < 4.0 * found[joint]["standard_deviation"]
+    for name, gain in zip(Simulated().joints, GAINS, strict=True):
+        if name in found:
+            assert abs(found[name]["gain"] - gain) < 4.0 * found[name]["standard_deviation"]
     assert {"elbow", "wrist"} <= found.keys()
     drives = read_configuration(tmp_path / "gains.yaml").settings.drives
     assert {name: drive.gain * drive.sign for name, drive in drives.items()} == pytest.approx(
         {name: one["gain"] for name, one in found.items()}
     )
+
+
+def test_a_payload_says_nothing_about_the_joints_behind_it(files, tmp_path, cli):
+    robot = Simulated()
+    robot.parameters[10:20] += BODY
+    loaded = robot.record(seed=2, rate=50.0, noise=0.02, duration=20.0)
+    save_npz(tmp_path / "loaded.npz", changed(loaded, tau=lambda tau: tau / GAINS))
+    (tmp_path / "known.yaml").write_text(known_payload("l2"))
+    given = ("--bare", files / "bare_current.npz", "--loaded", tmp_path / "loaded.npz")
+    known = ("--robot", files / "arm.urdf", "--payload", tmp_path / "known.yaml")
+    code, out, _ = cli("gains", *given, *known, "--out", tmp_path / "gains.yaml", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    (finding,) = [one for one in answer["findings"] if one["code"] == "gain_not_identified"]
+    assert (finding["severity"], finding["joints"]) == ("info", ["wrist"])
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,8 @@ def test_recorded_efforts_drive_the_model(files, tmp_path, simulate):
     code, out, _ = simulate(files / "along.npz", "--out", tmp_path / "free.npz", "--json")
     answer, found, given = json.loads(out), loaded(tmp_path / "free.npz"), loaded(files / "along.npz")
     assert code == 0 and set(answer) >= {"file", "warnings", "findings"}
+    (passed,) = [one for one in answer["findings"] if one["code"] == "position_limits_passed"]
+    assert (passed["severity"], passed["joints"]) == ("info", ["elbow"])
     np.testing.assert_allclose(found["t"], given["t"], atol=1e-9)
     np.testing.assert_allclose(found["tau"], given["tau"], atol=1e-9)
     dynamics = Dynamics.from_parameters(read_parameters(files / "parameters.yaml"))

@@ -12,7 +12,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import Separable, WeightedLeastSquares
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
-from robot_dyn_id.estimators.essential import essential
+from robot_dyn_id.estimators.essential import essential, reduce_to_essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.extrapolation import torque_deviation
@@ -20,6 +20,10 @@ from robot_dyn_id.identification.identifiability import suggest_motions
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.summary import identification_summary
+
+
+def codes_of(estimate):
+    return [(one.code, one.severity) for one in estimate.findings]
 
 
 @pytest.mark.parametrize("correlation_time", [0.0, 0.1], ids=["white", "colored"])
@@ -34,6 +38,19 @@ def test_the_bootstrap_says_what_the_sandwich_says(correlation_time):
     assert 0.8 < np.median(ratio) < 1.2  # 60 draws: 9 % each
     np.testing.assert_allclose(np.sqrt(np.diag(drawn.covariance)), drawn.standard_deviations, rtol=1e-9)
     assert np.all((drawn.intervals[:, 0] < estimate.values) & (estimate.values < drawn.intervals[:, 1]))
+    assert codes_of(drawn) == [*codes_of(estimate), ("bootstrap_deviations", "warning")]
+
+
+def test_essential_parameters_lose_the_intervals_of_the_bootstrap():
+    task = arm_problem(changed(noisy(1), rows=slice(0, 500)))
+    estimate = WeightedLeastSquares(autoregressive_order=0).fit(task)
+    drawn = bootstrap_estimate(WeightedLeastSquares(autoregressive_order=0), task, estimate, 20)
+    robot, _ = arm()
+    _, reduced = reduce_to_essential(robot.base, drawn, essential(drawn, task.names))
+    assert reduced.intervals is None
+    assert codes_of(reduced) == [*codes_of(drawn), ("intervals_lost", "warning")]
+    _, reduced = reduce_to_essential(robot.base, estimate, essential(estimate, task.names))
+    assert codes_of(reduced) == codes_of(estimate), "there were none"
 
 
 def test_it_draws_for_estimators_of_constants_too():

@@ -91,6 +91,16 @@ def test_arm_with_payload_predicts_the_loaded_arm():
     )
 
 
+def test_joints_that_move_faster_than_on_the_bare_arm_are_named():
+    recording = loaded_panda().record(seed=100, duration=20.0, noise=NOISE)
+    arm = bare_arm(0)
+    slower = replace(arm, dq_max=arm.dq_max * np.array([0.5, 1, 1, 1, 1, 1, 1]))
+    _, findings = identify_payload([recording], slower, LINK, SETTINGS)
+    assert [(one.code, one.severity, one.joints) for one in findings] == [
+        ("faster_than_arm", "info", ("panda_joint1",))
+    ]
+
+
 def test_what_a_link_near_the_base_does_not_show_is_named():
     robot = panda()
     recording = robot.record(seed=5, duration=20.0, noise=NOISE)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from mcap.reader import make_reader
 from mcap.writer import CompressionType
+from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 from support.recording_files import TOPIC, samples, text_message, truth, types, write_bag, write_mcap
 
@@ -139,6 +140,22 @@ def test_a_database_without_metadata_keeps_what_it_describes(tmp_path, recover):
         assert texts[TOPIC].startswith("std_msgs/Header header")
         hashes = {connection.digest for connection in new.connections}
         assert types().hash_rihs01("sensor_msgs/msg/JointState") in hashes
+
+
+def test_a_message_type_that_nothing_defines_is_reported(tmp_path, recover):
+    with (tmp_path / "own.mcap").open("wb") as file:
+        writer = McapWriter(file)
+        writer.start("ros2")
+        channel = writer.register_channel("/own", "cdr", writer.register_schema("own_msgs/msg/Own", "ros2msg", b""))
+        writer.add_message(channel, 1, DATA[0], 1)
+        writer.finish()
+    whole = (tmp_path / "own.mcap").read_bytes()
+    (tmp_path / "own.mcap").write_bytes(whole[:-20])
+    answer = recover(tmp_path / "own.mcap")
+    (finding,) = answer["findings"]
+    assert (finding["code"], finding["severity"]) == ("type_definition_missing", "info")
+    assert "/own" in finding["message"]
+    assert answer["topics"] == {"/own": 1}
 
 
 def test_a_database_with_lost_pages_gives_those_in_front(tmp_path, recover):
