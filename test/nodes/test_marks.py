@@ -14,7 +14,7 @@ def test_a_test_with_a_world_is_one_of_running_nodes(request, world):
 
 
 def test_tests_that_start_processes_are_marked(request):
-    """Of those that are collected together with this one."""
+    """Check the tests that are collected together with this one."""
     here = [item for item in request.session.items if request.path.parent in item.path.parents]
     plain = [item for item in here if not item.get_closest_marker("real_time") and item.function.__module__ != __name__]
     assert not [item.nodeid for item in plain if "subprocess." in inspect.getsource(item.function)]
