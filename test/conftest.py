@@ -2,7 +2,6 @@
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -12,17 +11,16 @@ from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 keep_to_this_host(listen=False)
 
-NODES = Path(__file__).parent / "nodes"
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark tests of running nodes (of `nodes/`, or with a `world`); their deadlines need a computer with time to spare.
+    """Mark tests of running nodes, whose deadlines need a computer with time to spare.
 
-    Such a test is run again if it fails, twice at most, and pytest lists it as rerun.
+    They use the fixture `world`, or start processes and have the mark `real_time` of their own. Such a test is run
+    again if it fails, twice at most, and pytest lists it as rerun.
     """
     for item in items:
-        if NODES in item.path.parents or "world" in getattr(item, "fixturenames", ()):
+        if "world" in getattr(item, "fixturenames", ()):
             item.add_marker("real_time")
         if item.get_closest_marker("real_time") and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=2))

@@ -20,7 +20,7 @@ from robot_dyn_id.findings import (
 )
 
 PACKAGE = Path(robot_dyn_id.__file__).parent
-ROOT = PACKAGE.parent
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def made_codes():
@@ -70,8 +70,6 @@ def test_causes_are_sentences_and_cures_are_imperative_phrases(code):
 def test_the_page_of_the_documentation_is_current():
     """`python -m robot_dyn_id.findings > docs/findings.md` writes it."""
     page = ROOT / "docs" / "findings.md"
-    if not page.exists():
-        pytest.skip("the documentation is not installed")
     assert page.read_text(encoding="utf-8") == write_markdown()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old spellings of keys, options and ROS parameters, each refused by naming the present one."""
+"""Old spellings of keys and options, each refused by naming the present one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ RENAMED = {
     "free_centre": "free_center",
     "optimiser": "optimizer",
 }
-"""Present spelling of every renamed key of a file, command-line option (without dashes) and ROS parameter."""
+"""Present spelling of every renamed key of a file and command-line option (without dashes)."""
 
 
 def refuse_old_spelling(name: object, shown: str = "") -> None:
     """Refuse a name of an earlier version.
 
     Args:
-        name: key, option or parameter as the user wrote it; an option begins with two dashes.
+        name: key or option as the user wrote it; an option begins with two dashes.
         shown: the name as the message shows it, such as `motion.centre`; `name` by default.
 
     Raises:

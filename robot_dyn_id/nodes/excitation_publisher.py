@@ -300,7 +300,7 @@ class ExcitationPublisher(RobotNode):
         self._recording.begin()
         blind = "; ".join(filter(None, (supervisor.feedback.unmonitored(), self._recording.unmonitored())))
         if blind:
-            self.get_logger().warning(f"not watched: {blind}")
+            self.get_logger().warning(f"not monitored: {blind}")
         if unmeasured := self._held.unmeasured():
             self.get_logger().warning(f"not in the joint states, and assumed in the collision check: {unmeasured}")
         return ""

@@ -60,6 +60,6 @@ def _values(monitor: ResidualMonitor) -> dict[str, str]:
         values[f"{name}: NRMSE (held-out)"] = f"{live:.2%} ({held_out:.2%})"
     watch = monitor.watch
     values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.description
-    values["not monitored: at rest during the learning"] = ", ".join(watch.unwatched) or "none"
+    values["not monitored: at rest during the learning"] = ", ".join(watch.unmonitored) or "none"
     values["far outside the training motion"] = format_excesses(monitor.outside) or "none"
     return values

@@ -124,7 +124,7 @@ class ModelWatch:
         return max(self._settings.quiet - self._moved, 0.0)
 
     @property
-    def unwatched(self) -> tuple[str, ...]:
+    def unmonitored(self) -> tuple[str, ...]:
         """Joints at rest while the noise was learned, which cannot be monitored; empty during the learning."""
         noise = np.ones(len(self._motion)) if self._whitening is None else self._whitening.noise_rms
         return tuple(name for name, rms in zip(self._parameters.joint_names, noise, strict=True) if not rms > 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old spellings are refused by naming the present one: keys of all files, options, ROS parameters."""
+"""Old spellings are refused by naming the present one: keys of all files, options."""
 
 import pytest
 

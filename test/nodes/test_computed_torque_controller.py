@@ -250,6 +250,7 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
     world.remove(node)
 
 
+@pytest.mark.real_time
 def test_control_c_ends_both_with_0():
     for module in ("computed_torque_controller", "torque_residual_monitor"):
         code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"

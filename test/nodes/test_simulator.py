@@ -233,6 +233,7 @@ def test_nothing_is_compiled_after_the_start(world):
     assert (len(advance.signatures), len(motor_effort.signatures)) == known == (1, 1)
 
 
+@pytest.mark.real_time
 def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
     endless = tmp_path / "endless.xacro"
     head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
@@ -253,6 +254,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
     assert (process.returncode, err) == (0, "")
 
 
+@pytest.mark.real_time
 def test_control_c_ends_it_with_0():
     command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
     arguments = ["--ros-args", *ros_arguments(urdf=PLANAR3R)]

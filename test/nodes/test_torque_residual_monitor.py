@@ -84,7 +84,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     stage.play(STEP)
     world.until(lambda: stage.changes == "none", what="thresholds")
     world.until(lambda: stage.status.message.startswith("the model fits; far outside the training motion: wrist speed"))
-    assert "not looked for" not in stage.status.message and stage.status.level == DiagnosticStatus.OK
+    assert "not detected yet" not in stage.status.message and stage.status.level == DiagnosticStatus.OK
     stage.sets.clear()
     world.until(lambda: stage.sets, what="tracked parameters")
     tracked, model = parameter_set(stage.sets[-1]), identified()

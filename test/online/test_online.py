@@ -307,7 +307,7 @@ def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):
 
 def test_a_joint_that_did_not_move_while_its_noise_was_learned_is_named(arm, parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=6.0))
-    assert monitor.watch.unwatched == ()
+    assert monitor.watch.unmonitored == ()
     motion, t = random_fourier(arm.model, 5), np.arange(round(8.0 * RATE)) / RATE
     q, dq, ddq = (values * [[1.0], [0.0], [1.0]] for values in motion.evaluate(t)[:3])
     tau = arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
@@ -315,5 +315,5 @@ def test_a_joint_that_did_not_move_while_its_noise_was_learned_is_named(arm, par
     for k in range(len(t)):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]):
             monitor.residual()
-    assert monitor.watch.unwatched == ("elbow",)
+    assert monitor.watch.unmonitored == ("elbow",)
     assert not monitor.watch.changed

@@ -268,11 +268,11 @@ def _with_true_limits(model: RobotModel, settings: ExcitationSettings) -> RobotM
         InputError: a broken file.
     """
     file = read_joint_limits(settings.joint_limits, model) if settings.joint_limits else JointLimitsFile()
-    watched = settings.effort_scale > 0.0 and not settings.effort_limit
-    kinds = ("position", "velocity", *(("effort",) if watched else ()))
+    monitored = settings.effort_scale > 0.0 and not settings.effort_limit
+    kinds = ("position", "velocity", *(("effort",) if monitored else ()))
     refuse_placeholders(
         placeholder_limits(model, file.known, kinds),
-        "give the parameter joint_limits, or for efforts effort_limit, or effort_scale 0.0 to leave them unwatched",
+        "give the parameter joint_limits, or for efforts effort_limit, or effort_scale 0.0 to leave them unmonitored",
     )
     return file.narrowed(model)
 

@@ -13,7 +13,6 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.files.spelling import refuse_old_spelling
 
 Settings = TypeVar("Settings")
 
@@ -121,7 +120,6 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
     known = {item.name: item for item in fields(settings)}  # type: ignore[arg-type]
     for name in node.get_parameters_by_prefix(""):
         if name not in known and not name.startswith(BUILT_IN):
-            refuse_old_spelling(name, f"parameter {name}")
             near = difflib.get_close_matches(name, known, 1)
             raise UsageError(f"unknown parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     simulated_time = node.get_parameter("use_sim_time").value

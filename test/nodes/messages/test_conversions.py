@@ -35,6 +35,7 @@ def test_every_field_of_the_message_is_a_field_of_the_value():
     assert ParameterSetMsg.FORMAT_VERSION == FORMAT_VERSION
 
 
+@pytest.mark.real_time
 def test_a_late_subscriber_gets_the_set_to_the_last_bit():
     """Publisher first, subscriber afterwards, in two contexts: only a latched topic over DDS can deliver it."""
     sent, received = awkward_set(), []

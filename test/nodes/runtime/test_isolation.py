@@ -22,6 +22,8 @@ from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.recordings import open_recording
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch):

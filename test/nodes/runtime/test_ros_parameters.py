@@ -10,7 +10,6 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.files.spelling import RENAMED
 from robot_dyn_id.nodes.runtime.ros_parameters import declare, ros_parameter, table
 
 
@@ -84,7 +83,6 @@ def test_values_from_a_file(node, tmp_path):
         ("gains:=[1.0, -2.0]", "gains must be at least 0"),
         ("gains:=[a]", "gains must be of type double_array"),
         ("ratte:=5", "unknown parameter 'ratte'; did you mean 'rate'?"),
-        *((f"{old}:=5", f"parameter {old}: is now spelled {new}") for old, new in RENAMED.items()),
         ("deep.rate:=5", "unknown parameter 'deep.rate'"),
     ],
 )

@@ -18,6 +18,8 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
 
+pytestmark = pytest.mark.real_time
+
 NODE = """
 import sys
 import time

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mark `real_time`, which runs a failed test again: tests of running nodes have it, all others do not."""
+
+import inspect
+
+
+def test_a_test_without_a_running_node_is_not_run_again(request):
+    assert request.node.get_closest_marker("real_time") is None
+    assert request.node.get_closest_marker("flaky") is None
+
+
+def test_a_test_with_a_world_is_one_of_running_nodes(request, world):
+    assert request.node.get_closest_marker("real_time")
+
+
+def test_tests_that_start_processes_are_marked(request):
+    """Check the tests that are collected together with this one."""
+    here = [item for item in request.session.items if request.path.parent in item.path.parents]
+    plain = [item for item in here if not item.get_closest_marker("real_time") and item.function.__module__ != __name__]
+    assert not [item.nodeid for item in plain if "subprocess." in inspect.getsource(item.function)]
