@@ -58,8 +58,9 @@ def identify_payload(
     """
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
-    trials = FilteredTrials.from_recordings(loaded, arm.joint_names, settings.drives, settings.signals_of(arm))
-    findings = refuse(examine(trials.survey, regressor.model), settings.ignore, trials.survey.sources)
+    signals = settings.signals_of(arm)
+    trials = FilteredTrials.from_recordings(loaded, arm.joint_names, settings.drives, signals)
+    findings = refuse(examine(trials.survey, regressor.model, signals.velocity), settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     beyond = _report_faster(arm, trials.ranges)
     columns = arm.independent_columns.astype(np.int64)

@@ -58,14 +58,20 @@ def check_ignored(codes: Iterable[str]) -> None:
             )
 
 
-def examine(survey: Survey, model: RobotModel) -> tuple[Finding, ...]:
-    """All findings that the survey alone can show."""
+def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[Finding, ...]:
+    """All findings that the survey alone can show.
+
+    Args:
+        survey: survey of the recordings.
+        model: the robot.
+        velocity: source of the velocities, see `SignalSettings`; those that are not used are not examined.
+    """
     return (
         *_examine_efforts(survey),
         *_examine_motion(survey, model),
         *_examine_positions(survey, model),
         *_examine_rows(survey),
-        *_examine_velocities(survey),
+        *_examine_velocities(survey, velocity),
     )
 
 
@@ -155,13 +161,12 @@ def _examine_rows(survey: Survey) -> list[Finding]:
     return []
 
 
-def _examine_velocities(survey: Survey) -> list[Finding]:
-    if not survey.has_velocity or survey.velocity_agrees:
+def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
+    if not survey.has_velocity or survey.velocity_agrees or velocity == "derivative":
         return []
     late_ms = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
-    message = (
-        f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
-        "derivatives of the positions are used"
+    message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): " + (
+        "they are used as configured" if velocity == "recorded" else "derivatives of the positions are used"
     )
     return [make_finding("velocity_mismatch", message)]
 

@@ -189,3 +189,15 @@ def test_a_delay_of_the_effort_is_found_with_its_size(milliseconds):
             size, word = re.search(r"about (\d+) ms (late|early)", finding.message).groups()
             assert 0.85 < float(size) / abs(milliseconds) < 1.15
             assert word == ("late" if milliseconds > 0 else "early")
+
+
+@pytest.mark.parametrize(
+    ("velocity", "words"), [("auto", "derivatives of the positions"), ("recorded", "as configured")]
+)
+def test_recorded_velocities_that_disagree_are_reported_where_they_matter(healthy, velocity, words):
+    samples = healthy.samples
+    wrong = replace(healthy, samples=replace(samples, dq=late_velocity(healthy)))
+    surveyed = survey([wrong], wrong.joint_names, {})
+    (finding,) = (one for one in examine(surveyed, ROBOT.model, velocity) if one.code == "velocity_mismatch")
+    assert words in finding.message
+    assert not [one for one in examine(surveyed, ROBOT.model, "derivative") if one.code == "velocity_mismatch"]
