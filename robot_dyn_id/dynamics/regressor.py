@@ -199,14 +199,7 @@ class Regressor:
         bodies = len(self.model.body_names)
         q, dq, ddq = self.by_body(motion)
         regressor_tiles(
-            tree.parent,
-            tree.turn,
-            tree.shift,
-            tree.axis,
-            tree.pair_start,
-            tree.pair_from,
-            tree.pair_gain,
-            tree.gravity,
+            *tree.blocks,
             within_reach(q),
             q,
             dq,

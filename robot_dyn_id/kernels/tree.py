@@ -41,6 +41,20 @@ class Tree:
     pair_from: Integers
     pair_gain: Array
 
+    @property
+    def blocks(self) -> tuple[Integers, Array, Array, Array, Integers, Integers, Array, Array]:
+        """Geometry and non-zero blocks in the order in which the kernels of the regressor take them."""
+        return (
+            self.parent,
+            self.turn,
+            self.shift,
+            self.axis,
+            self.pair_start,
+            self.pair_from,
+            self.pair_gain,
+            self.gravity,
+        )
+
     def pair_slots(self, slots: Integers) -> Integers:
         """Slots of the ten columns of every block, shape (pairs, 10), from `slots`, shape (columns, n)."""
         bodies = len(self.parent)

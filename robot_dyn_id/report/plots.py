@@ -51,7 +51,9 @@ def torque_figure(evaluation: Evaluation) -> Figure:
         pair[0].set_title(joint.name.replace("$", r"\$"), loc="left", fontsize=9)
         if number + 1 < len(joints):
             pair[1].set_xlabel("")
-    panels[0].legend(["measured", "measured, filtered", "predicted"], loc="upper right", fontsize=7.5, ncols=3)
+    # above the panel: inside it the legend covers values
+    names = ["measured", "measured, filtered", "predicted"]
+    panels[0].legend(names, loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7.5, ncols=3)
     figure.tight_layout()
     return figure
 

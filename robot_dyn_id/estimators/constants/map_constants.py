@@ -51,10 +51,8 @@ class MaximumAPosterioriConstants(CheckedOptions):
     name: ClassVar[str] = "map_constants"
     uses_prior: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "spread": Range(0, includes_low=False),
+        **MaximumAPosteriori.option_ranges,
         "iterations": Range(1),
-        "autoregressive_order": Range(0),
-        "passes": Range(1),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.lm import minimize_damped
-from robot_dyn_id.estimators.constants.pso import run_swarm
+from robot_dyn_id.estimators.constants.pso import ParticleSwarm, run_swarm
 from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
@@ -43,13 +43,8 @@ class SwarmThenMarquardt(CheckedOptions):
     name: ClassVar[str] = "pso_lm"
     uses_prior: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "box": Range(0, includes_low=False),
-        "ratio": Range(1, 10, includes_low=False),
-        "particles": Range(2),
-        "iterations": Range(1),
+        **ParticleSwarm.option_ranges,
         "steps": Range(1),
-        "seed": Range(0),
-        "autoregressive_order": Range(0),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

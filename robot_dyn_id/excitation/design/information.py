@@ -141,14 +141,7 @@ def regressor_gradient(regressor: Regressor, motion: Motion, slots: Integers, co
     q, dq, ddq = regressor.by_body(motion)
     by_body = np.empty((3, *q.shape))
     regressor_gradient_tiles(
-        tree.parent,
-        tree.turn,
-        tree.shift,
-        tree.axis,
-        tree.pair_start,
-        tree.pair_from,
-        tree.pair_gain,
-        tree.gravity,
+        *tree.blocks,
         within_reach(q),
         q,
         dq,
