@@ -125,6 +125,7 @@ def _summary(
         "verdict": evaluation.verdict.word,
         "reasons": list(evaluation.verdict.reasons),
         "held_out": {
+            "method": held_out.method,
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
             "outside": held_out.outside,
