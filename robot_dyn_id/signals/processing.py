@@ -121,7 +121,9 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         number=window.start + index,
         own=own,
         settled=slice(loose[0], len(window.t) - (0 if window.ends else loose[1])),
+        valid=np.ones(window.q.shape, dtype=bool),
         reference=reference,
+        trial=window.trial,
     )
 
 
@@ -198,11 +200,16 @@ class RecordedProblem(RegressorProblem):
 
 
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
-    """One tile per joint and window; rows below the low-velocity threshold are zero."""
+    """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero."""
     slowest = plan.slowest or (0.0,) * len(layout.supports)
     for window in integrate_states(windows, regressor, 1.0 / plan.rate):
         rows = window.own & (window.number % plan.row_stride == 0)
         if window.tau is None or not rows.any():
+            continue
+        valid = window.valid[:, rows]
+        if not valid.any():
+            for joint, support in enumerate(layout.supports):
+                yield Tile(joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])))
             continue
         packed = np.empty((layout.starts[-1], len(window.motion)))
         regressor.fill(window.motion, layout.slots, packed)
@@ -210,5 +217,5 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             block = layout.block(packed, joint)
             block[-1] = tau
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
-            thinned[:, np.abs(window.motion.dq[joint, rows]) < slowest[joint]] = 0.0
+            thinned[:, ~valid[joint] | (np.abs(window.motion.dq[joint, rows]) < slowest[joint])] = 0.0
             yield Tile(joint, window.segment, thinned)

@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.blocks import BLOCKS, Blocks, KeptBlocks
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
@@ -60,6 +61,7 @@ class FilteredTrials:
         keep_edges: whether the ends of segments are kept (prediction) or cut off (estimation).
         surveyed: survey of these recordings where it has been made already.
         known_ranges: ranges of their motion where they have been computed already.
+        kept: blocks whose rows are used; None: all rows, guards included.
     """
 
     recordings: Sequence[Recording]
@@ -70,6 +72,7 @@ class FilteredTrials:
     keep_edges: bool = False
     surveyed: Survey | None = field(default=None, repr=False, compare=False)
     known_ranges: Ranges | None = field(default=None, repr=False, compare=False)
+    kept: KeptBlocks | None = None
 
     @classmethod
     def from_recordings(
@@ -103,7 +106,12 @@ class FilteredTrials:
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""
-        return (filter_window(window, self.plan, self.keep_edges) for window in self.windows())
+        for window in self.windows():
+            filtered = filter_window(window, self.plan, self.keep_edges)
+            if self.kept is None:
+                yield filtered
+            else:
+                yield replace(filtered, valid=filtered.valid & self.kept.mask(filtered.trial, filtered.t))
 
     def along(self, regressor: Regressor) -> Iterator[FilteredWindow]:
         """Start a pass with the states of a regressor's terms in the motion, integrated along each segment.
@@ -115,12 +123,12 @@ class FilteredTrials:
     def windows(self) -> Iterator[Window]:
         """Start a pass over the windows before they are filtered."""
         base = 0
-        for recording, step in zip(self.recordings, self._steps, strict=True):
+        for trial, (recording, step) in enumerate(zip(self.recordings, self._steps, strict=True)):
             last = -1
             cleaned = clean(recording, self.joints, self.drives, step, Repairs(), self.need_effort)
             for window in windows(cleaned, self.plan.cut):
                 last = window.segment
-                yield replace(window, segment=base + window.segment)
+                yield replace(window, segment=base + window.segment, trial=trial)
             base += last + 1
 
     @cached_property
@@ -183,7 +191,43 @@ class FilteredTrials:
 
     def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
         """Other recordings of the same joints, filtered in the same way."""
-        return replace(self, recordings=recordings, surveyed=None, known_ranges=None)
+        return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None)
+
+    def blocks(self, count: int = BLOCKS) -> Blocks:
+        """Division into blocks for cross-validation.
+
+        Args:
+            count: number of blocks; data that are too short make fewer.
+
+        Raises:
+            InputError: data that are too short for two blocks.
+        """
+        plan = self.plan
+        return Blocks.from_stretches(self.survey.stretches, count, plan.low_pass.cutoff, plan.edge / plan.rate)
+
+    def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
+        """The rows of all blocks but one; rows of that block and of the guards are zero.
+
+        Filters run over all samples, so that no ends are lost.
+
+        Args:
+            number: number of the block.
+            blocks: the division; by default that of `blocks`.
+        """
+        blocks = blocks or self.blocks()
+        return self._keep(blocks, frozenset(range(blocks.count)) - {number})
+
+    def block_only(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
+        """The rows of a single block; all others are zero.
+
+        Args:
+            number: number of the block.
+            blocks: the division; by default that of `blocks`.
+        """
+        return self._keep(blocks or self.blocks(), frozenset({number}))
+
+    def _keep(self, blocks: Blocks, kept: frozenset[int]) -> FilteredTrials:
+        return replace(self, surveyed=self.survey, known_ranges=None, kept=KeptBlocks(blocks, kept))
 
 
 def require_signals(regressor: Regressor, surveyed: Survey) -> None:

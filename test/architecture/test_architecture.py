@@ -58,6 +58,7 @@ INSIDE = {
             "windows",
             "filtering",
             "ranges",
+            "blocks",
             "processing",
             "cutoff",
             "survey",
