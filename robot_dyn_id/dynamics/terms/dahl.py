@@ -4,8 +4,8 @@
 An element is a spring in series with a slider: fd z, with z' = (dq / d) (1 - z sign(dq)), so that z follows the motion
 over the distance d, is sign(dq) in sliding, and keeps its value at rest (Dahl 1968, with exponent 1; Maxwell slip of
 Lampaert, Al-Bender and Swevers 2003). The levels are linear parameters, and the distances form a grid that covers
-those of gears and bearings: there is no distance to be searched. Each element with fd >= 0 is passive: its power fd z dq
-less the change of its energy fd d z^2 / 2 is fd z^2 |dq| >= 0. The elements depend on the path alone, not on time.
+those of gears and bearings: there is no distance to be searched. The elements depend on the path, not on time, and
+each with fd >= 0 is passive: its power fd z dq less the change of its energy fd d z^2 / 2 is fd z^2 |dq| >= 0.
 """
 
 from __future__ import annotations
