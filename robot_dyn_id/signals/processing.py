@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """From windows of raw samples to filtered windows, and from these to the tiles of the linear problem.
 
-Positions and velocities pass a zero-phase low-pass whose cut-off lies far above the motion, so that only noise is lost.
-The regressor's columns, computed from them, and the raw efforts then pass the same low-pass side by side (parallel
-filtering, Gautier 1997): filtering the efforts alone, or twice, would bias every parameter whose column is not smooth.
-Only then are rows thinned out.
+Positions and velocities pass the zero-phase motion filter. The regressor's columns, computed from them, and the raw
+efforts then pass the regression filter side by side (parallel filtering, Gautier 1997): filtering the efforts alone, or
+twice, would bias every parameter whose column is not smooth. Only then are rows thinned out.
+
+The cut-off of the motion filter determines how much noise of the positions enters the columns, that of the regression
+filter the band in which torques are compared.
 """
 
 from __future__ import annotations
@@ -40,9 +42,10 @@ class SignalPlan:
 
     Attributes:
         rate: sample rate of the uniform grid [Hz].
-        low_pass: the filter.
+        low_pass: regression filter, which columns and efforts pass side by side.
         recorded_velocity: whether velocities are the recorded ones, or derivatives of positions.
         row_stride: grid samples from one row of the problem to the next.
+        motion_pass: motion filter, which positions and velocities pass before they are differentiated.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
         period: period of a motion that is known to be periodic [s]; None otherwise.
     """
@@ -51,14 +54,24 @@ class SignalPlan:
     low_pass: LowPass
     recorded_velocity: bool
     row_stride: int
+    motion_pass: LowPass
     slowest: tuple[float, ...] = ()
     period: float | None = None
 
     @classmethod
-    def from_low_pass(cls, rate: float, low_pass: LowPass, recorded_velocity: bool) -> SignalPlan:
-        """Choose the stride so that about `ROWS_PER_PERIOD` rows are left in a period of the cut-off."""
+    def from_low_pass(
+        cls, rate: float, low_pass: LowPass, recorded_velocity: bool, motion_pass: LowPass | None = None
+    ) -> SignalPlan:
+        """Choose the stride so that about `ROWS_PER_PERIOD` rows are left in a period of the cut-off.
+
+        Args:
+            rate: sample rate of the uniform grid [Hz].
+            low_pass: regression filter.
+            recorded_velocity: whether velocities are the recorded ones.
+            motion_pass: motion filter; None: equal to the regression filter.
+        """
         stride = max(1, math.floor(rate / (ROWS_PER_PERIOD * low_pass.cutoff)))
-        return cls(rate, low_pass, recorded_velocity, stride)
+        return cls(rate, low_pass, recorded_velocity, stride, motion_pass or low_pass)
 
     def periodic(self, period: float) -> SignalPlan:
         """With a whole number of rows in a period of the motion [s].
@@ -80,12 +93,12 @@ class SignalPlan:
     @property
     def edge(self) -> int:
         """Grid samples cut at both ends of a segment."""
-        return math.ceil(EDGE / self.low_pass.cutoff * self.rate)
+        return math.ceil(EDGE / min(self.low_pass.cutoff, self.motion_pass.cutoff) * self.rate)
 
     @property
     def cut(self) -> Cut:
         """Windows that own at least twice what they share, and enough to be quick."""
-        margin = math.ceil(2 * self.low_pass.settling * self.rate)
+        margin = math.ceil(2 * max(self.low_pass.settling, self.motion_pass.settling) * self.rate)
         return Cut(step=1.0 / self.rate, core=max(4 * margin, 2048), margin=margin)
 
 
@@ -97,12 +110,12 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         plan: the decisions.
         keep_edges: whether the ends of a segment stay (prediction) or are cut (estimation).
     """
-    q = plan.low_pass.apply(window.q, plan.rate)
+    q = plan.motion_pass.apply(window.q, plan.rate)
     if plan.recorded_velocity and window.dq is not None:
-        dq = plan.low_pass.apply(window.dq, plan.rate)
+        dq = plan.motion_pass.apply(window.dq, plan.rate)
     else:
         dq = derivative(q, plan.rate)
-    temperature = None if window.temperature is None else plan.low_pass.apply(window.temperature, plan.rate)
+    temperature = None if window.temperature is None else plan.motion_pass.apply(window.temperature, plan.rate)
     index = np.arange(len(window.t))
     own = (index >= window.core.start) & (index < window.core.stop)
     if not keep_edges:
@@ -111,7 +124,7 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
     loose = (window.core.start // 2, (len(window.t) - window.core.stop) // 2)  # half of the overlap
     reference = None
     if window.reference is not None:
-        aim = plan.low_pass.apply(window.reference, plan.rate)
+        aim = plan.motion_pass.apply(window.reference, plan.rate)
         reference = Motion(aim, derivative(aim, plan.rate), derivative(derivative(aim, plan.rate), plan.rate))
     return FilteredWindow(
         segment=window.segment,
@@ -191,9 +204,9 @@ class RecordedProblem(RegressorProblem):
         plan = replace(self.plan, slowest=())
         return RecordedProblem.from_windows(self.regressor, self.columns, windows, plan)
 
-    def low_pass(self, values: Array) -> Array:
-        """The low-pass filter that positions pass before the regressor is evaluated; samples along the last axis."""
-        return self.plan.low_pass.apply(values, self.plan.rate)
+    def filter_positions(self, values: Array) -> Array:
+        """Apply the motion filter, which positions pass before the regressor is evaluated, along the last axis."""
+        return self.plan.motion_pass.apply(values, self.plan.rate)
 
     def _rebuild(self, regressor: Regressor, columns: Integers) -> RecordedProblem:
         return RecordedProblem.from_windows(regressor, columns, self.windows, self.plan)

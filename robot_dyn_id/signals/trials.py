@@ -28,21 +28,39 @@ class SignalSettings:
     """Choices about signals; what is not chosen follows from the recordings.
 
     Attributes:
-        cutoff: cut-off frequency of the zero-phase low-pass filter [Hz]; None: from the recordings.
-        filter_order: Butterworth order of each pass.
+        cutoff: cut-off frequency of the zero-phase regression filter [Hz]; None: from the recordings.
+        filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         period: period of a periodic motion [s]; 0: unknown.
+        motion_cutoff: cut-off frequency of the zero-phase motion filter [Hz]; None: equal to that of the regression
+            filter.
+        velocity_required: whether recorded velocities that are missing are refused; if not, derivatives replace them.
     """
 
     cutoff: float | None = None
     filter_order: int = 4
     velocity: str = "auto"
     period: float = 0.0
+    motion_cutoff: float | None = None
+    velocity_required: bool = True
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet, velocity: str = "auto") -> SignalSettings:
-        """Choices about signals with the filter of a parameter set."""
-        return cls(parameters.cutoff_frequency, parameters.filter_order, velocity)
+        """Choices about signals with the filters of a parameter set.
+
+        Args:
+            parameters: the identified model.
+            velocity: `recorded`, `derivative` of the positions, or `auto`: as the model was identified, with
+                derivatives where no velocities are recorded.
+        """
+        own = velocity == "auto"
+        return cls(
+            cutoff=parameters.cutoff_frequency,
+            filter_order=parameters.filter_order,
+            velocity=parameters.velocity_source if own else velocity,
+            motion_cutoff=parameters.motion_cutoff_frequency,
+            velocity_required=not own,
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +118,7 @@ class FilteredTrials:
             UsageError: recorded velocities are requested, but not recorded.
         """
         surveyed = survey(recordings, joints, drives, need_effort)
-        plan = plan_signals(surveyed, settings.cutoff, settings.filter_order, settings.velocity)
+        plan = plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
@@ -189,6 +207,22 @@ class FilteredTrials:
         """
         return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
 
+    def with_motion(self, motion_cutoff: float, recorded_velocity: bool) -> FilteredTrials:
+        """The same recordings and regression filter with another motion filter and source of the velocities.
+
+        Args:
+            motion_cutoff: cut-off frequency of the motion filter [Hz].
+            recorded_velocity: whether velocities are the recorded ones.
+
+        Raises:
+            UsageError: recorded velocities are requested, but not recorded.
+        """
+        if recorded_velocity and not self.survey.has_velocity:
+            raise UsageError(f"{self.sources}: no velocities are recorded; use velocity: derivative")
+        motion_pass = replace(self.plan.low_pass, cutoff=motion_cutoff)
+        plan = replace(self.plan, motion_pass=motion_pass, recorded_velocity=recorded_velocity)
+        return replace(self, plan=plan, known_ranges=None)
+
     def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
         """Other recordings of the same joints, filtered in the same way."""
         return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None)
@@ -250,20 +284,23 @@ def require_signals(regressor: Regressor, surveyed: Survey) -> None:
         )
 
 
-def plan_signals(surveyed: Survey, cutoff: float | None, order: int, velocity: str) -> SignalPlan:
-    """Decide about the signals from a survey and the options of the user.
+def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
+    """Decide about the signals from a survey and the choices of the user.
 
     Args:
         surveyed: survey of the recordings.
-        cutoff: see `SignalSettings`.
-        order: see `SignalSettings.filter_order`.
-        velocity: see `SignalSettings`.
+        settings: choices about signals.
 
     Raises:
         UsageError: recorded velocities are requested, but not recorded.
     """
+    velocity = settings.velocity
     if velocity == "recorded" and not surveyed.has_velocity:
-        raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
-    low_pass = LowPass(surveyed.cutoff if cutoff is None else cutoff, order)
+        if settings.velocity_required:
+            raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
+        velocity = "derivative"
+    cutoff = surveyed.cutoff if settings.cutoff is None else settings.cutoff
+    motion_cutoff = cutoff if settings.motion_cutoff is None else settings.motion_cutoff
+    order = settings.filter_order
     recorded = surveyed.recorded_velocity if velocity == "auto" else velocity == "recorded"
-    return SignalPlan.from_low_pass(surveyed.rate, low_pass, recorded)
+    return SignalPlan.from_low_pass(surveyed.rate, LowPass(cutoff, order), recorded, LowPass(motion_cutoff, order))

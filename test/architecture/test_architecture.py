@@ -50,7 +50,7 @@ ROOMS = (
 INSIDE = {
     "dynamics": (
         *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
-        *("crosscheck", "problem"),
+        *("body_prior", "crosscheck", "problem"),
     ),
     "signals": (
         *(
@@ -83,6 +83,8 @@ INSIDE = {
             "total_least_squares",
             "period_averaged",
             "completion",
+            "cone_program",
+            "consistent_fit",
             "essential",
         ),
         *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),
