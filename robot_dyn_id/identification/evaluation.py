@@ -174,7 +174,8 @@ def _sample_motion(trials: FilteredTrials, samples: int) -> Motion:
         own = np.flatnonzero(window.used)
         picked.append(window.motion.take(own[-passed % stride :: stride]))
         passed += len(own)
-    return Motion(*(np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq")))
+    q, dq, ddq = (np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq"))
+    return Motion(q, dq, ddq)
 
 
 PLOTTED_SAMPLES = 3000
@@ -186,7 +187,7 @@ def _trace(folds: Sequence[Fold], samples: int) -> Trace:
     parts: list[tuple[int, float, tuple[Array, Array, Array, Array]]] = []
     for fold in folds:
         plan = fold.trials.plan
-        for window in fold.trials:
+        for window in fold.trials.along(fold.regressor):
             rows = np.flatnonzero(window.used)[::stride]
             if window.tau is not None and len(rows):
                 measured = plan.low_pass.apply(window.tau, plan.rate)[:, rows]

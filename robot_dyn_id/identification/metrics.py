@@ -142,7 +142,9 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
         measured = np.where(valid, plan.low_pass.apply(tau, plan.rate)[:, used], 0.0)
         motion = piece.motion.take(used)
         predicted = np.where(valid, fold.regressor.torque(motion, fold.values, fold.columns), 0.0)
-        urdf = np.where(valid, regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal), 0.0)
+        urdf = np.where(
+            valid, fold.regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal), 0.0
+        )
         raw = np.where(valid, tau[:, used], 0.0)
         error = predicted - measured
         sums.add(
@@ -180,7 +182,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
 def _measured(folds: Sequence[Fold]) -> Iterator[tuple[Fold, FilteredWindow, Array]]:
     """Windows with held-out rows, with their fold and their measured torque, shape (n, N)."""
     for fold in folds:
-        for window in fold.trials:
+        for window in fold.trials.along(fold.regressor):
             if window.tau is not None and window.used.any():
                 yield fold, window, window.tau
 
@@ -195,7 +197,7 @@ def torque_uncertainty(regressor: Regressor, columns: Integers, covariance: Arra
         trials: the motion.
     """
     total, count = np.zeros(len(regressor.model.joint_names)), 0
-    for window in trials:
+    for window in trials.along(regressor):
         used = window.used
         if used.any():
             total += (torque_deviation(regressor, columns, covariance, window.motion.take(used)) ** 2).sum(axis=1)
