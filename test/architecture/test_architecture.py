@@ -50,7 +50,7 @@ ROOMS = (
 INSIDE = {
     "dynamics": (
         *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
-        *("crosscheck", "problem"),
+        *("body_prior", "crosscheck", "problem"),
     ),
     "signals": (
         *(
@@ -59,6 +59,7 @@ INSIDE = {
             "filtering",
             "ranges",
             "blocks",
+            "term_states",
             "processing",
             "cutoff",
             "survey",
@@ -82,6 +83,8 @@ INSIDE = {
             "total_least_squares",
             "period_averaged",
             "completion",
+            "cone_program",
+            "consistent_fit",
             "essential",
         ),
         *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),
