@@ -179,7 +179,7 @@ class ParameterSet:
         dq_max: maximum speeds in the training data [rad/s or m/s], shape (n,).
         ddq_max: maximum accelerations in the training data [rad/s^2 or m/s^2], shape (n,).
         states: internal states of terms; empty if no term has any. No term has any yet.
-        fit_for: uses that the model is fit for; empty if they have not been judged. Nothing judges them yet.
+        fit_for: uses that the model is fit for; empty if they have not been judged.
         effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
             Nothing determines it yet.

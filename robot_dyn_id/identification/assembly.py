@@ -87,6 +87,7 @@ def assemble(
         q_max=trained.q_max,
         dq_max=trained.dq_max,
         ddq_max=trained.ddq_max,
+        fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         term_classes=find_own_classes(term for _, term in regressor.terms),
     )
 

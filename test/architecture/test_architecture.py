@@ -89,8 +89,11 @@ INSIDE = {
         *(
             "holdout",
             "extrapolation",
+            "scales",
             "metrics",
+            "rollout",
             "verdict",
+            "uses",
             "settings",
             "model",
             "estimation",
