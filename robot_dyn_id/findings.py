@@ -245,8 +245,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "joint_held_out_error": Definition(
             "warning",
-            "The held-out error of a joint is above `thresholds.joint_nrmse`. Information if it is below the friction of "
-            "the joint, or below `thresholds.rated_share` of its rated effort.",
+            "The held-out error of a joint is above `thresholds.joint_nrmse`. Information if it is below the friction "
+            "of the joint, or below `thresholds.rated_share` of its rated effort.",
             "check the effort of the joint and its friction terms",
         ),
         "condition_number_high": Definition(
@@ -311,27 +311,27 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "inertia_uncertain": Definition(
             "info",
-            "The standard deviation of a diagonal entry of the mass matrix exceeds `thresholds.inertia_share` of it, or "
-            "the entry is not positive.",
+            "The standard deviation of a diagonal entry of the mass matrix exceeds `thresholds.inertia_share` of it, "
+            "or the entry is not positive.",
             "record faster motion of the joint, with frequent reversals",
         ),
         "rollout_error_high": Definition(
             "info",
-            "After 1 s of simulation under the recorded efforts, without feedback, a joint is farther from the recorded "
-            "motion than `thresholds.rollout_share` of its trained range.",
+            "After 1 s of simulation under the recorded efforts, without feedback, a joint is farther from the "
+            "recorded motion than `thresholds.rollout_share` of its trained range.",
             "use the model in simulations with feedback, or restart them more often from measured states",
         ),
         "rollout_diverges": Definition(
             "info",
-            "After 0.1 s of simulation under the recorded efforts, without feedback, a joint is already farther from the "
-            "recorded motion than a tenth of what is tolerated after 1 s: inertia or friction of the joint are wrong, or "
-            "too small against the errors of the effort.",
+            "After 0.1 s of simulation under the recorded efforts, without feedback, a joint is already farther from "
+            "the recorded motion than a tenth of what is tolerated after 1 s: inertia or friction of the joint are "
+            "wrong, or too small against the errors of the effort.",
             "record faster motion of the joint, with frequent reversals",
         ),
         "rollout_not_computed": Definition(
             "info",
-            "The model cannot be simulated on the held-out data: they are too short, a term has no forward dynamics, or "
-            "the mass matrix is not positive definite.",
+            "The model cannot be simulated on the held-out data: they are too short, a term has no forward dynamics, "
+            "or the mass matrix is not positive definite.",
             "give longer recordings, or use terms that can be simulated",
         ),
         "contact_threshold_high": Definition(
@@ -342,8 +342,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "payload_resolution_low": Definition(
             "info",
-            "The errors of the model imitate a payload above `thresholds.payload_share` of the mass that needs the rated "
-            "effort of a joint.",
+            "The errors of the model imitate a payload above `thresholds.payload_share` of the mass that needs the "
+            "rated effort of a joint.",
             "train longer, and identify payloads with a slow motion through many positions",
         ),
     },
@@ -543,7 +543,7 @@ def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple
 
 
 def rank_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings by code, the most useful code first: errors, warnings, information, and each of them from cause to effect.
+    """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
     The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
     them comes first. Information without an action comes last.

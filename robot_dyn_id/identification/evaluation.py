@@ -76,7 +76,7 @@ class Evaluation:
 
     @property
     def uses(self) -> tuple[UseJudgment, ...]:
-        """What the model is fit for."""
+        """Answers about the uses of the model."""
         return judge_uses([joint.name for joint in self.held_out.joints], self.criteria, self.findings)
 
     @property

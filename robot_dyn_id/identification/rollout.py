@@ -119,9 +119,8 @@ class _Runs:
 def simulate_rollouts(dynamics: Dynamics, trials: FilteredTrials) -> Rollouts:
     """Simulate a model under the recorded efforts, again and again from the recorded state.
 
-    Efforts of motors contain noise and friction, and an arm is unstable about most poses: errors grow exponentially, and
-    those of the last horizon say little about the model. The first two are what predictive controllers and simulators
-    between two measurements need.
+    Efforts contain noise, and an arm is unstable in most poses: errors grow exponentially, and those of the last
+    horizon state little about the model. The first two matter for predictive control and short simulations.
 
     Args:
         dynamics: the identified model.

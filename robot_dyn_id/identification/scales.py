@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physical scales that errors of a model are compared with: rated effort, friction, payload, smallest contact torque."""
+"""Physical scales of the errors of a model: rated effort, friction, payload, smallest contact torque."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from robot_dyn_id.signals.ranges import Ranges
 
 MAX_RATED_RATIO = 10.0
 """Rated effort over the largest measured torque above which the limit of the URDF is not taken for the rated effort of
-the drive: it may be a placeholder, or the motion uses so little of it that it is no scale for errors."""
+the drive: it may be a placeholder, or the motion uses very little of it."""
 
 DETECTABLE_QUANTILE = 0.999
 """Share of the samples that an alarm threshold on the residual must not be exceeded in."""
@@ -33,15 +33,15 @@ MIN_LOAD_TORQUE_SHARE = 0.1
 def rate_effort(limits: Array, peak: Array) -> Array:
     """Rated effort of each joint [N m or N].
 
-    It is the effort limit of the URDF. Without a limit it is the largest measured torque, and at most
-    `MAX_RATED_RATIO` times that.
+    It is the effort limit of the URDF, but not less than the largest measured torque, and not more than
+    `MAX_RATED_RATIO` times that. Without a limit it is the largest measured torque.
 
     Args:
         limits: effort limits of the URDF, shape (n,); infinite or 0 without a limit.
         peak: largest measured torques, shape (n,).
     """
     known = np.isfinite(limits) & (limits > 0.0)
-    return np.where(known, np.minimum(limits, MAX_RATED_RATIO * peak), peak)
+    return np.where(known, np.clip(limits, peak, MAX_RATED_RATIO * peak), peak)
 
 
 @dataclass
@@ -155,7 +155,7 @@ def friction_levels(regressor: Regressor, columns: Integers, values: Array, moti
         turned = _repeated(motion, dq, np.zeros_like(dq))
         torque = regressor.torque(turned, values, columns).reshape(joints, joints, samples)
         torques.append(np.einsum("jjk->jk", torque))
-    return np.maximum(np.median(torques[0] - torques[1], axis=1) / 2.0, 0.0)
+    return np.asarray(np.maximum(np.median(torques[0] - torques[1], axis=1) / 2.0, 0.0))
 
 
 def gravity_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:

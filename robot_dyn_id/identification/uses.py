@@ -146,7 +146,9 @@ def _list_rollout_criteria(
         distance = float(distances[number])
         short, long = rollouts.errors[:2, number].tolist()
         if np.isnan([short, long]).any():
-            yield Criterion("forward_simulation", "rollout_not_computed", joint.name, math.nan, unit, distance, distance)
+            yield Criterion(
+                "forward_simulation", "rollout_not_computed", joint.name, math.nan, unit, distance, distance
+            )
             continue
         limit = max(distance * SHORT_S / LONG_S, MIN_ROLLOUT_DISTANCE)
         yield Criterion("forward_simulation", "rollout_error_high", joint.name, long, unit, distance, math.inf)
@@ -193,7 +195,9 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
             message = f"simulated for {LONG_S:g} s without feedback, the motion differs from the recorded one: {listed}"
             return make_finding("rollout_error_high", message, joints)
         case "rollout_diverges":
-            message = f"simulated for {SHORT_S:g} s without feedback, the motion differs from the recorded one: {listed}"
+            message = (
+                f"simulated for {SHORT_S:g} s without feedback, the motion differs from the recorded one: {listed}"
+            )
             return make_finding("rollout_diverges", message, joints)
         case "rollout_not_computed":
             reason = rollouts.problem or f"no stretch of the held-out data lasts {LONG_S:g} s"

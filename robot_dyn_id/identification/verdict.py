@@ -36,7 +36,7 @@ class Thresholds:
             effort.
         payload_share: apparent payload that payload estimation tolerates, as a share of the mass that needs the rated
             effort of a joint.
-        limited_ratio: ratio of figure and threshold above which the answer about a use is no instead of limited.
+        limited_ratio: ratio of figure and threshold up to which the answer about a use is limited.
     """
 
     bad_nrmse: float = 0.30
