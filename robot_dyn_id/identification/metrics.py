@@ -131,7 +131,7 @@ def compare(
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
     plan = trials.plan
     errors, loads = ErrorHistogram.empty(len(regressor.model.joint_names)), LoadFit(regressor, plan)
-    for piece in trials:
+    for piece in trials.along(regressor):
         if piece.tau is None or not piece.own.any():
             continue
         measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
