@@ -45,7 +45,7 @@ from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 from robot_dyn_id.simulation.sensors import sample_times, simulated_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
@@ -116,7 +116,7 @@ def study() -> Study:
     parameters = arms.true_parameters(regressor.model)
     first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
-    plan = plan_signals(survey([first], first.joint_names, {}), found.parameters.cutoff_frequency, 4, "auto")
+    plan = plan_signals(survey([first], first.joint_names, {}), SignalSettings(found.parameters.cutoff_frequency))
     at = placement_of(regressor.model, LINK)
     return Study(Regressor.from_parameters(found.parameters), parameters, motion, plan, found.parameters, at)
 

@@ -65,7 +65,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 from robot_dyn_id.simulation.closed_loop import ControllerModel
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 from robot_dyn_id.version import __version__
@@ -157,7 +157,7 @@ def study() -> Study:
     motion, other = (random_fourier(regressor.model, seed) for seed in (MOTION, OTHER))
     states = Motion(*other.evaluate(np.arange(0.0, other.period, 1.0 / RATE))[:3])
     first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), Sensors(NOISE), 0)
-    plan = plan_signals(survey([first], first.joint_names, {}), None, Settings().filter_order, "auto")
+    plan = plan_signals(survey([first], first.joint_names, {}), SignalSettings())
     plan = plan.periodic(motion.period)
     return Study(
         regressor,

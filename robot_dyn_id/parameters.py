@@ -64,6 +64,9 @@ COMPENSATIONS = (UNKNOWN, "gravity", "friction", "coriolis")
 HELD_OUT_METHODS = (UNKNOWN, "cross_validation", "recordings", "range")
 """Origins of held-out data: blocked cross-validation, recordings of their own, or a range of the training data."""
 
+VELOCITY_SOURCES = ("recorded", "derivative")
+"""Sources of the velocities that a model was identified with: as recorded, or derivatives of the positions."""
+
 USES = (
     *("gravity_compensation", "feed_forward", "computed_torque"),
     *("forward_simulation", "collision_detection", "payload"),
@@ -162,8 +165,11 @@ class ParameterSet:
         term_constant_joints: joint of each constant.
         term_constant_values: values of the constants, SI.
         sample_rate: rate of the uniform grid of samples [Hz].
-        cutoff_frequency: cut-off frequency of the zero-phase low-pass filter [Hz].
-        filter_order: Butterworth order of each pass.
+        cutoff_frequency: cut-off frequency of the zero-phase low-pass filter of regressor and effort [Hz].
+        motion_cutoff_frequency: cut-off frequency of the zero-phase low-pass filter of positions and velocities, before
+            they are differentiated [Hz].
+        filter_order: Butterworth order of each pass of both filters.
+        velocity_source: source of the velocities, one of `VELOCITY_SOURCES`.
         data_sources: recordings used for training.
         data_sha256: hash of their content.
         estimator: name of the estimator.
@@ -218,7 +224,9 @@ class ParameterSet:
     term_constant_values: Array
     sample_rate: float
     cutoff_frequency: float
+    motion_cutoff_frequency: float
     filter_order: int
+    velocity_source: str
     data_sources: tuple[str, ...]
     data_sha256: str
     estimator: str
@@ -331,6 +339,7 @@ WORDS = {
     "effort_kind": EFFORT_KINDS,
     "robot_compensates": COMPENSATIONS,
     "held_out_method": HELD_OUT_METHODS,
+    "velocity_source": VELOCITY_SOURCES,
 }
 """Words that fields may hold."""
 
@@ -436,8 +445,9 @@ def _check_fit_for(one: ParameterSet) -> None:
 def _check_numbers(one: ParameterSet) -> None:
     """Refuse numbers that no identification writes."""
     finite = ("values", "standard_parameters", "term_values", "term_constant_values", "held_joint_positions", "mapping")
-    ranges = ("gravity", "q_min", "q_max", "dq_max", "ddq_max", "sample_rate", "cutoff_frequency", "filter_order")
-    for name in (*finite, *ranges):
+    ranges = ("gravity", "q_min", "q_max", "dq_max", "ddq_max")
+    signals = ("sample_rate", "cutoff_frequency", "motion_cutoff_frequency", "filter_order")
+    for name in (*finite, *ranges, *signals):
         bad = np.ravel(getattr(one, name))[~(np.abs(np.ravel(getattr(one, name))) <= LARGEST)]
         if len(bad):
             raise _refused(f"{name} holds {bad[0]}, expected finite numbers of magnitudes up to {LARGEST:g}")
@@ -457,8 +467,10 @@ def _check_numbers(one: ParameterSet) -> None:
         raise _refused(f"gravity is {strength:.4g} m/s^2, expected at most {STRONGEST_GRAVITY:g}")
     if not 0.0 < one.sample_rate <= HIGHEST_RATE:
         raise _refused(f"sample_rate is {one.sample_rate} Hz, expected more than 0 and at most {HIGHEST_RATE:g}")
-    if not 0.0 < one.cutoff_frequency <= 0.5 * one.sample_rate:
-        raise _refused(f"cutoff_frequency is {one.cutoff_frequency} Hz, expected more than 0 and at most half the rate")
+    for name in ("cutoff_frequency", "motion_cutoff_frequency"):
+        cutoff = getattr(one, name)
+        if not 0.0 < cutoff <= 0.5 * one.sample_rate:
+            raise _refused(f"{name} is {cutoff} Hz, expected more than 0 and at most half the rate")
     if not 1 <= one.filter_order <= HIGHEST_ORDER:
         raise _refused(f"filter_order is {one.filter_order}, expected 1 to {HIGHEST_ORDER}")
     reversed_range = np.flatnonzero(one.q_min > one.q_max)

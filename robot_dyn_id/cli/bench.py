@@ -105,9 +105,19 @@ def _controller(dynamics: Dynamics, motion: Trajectory) -> ControllerModel:
 
 def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajectory, samples: int) -> ArrayRecording:
     """The robot under its controller, with sensors, and the reference of the controller."""
-    t, number = np.arange(samples) / RATE, np.arange(samples)
+    t = np.arange(samples) / RATE
     wanted = Motion(*motion.evaluate(t)[:3])
-    reference = FilteredWindow(0, t, wanted, None, number, np.ones(samples, dtype=bool), slice(0, samples), wanted)
+    reference = FilteredWindow(
+        segment=0,
+        t=t,
+        motion=wanted,
+        tau=None,
+        number=np.arange(samples),
+        own=np.ones(samples, dtype=bool),
+        settled=slice(0, samples),
+        valid=np.ones(wanted.q.shape, dtype=bool),
+        reference=wanted,
+    )
     (true,) = Replay(controller, dynamics, [reference])
     assert true.tau is not None
     joints = dynamics.regressor.model.joint_names

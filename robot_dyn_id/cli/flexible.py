@@ -41,8 +41,8 @@ from robot_dyn_id.workflow.joints import report_unknown_joints, report_unrecorde
 FILE = "flexible.yaml"
 
 UNUSED = (
-    *("reference_topic", "velocity", "terms", "couplings", "estimator", "pivots", "prior", "reversal_speed", "period"),
-    *("essential", "bootstrap", "ignore"),
+    *("reference_topic", "velocity", "motion_cutoff", "terms", "couplings", "estimator", "pivots", "prior"),
+    *("reversal_speed", "period", "essential", "bootstrap", "ignore"),
 )
 """Keys of the configuration that mean nothing here: the model has its own terms, the steps their own weights."""
 

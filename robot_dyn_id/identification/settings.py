@@ -39,8 +39,11 @@ class Settings:
         couplings: weighted sums of joints, and the terms that act on them.
         estimator: estimator of the base parameters.
         drives: gains and signs of joints whose recorded effort is a current.
-        cutoff: cut-off frequency of the zero-phase low-pass filter [Hz]; None: from the recordings.
-        filter_order: Butterworth order of each pass.
+        cutoff: cut-off frequency of the zero-phase low-pass filter of regressor and effort [Hz]; None: from the
+            recordings.
+        motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None: equal
+            to `cutoff`.
+        filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
         prior: earlier parameter set for estimators that use a prior, instead of the URDF.
@@ -59,6 +62,7 @@ class Settings:
     estimator: Estimator = field(default_factory=WeightedLeastSquares)
     drives: Mapping[str, Drive] = field(default_factory=dict)
     cutoff: float | None = None
+    motion_cutoff: float | None = None
     filter_order: int = 4
     velocity: str = "auto"
     pivots: str = "rref"
@@ -93,15 +97,16 @@ class Settings:
         names = [coupling.name for coupling in self.couplings]
         if len(set(names)) < len(names):
             raise UsageError(f"two couplings are called {max(names, key=names.count)}")
-        LowPass(1.0 if self.cutoff is None else self.cutoff, self.filter_order)
+        for cutoff in (self.cutoff, self.motion_cutoff):
+            LowPass(1.0 if cutoff is None else cutoff, self.filter_order)
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")
 
     @property
     def signals(self) -> SignalSettings:
         """Choices about signals."""
-        return SignalSettings(self.cutoff, self.filter_order, self.velocity, self.period)
+        return SignalSettings(self.cutoff, self.filter_order, self.velocity, self.period, self.motion_cutoff)
 
     def signals_of(self, parameters: ParameterSet) -> SignalSettings:
-        """Choices about signals with the filter of a parameter set."""
+        """Choices about signals with the filters of a parameter set."""
         return SignalSettings.from_parameters(parameters, self.velocity)

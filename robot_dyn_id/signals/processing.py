@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """From windows of raw samples to filtered windows, and from these to the tiles of the linear problem.
 
-Positions and velocities pass a zero-phase low-pass whose cut-off lies far above the motion, so that only noise is lost.
-The regressor's columns, computed from them, and the raw efforts then pass the same low-pass side by side (parallel
-filtering, Gautier 1997): filtering the efforts alone, or twice, would bias every parameter whose column is not smooth.
-Only then are rows thinned out.
+Positions and velocities pass the zero-phase motion filter. The regressor's columns, computed from them, and the raw
+efforts then pass the regression filter side by side (parallel filtering, Gautier 1997): filtering the efforts alone, or
+twice, would bias every parameter whose column is not smooth. Only then are rows thinned out.
+
+The cut-off of the motion filter determines how much noise of the positions enters the columns, that of the regression
+filter the band in which torques are compared.
 """
 
 from __future__ import annotations
@@ -39,9 +41,10 @@ class SignalPlan:
 
     Attributes:
         rate: sample rate of the uniform grid [Hz].
-        low_pass: the filter.
+        low_pass: regression filter, which columns and efforts pass side by side.
         recorded_velocity: whether velocities are the recorded ones, or derivatives of positions.
         row_stride: grid samples from one row of the problem to the next.
+        motion_pass: motion filter, which positions and velocities pass before they are differentiated.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
         period: period of a motion that is known to be periodic [s]; None otherwise.
     """
@@ -50,14 +53,24 @@ class SignalPlan:
     low_pass: LowPass
     recorded_velocity: bool
     row_stride: int
+    motion_pass: LowPass
     slowest: tuple[float, ...] = ()
     period: float | None = None
 
     @classmethod
-    def from_low_pass(cls, rate: float, low_pass: LowPass, recorded_velocity: bool) -> SignalPlan:
-        """Choose the stride so that about `ROWS_PER_PERIOD` rows are left in a period of the cut-off."""
+    def from_low_pass(
+        cls, rate: float, low_pass: LowPass, recorded_velocity: bool, motion_pass: LowPass | None = None
+    ) -> SignalPlan:
+        """Choose the stride so that about `ROWS_PER_PERIOD` rows are left in a period of the cut-off.
+
+        Args:
+            rate: sample rate of the uniform grid [Hz].
+            low_pass: regression filter.
+            recorded_velocity: whether velocities are the recorded ones.
+            motion_pass: motion filter; None: equal to the regression filter.
+        """
         stride = max(1, math.floor(rate / (ROWS_PER_PERIOD * low_pass.cutoff)))
-        return cls(rate, low_pass, recorded_velocity, stride)
+        return cls(rate, low_pass, recorded_velocity, stride, motion_pass or low_pass)
 
     def periodic(self, period: float) -> SignalPlan:
         """With a whole number of rows in a period of the motion [s].
@@ -79,12 +92,12 @@ class SignalPlan:
     @property
     def edge(self) -> int:
         """Grid samples cut at both ends of a segment."""
-        return math.ceil(EDGE / self.low_pass.cutoff * self.rate)
+        return math.ceil(EDGE / min(self.low_pass.cutoff, self.motion_pass.cutoff) * self.rate)
 
     @property
     def cut(self) -> Cut:
         """Windows that own at least twice what they share, and enough to be quick."""
-        margin = math.ceil(2 * self.low_pass.settling * self.rate)
+        margin = math.ceil(2 * max(self.low_pass.settling, self.motion_pass.settling) * self.rate)
         return Cut(step=1.0 / self.rate, core=max(4 * margin, 2048), margin=margin)
 
 
@@ -96,12 +109,12 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         plan: the decisions.
         keep_edges: whether the ends of a segment stay (prediction) or are cut (estimation).
     """
-    q = plan.low_pass.apply(window.q, plan.rate)
+    q = plan.motion_pass.apply(window.q, plan.rate)
     if plan.recorded_velocity and window.dq is not None:
-        dq = plan.low_pass.apply(window.dq, plan.rate)
+        dq = plan.motion_pass.apply(window.dq, plan.rate)
     else:
         dq = derivative(q, plan.rate)
-    temperature = None if window.temperature is None else plan.low_pass.apply(window.temperature, plan.rate)
+    temperature = None if window.temperature is None else plan.motion_pass.apply(window.temperature, plan.rate)
     index = np.arange(len(window.t))
     own = (index >= window.core.start) & (index < window.core.stop)
     if not keep_edges:
@@ -110,7 +123,7 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
     loose = (window.core.start // 2, (len(window.t) - window.core.stop) // 2)  # half of the overlap
     reference = None
     if window.reference is not None:
-        aim = plan.low_pass.apply(window.reference, plan.rate)
+        aim = plan.motion_pass.apply(window.reference, plan.rate)
         reference = Motion(aim, derivative(aim, plan.rate), derivative(derivative(aim, plan.rate), plan.rate))
     return FilteredWindow(
         segment=window.segment,
@@ -120,7 +133,9 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         number=window.start + index,
         own=own,
         settled=slice(loose[0], len(window.t) - (0 if window.ends else loose[1])),
+        valid=np.ones(window.q.shape, dtype=bool),
         reference=reference,
+        trial=window.trial,
     )
 
 
@@ -188,20 +203,25 @@ class RecordedProblem(RegressorProblem):
         plan = replace(self.plan, slowest=())
         return RecordedProblem.from_windows(self.regressor, self.columns, windows, plan)
 
-    def low_pass(self, values: Array) -> Array:
-        """The low-pass filter that positions pass before the regressor is evaluated; samples along the last axis."""
-        return self.plan.low_pass.apply(values, self.plan.rate)
+    def filter_positions(self, values: Array) -> Array:
+        """Apply the motion filter, which positions pass before the regressor is evaluated, along the last axis."""
+        return self.plan.motion_pass.apply(values, self.plan.rate)
 
     def _rebuild(self, regressor: Regressor, columns: Integers) -> RecordedProblem:
         return RecordedProblem.from_windows(regressor, columns, self.windows, self.plan)
 
 
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
-    """One tile per joint and window; rows below the low-velocity threshold are zero."""
+    """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero."""
     slowest = plan.slowest or (0.0,) * len(layout.supports)
     for window in windows:
         rows = window.own & (window.number % plan.row_stride == 0)
         if window.tau is None or not rows.any():
+            continue
+        valid = window.valid[:, rows]
+        if not valid.any():
+            for joint, support in enumerate(layout.supports):
+                yield Tile(joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])))
             continue
         packed = np.empty((layout.starts[-1], len(window.motion)))
         regressor.fill(window.motion, layout.slots, packed)
@@ -209,5 +229,5 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             block = layout.block(packed, joint)
             block[-1] = tau
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
-            thinned[:, np.abs(window.motion.dq[joint, rows]) < slowest[joint]] = 0.0
+            thinned[:, ~valid[joint] | (np.abs(window.motion.dq[joint, rows]) < slowest[joint])] = 0.0
             yield Tile(joint, window.segment, thinned)

@@ -44,8 +44,9 @@ class Ranges:
         """
         ranges: Ranges | None = None
         for window in windows:
-            if window.own.any():
-                motion = window.motion.take(window.own)
+            used = window.used
+            if used.any():
+                motion = window.motion.take(used)
                 speed, acceleration = np.abs(motion.dq).max(axis=1), np.abs(motion.ddq).max(axis=1)
                 here = cls(motion.q.min(axis=1), motion.q.max(axis=1), speed, acceleration)
                 ranges = here if ranges is None else ranges._union(here)

@@ -21,6 +21,7 @@ from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_counts
+from robot_dyn_id.signals.blocks import Stretch
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.cutoff import choose_cutoff, motion_bandwidth
 from robot_dyn_id.signals.windows import Cut, windows
@@ -61,7 +62,7 @@ class Survey:
         sources: what the trials are called.
         rate: samples per second, from the median step of the stamps [Hz].
         repairs: what was dropped.
-        durations: length of each uninterrupted segment [s].
+        stretches: uninterrupted segments of all trials.
         q_min, q_max: positions reached.
         tau_min, tau_max, tau_rms: efforts recorded.
         tau_distinct: number of distinct effort values (up to 1000).
@@ -79,7 +80,7 @@ class Survey:
     sources: tuple[str, ...]
     rate: float
     repairs: Repairs
-    durations: tuple[float, ...]
+    stretches: tuple[Stretch, ...]
     q_min: Array
     q_max: Array
     tau_min: Array
@@ -94,6 +95,11 @@ class Survey:
     velocity_lag: Array
     quieter_recorded: Mask
     sha256: str
+
+    @property
+    def durations(self) -> tuple[float, ...]:
+        """Length of each uninterrupted segment [s]."""
+        return tuple(stretch.duration for stretch in self.stretches)
 
     @property
     def cutoff(self) -> float:
@@ -245,7 +251,7 @@ def _conclude(
         sources=tuple(recording.source for recording in recordings),
         rate=1.0 / step,
         repairs=repairs,
-        durations=tuple(end - start for start, end in ranges.starts.values()),
+        stretches=tuple(Stretch(trial, *ends) for (trial, _), ends in ranges.starts.items()),
         q_min=ranges.low["q"],
         q_max=ranges.high["q"],
         tau_min=ranges.low["tau"],

@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.blocks import BLOCKS, Blocks, KeptBlocks
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
@@ -26,21 +27,39 @@ class SignalSettings:
     """Choices about signals; what is not chosen follows from the recordings.
 
     Attributes:
-        cutoff: cut-off frequency of the zero-phase low-pass filter [Hz]; None: from the recordings.
-        filter_order: Butterworth order of each pass.
+        cutoff: cut-off frequency of the zero-phase regression filter [Hz]; None: from the recordings.
+        filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         period: period of a periodic motion [s]; 0: unknown.
+        motion_cutoff: cut-off frequency of the zero-phase motion filter [Hz]; None: equal to that of the regression
+            filter.
+        velocity_required: whether recorded velocities that are missing are refused; if not, derivatives replace them.
     """
 
     cutoff: float | None = None
     filter_order: int = 4
     velocity: str = "auto"
     period: float = 0.0
+    motion_cutoff: float | None = None
+    velocity_required: bool = True
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet, velocity: str = "auto") -> SignalSettings:
-        """Choices about signals with the filter of a parameter set."""
-        return cls(parameters.cutoff_frequency, parameters.filter_order, velocity)
+        """Choices about signals with the filters of a parameter set.
+
+        Args:
+            parameters: the identified model.
+            velocity: `recorded`, `derivative` of the positions, or `auto`: as the model was identified, with
+                derivatives where no velocities are recorded.
+        """
+        own = velocity == "auto"
+        return cls(
+            cutoff=parameters.cutoff_frequency,
+            filter_order=parameters.filter_order,
+            velocity=parameters.velocity_source if own else velocity,
+            motion_cutoff=parameters.motion_cutoff_frequency,
+            velocity_required=not own,
+        )
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,7 @@ class FilteredTrials:
         keep_edges: whether the ends of segments are kept (prediction) or cut off (estimation).
         surveyed: survey of these recordings where it has been made already.
         known_ranges: ranges of their motion where they have been computed already.
+        kept: blocks whose rows are used; None: all rows, guards included.
     """
 
     recordings: Sequence[Recording]
@@ -69,6 +89,7 @@ class FilteredTrials:
     keep_edges: bool = False
     surveyed: Survey | None = field(default=None, repr=False, compare=False)
     known_ranges: Ranges | None = field(default=None, repr=False, compare=False)
+    kept: KeptBlocks | None = None
 
     @classmethod
     def from_recordings(
@@ -96,23 +117,28 @@ class FilteredTrials:
             UsageError: recorded velocities are requested, but not recorded.
         """
         surveyed = survey(recordings, joints, drives, need_effort)
-        plan = plan_signals(surveyed, settings.cutoff, settings.filter_order, settings.velocity)
+        plan = plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""
-        return (filter_window(window, self.plan, self.keep_edges) for window in self.windows())
+        for window in self.windows():
+            filtered = filter_window(window, self.plan, self.keep_edges)
+            if self.kept is None:
+                yield filtered
+            else:
+                yield replace(filtered, valid=filtered.valid & self.kept.mask(filtered.trial, filtered.t))
 
     def windows(self) -> Iterator[Window]:
         """Start a pass over the windows before they are filtered."""
         base = 0
-        for recording, step in zip(self.recordings, self._steps, strict=True):
+        for trial, (recording, step) in enumerate(zip(self.recordings, self._steps, strict=True)):
             last = -1
             cleaned = clean(recording, self.joints, self.drives, step, Repairs(), self.need_effort)
             for window in windows(cleaned, self.plan.cut):
                 last = window.segment
-                yield replace(window, segment=base + window.segment)
+                yield replace(window, segment=base + window.segment, trial=trial)
             base += last + 1
 
     @cached_property
@@ -173,9 +199,61 @@ class FilteredTrials:
         """
         return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
 
+    def with_motion(self, motion_cutoff: float, recorded_velocity: bool) -> FilteredTrials:
+        """The same recordings and regression filter with another motion filter and source of the velocities.
+
+        Args:
+            motion_cutoff: cut-off frequency of the motion filter [Hz].
+            recorded_velocity: whether velocities are the recorded ones.
+
+        Raises:
+            UsageError: recorded velocities are requested, but not recorded.
+        """
+        if recorded_velocity and not self.survey.has_velocity:
+            raise UsageError(f"{self.sources}: no velocities are recorded; use velocity: derivative")
+        motion_pass = replace(self.plan.low_pass, cutoff=motion_cutoff)
+        plan = replace(self.plan, motion_pass=motion_pass, recorded_velocity=recorded_velocity)
+        return replace(self, plan=plan, known_ranges=None)
+
     def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
         """Other recordings of the same joints, filtered in the same way."""
-        return replace(self, recordings=recordings, surveyed=None, known_ranges=None)
+        return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None)
+
+    def blocks(self, count: int = BLOCKS) -> Blocks:
+        """Division into blocks for cross-validation.
+
+        Args:
+            count: number of blocks; data that are too short make fewer.
+
+        Raises:
+            InputError: data that are too short for two blocks.
+        """
+        plan = self.plan
+        return Blocks.from_stretches(self.survey.stretches, count, plan.low_pass.cutoff, plan.edge / plan.rate)
+
+    def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
+        """The rows of all blocks but one; rows of that block and of the guards are zero.
+
+        Filters run over all samples, so that no ends are lost.
+
+        Args:
+            number: number of the block.
+            blocks: the division; by default that of `blocks`.
+        """
+        blocks = blocks or self.blocks()
+        return self._keep(blocks, frozenset(range(blocks.count)) - {number})
+
+    def block_only(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
+        """The rows of a single block; all others are zero.
+
+        Args:
+            number: number of the block.
+            blocks: the division; by default that of `blocks`.
+        """
+        return self._keep(blocks or self.blocks(), frozenset({number}))
+
+    def _keep(self, blocks: Blocks, kept: frozenset[int]) -> FilteredTrials:
+        return replace(self, surveyed=self.survey, known_ranges=None, kept=KeptBlocks(blocks, kept))
 
 
 def require_signals(regressor: Regressor, surveyed: Survey) -> None:
@@ -198,20 +276,23 @@ def require_signals(regressor: Regressor, surveyed: Survey) -> None:
         )
 
 
-def plan_signals(surveyed: Survey, cutoff: float | None, order: int, velocity: str) -> SignalPlan:
-    """Decide about the signals from a survey and the options of the user.
+def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
+    """Decide about the signals from a survey and the choices of the user.
 
     Args:
         surveyed: survey of the recordings.
-        cutoff: see `SignalSettings`.
-        order: see `SignalSettings.filter_order`.
-        velocity: see `SignalSettings`.
+        settings: choices about signals.
 
     Raises:
         UsageError: recorded velocities are requested, but not recorded.
     """
+    velocity = settings.velocity
     if velocity == "recorded" and not surveyed.has_velocity:
-        raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
-    low_pass = LowPass(surveyed.cutoff if cutoff is None else cutoff, order)
+        if settings.velocity_required:
+            raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
+        velocity = "derivative"
+    cutoff = surveyed.cutoff if settings.cutoff is None else settings.cutoff
+    motion_cutoff = cutoff if settings.motion_cutoff is None else settings.motion_cutoff
+    order = settings.filter_order
     recorded = surveyed.recorded_velocity if velocity == "auto" else velocity == "recorded"
-    return SignalPlan.from_low_pass(surveyed.rate, low_pass, recorded)
+    return SignalPlan.from_low_pass(surveyed.rate, LowPass(cutoff, order), recorded, LowPass(motion_cutoff, order))

@@ -37,6 +37,7 @@ class Window:
         reference: wanted positions, shape (n, N), or None.
         core: the samples that belong to this window and no other.
         ends: whether the window reaches the segment's last sample.
+        trial: number of the trial.
     """
 
     segment: int
@@ -49,6 +50,7 @@ class Window:
     reference: Array | None
     core: slice
     ends: bool
+    trial: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ class FilteredWindow:
         number: grid number of each sample, shape (N,).
         own: samples that belong to this window and are not cut off, shape (N,).
         settled: samples that no filter transient inside the segment has reached.
+        valid: samples of each joint whose rows are used, shape (n, N); the others are zero in a tile, so that those
+            that follow keep their time.
         reference: commanded (reference) motion of the robot's controller, or None where it is not recorded.
+        trial: number of the trial.
     """
 
     segment: int
@@ -73,7 +78,14 @@ class FilteredWindow:
     number: Integers
     own: Mask
     settled: slice
+    valid: Mask
     reference: Motion | None = None
+    trial: int = 0
+
+    @property
+    def used(self) -> Mask:
+        """Samples of this window of which at least one joint has a row, shape (N,)."""
+        return np.asarray(self.own & self.valid.any(axis=0))
 
 
 @dataclass(frozen=True)

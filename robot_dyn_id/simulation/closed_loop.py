@@ -178,6 +178,7 @@ class Replay:
                 tau=tail[3],
                 number=piece.number[shown],
                 own=piece.own[shown],
+                valid=piece.valid[:, shown],
                 reference=None,
                 settled=slice(0, stop - first),
             )

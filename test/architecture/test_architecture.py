@@ -50,7 +50,7 @@ ROOMS = (
 INSIDE = {
     "dynamics": (
         *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
-        *("crosscheck", "problem"),
+        *("body_prior", "crosscheck", "problem"),
     ),
     "signals": (
         *(
@@ -58,6 +58,7 @@ INSIDE = {
             "windows",
             "filtering",
             "ranges",
+            "blocks",
             "processing",
             "cutoff",
             "survey",
@@ -81,6 +82,8 @@ INSIDE = {
             "total_least_squares",
             "period_averaged",
             "completion",
+            "cone_program",
+            "consistent_fit",
             "essential",
         ),
         *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),

@@ -14,7 +14,7 @@ from robot_dyn_id.findings import CATALOG, OVERRULABLE
 from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
 from robot_dyn_id.signals.health import check_ignored, check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 
 ROBOT = Simulated()
 FREE = replace(ROBOT.model, limits=replace(ROBOT.model.limits, lower=np.full(3, -np.inf), upper=np.full(3, np.inf)))
@@ -138,7 +138,7 @@ def test_a_short_motion_holds_too_little_information(healthy):
 
 
 def agreement(recording):
-    plan = plan_signals(survey([recording], recording.joint_names, {}), None, 4, "auto")
+    plan = plan_signals(survey([recording], recording.joint_names, {}), SignalSettings())
     trials = FilteredTrials([recording], recording.joint_names, {}, plan)
     return trials, nominal_agreement(ROBOT.regressor, trials)
 

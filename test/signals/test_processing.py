@@ -6,17 +6,18 @@ import pytest
 from support.simulated import Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Layout
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 
 ROBOT = Simulated()
 RATE = 50.0
 
 
-def plan(cutoff=4.0, recorded=False):
-    return SignalPlan.from_low_pass(RATE, LowPass(cutoff), recorded)
+def plan(cutoff=4.0, recorded=False, motion_cutoff=None):
+    return SignalPlan.from_low_pass(RATE, LowPass(cutoff), recorded, LowPass(motion_cutoff or cutoff))
 
 
 def pieces(recording, chosen, **options):
@@ -29,21 +30,23 @@ def recording():
     return ROBOT.record(duration=240.0, rate=RATE, noise=0.2)
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-def test_windows_filter_like_the_whole_record(recording, recorded):
-    chosen, samples = plan(recorded=recorded), recording.samples
+@pytest.mark.parametrize(("recorded", "motion_cutoff"), [(False, None), (True, None), (False, 1.6), (True, 6.4)])
+def test_windows_filter_like_the_whole_record(recording, recorded, motion_cutoff):
+    chosen, samples = plan(recorded=recorded, motion_cutoff=motion_cutoff), recording.samples
     windows = pieces(recording, chosen, keep_edges=True)
     assert len(windows) > 3
-    q = chosen.low_pass.apply(samples.q.T, RATE)
-    dq = chosen.low_pass.apply(samples.dq.T, RATE) if recorded else derivative(q, RATE)
+    motion_pass = LowPass(motion_cutoff or 4.0)
+    q = motion_pass.apply(samples.q.T, RATE)
+    dq = motion_pass.apply(samples.dq.T, RATE) if recorded else derivative(q, RATE)
     whole = {"q": q, "dq": dq, "ddq": derivative(dq, RATE)}
     for name, values in whole.items():
         ours = np.concatenate([getattr(p.motion, name)[:, p.own] for p in windows], axis=1)
         np.testing.assert_allclose(ours, values, rtol=0, atol=1e-8 * np.abs(values).max(), err_msg=name)
 
 
-def test_tiles_are_the_filtered_columns_and_torques_of_the_whole_record(recording):
-    chosen, regressor = plan(), ROBOT.regressor
+@pytest.mark.parametrize("motion_cutoff", [None, 6.4])
+def test_tiles_are_the_filtered_columns_and_torques_of_the_whole_record(recording, motion_cutoff):
+    chosen, regressor = plan(motion_cutoff=motion_cutoff), ROBOT.regressor
     columns = ROBOT.base.independent
     problem = FilteredTrials([recording], recording.joint_names, {}, chosen).problem(regressor, columns)
     motion = pieces(recording, chosen, keep_edges=True)
@@ -121,8 +124,32 @@ def test_a_trial_at_another_rate_is_brought_onto_the_grid(recording):
 
 def test_the_plan_takes_what_the_user_fixed_and_the_rest_from_the_data(recording):
     found = survey([recording], recording.joint_names, {})
-    chosen = plan_signals(found, None, 4, "auto")
+    chosen = plan_signals(found, SignalSettings())
     assert (chosen.rate, chosen.low_pass.cutoff) == (found.rate, found.cutoff)
-    assert plan_signals(found, 3.0, 2, "auto").low_pass == LowPass(3.0, 2)
-    assert plan_signals(found, None, 4, "recorded").recorded_velocity
-    assert not plan_signals(found, None, 4, "derivative").recorded_velocity
+    assert chosen.motion_pass == chosen.low_pass
+    fixed = plan_signals(found, SignalSettings(3.0, 2))
+    assert fixed.low_pass == fixed.motion_pass == LowPass(3.0, 2)
+    fixed = plan_signals(found, SignalSettings(motion_cutoff=1.5))
+    assert (fixed.low_pass.cutoff, fixed.motion_pass.cutoff) == (found.cutoff, 1.5)
+    assert plan_signals(found, SignalSettings(velocity="recorded")).recorded_velocity
+    assert not plan_signals(found, SignalSettings(velocity="derivative")).recorded_velocity
+
+
+def test_another_motion_filter_leaves_recordings_and_regression_filter(recording):
+    trials = FilteredTrials([recording], recording.joint_names, {}, plan())
+    other = trials.with_motion(1.6, recorded_velocity=True)
+    (first, *_), (second, *_) = trials, other
+    assert other.plan.low_pass == trials.plan.low_pass
+    np.testing.assert_array_equal(first.tau[:, :500], second.tau[:, :500])
+    expected = LowPass(1.6).apply(recording.samples.q.T, RATE)[:, :500]
+    np.testing.assert_allclose(second.motion.q[:, :500], expected, rtol=0, atol=1e-8)
+    without = trials.with_recordings([changed(recording, dq=None)])
+    with pytest.raises(UsageError, match="no velocities are recorded"):
+        without.with_motion(1.6, recorded_velocity=True)
+
+
+def test_recorded_velocities_that_are_missing_are_refused_or_replaced(recording):
+    found = survey([changed(recording, dq=None)], recording.joint_names, {})
+    with pytest.raises(UsageError, match="no velocities are recorded"):
+        plan_signals(found, SignalSettings(velocity="recorded"))
+    assert not plan_signals(found, SignalSettings(velocity="recorded", velocity_required=False)).recorded_velocity

@@ -21,7 +21,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import survey
-from robot_dyn_id.signals.trials import FilteredTrials, plan_signals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
 
@@ -39,7 +39,7 @@ def recording(robot):
 
 def prepared(recording, joints, cutoff=None, velocity="recorded"):
     found = survey([recording], joints, {})
-    plan = plan_signals(found, cutoff, 4, velocity)
+    plan = plan_signals(found, SignalSettings(cutoff, velocity=velocity))
     return FilteredTrials([recording], joints, {}, plan)
 
 

@@ -144,6 +144,8 @@ HOSTILE = {
     "negative speed": (item("dq_max", -1.0), "dq_max holds -1"),
     "no sample rate": (whole("sample_rate", 0.0), "sample_rate is 0"),
     "infinite cutoff": (whole("cutoff_frequency", INF), "cutoff_frequency holds inf"),
+    "motion filter without a cutoff": (whole("motion_cutoff_frequency", 0.0), "motion_cutoff_frequency is 0"),
+    "velocity of a dream": (whole("velocity_source", "dreamed"), "velocity_source is 'dreamed'"),
     "order of 2^32 - 1": (whole("filter_order", 2**32 - 1), "filter_order is 4294967295"),
     "negative error": (item("held_out_nrmse", -1.0), "held_out_nrmse holds -1"),
     "line breaks": (whole("robot_name", "a\n[FATAL] b"), "robot_name holds a text that is not one printable line"),

@@ -96,7 +96,7 @@ def encoder_readings(
 
     Args:
         windows: simulated windows.
-        problem: the recorded rows, whose low-pass filter is applied.
+        problem: the recorded rows, whose motion filter is applied.
         controller: controller whose encoders are read.
     """
     joints = problem.regressor.model.joint_names
@@ -105,7 +105,7 @@ def encoder_readings(
     def readings() -> Iterator[FilteredWindow]:
         for window in windows:
             rate = 1.0 / float(window.t[1] - window.t[0])
-            q = problem.low_pass(quantize(window.motion.q, resolution))
+            q = problem.filter_positions(quantize(window.motion.q, resolution))
             dq = derivative(q, rate)
             yield replace(window, motion=replace(window.motion, q=q, dq=dq, ddq=derivative(dq, rate)))
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prior bodies of a robot, with the mass and the length that measure how far others are from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import parameters_of, solid
+from robot_dyn_id.findings import Finding
+from robot_dyn_id.model.robot import RobotModel
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MIN_MASS_SHARE = 0.1
+"""Least mass of the scales of a body, as a share of the median over the bodies."""
+
+MIN_LENGTH_SHARE = 0.07
+"""Least length of the scales of a body, as a share of the longest chain of joints: 0.08 m on an arm of 1.2 m."""
+
+PAYLOAD_SHARE = 0.1
+"""Share of a joint's rated effort that holds the next link at its length, where the URDF has no masses."""
+
+DEFAULT_GRAVITY = 9.81
+"""Gravity that ratings refer to [m/s^2]."""
+
+GYRATION_SHARE = 0.3
+"""Radius of gyration of a body that is made from geometry, as a share of its length: that of a uniform rod."""
+
+
+@dataclass(frozen=True)
+class BodyPrior:
+    """Expected bodies, physically consistent, and the scales of their errors.
+
+    Attributes:
+        source: what it comes from, for messages.
+        bodies: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz of each body about its joint frame's origin, shape (b, 10).
+        masses: mass m0 of the scales [kg], shape (b,).
+        lengths: length L of the scales [m], shape (b,).
+        findings: findings about bodies that had to be changed.
+    """
+
+    source: str
+    bodies: Array
+    masses: Array
+    lengths: Array
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def scales(self) -> Array:
+        """Scales of the parameters: m0, m0 L (three times), m0 L^2 (six times), shape (b, 10)."""
+        powers = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        return np.asarray(self.masses[:, None] * self.lengths[:, None] ** powers)
+
+    @classmethod
+    def from_model(cls, model: RobotModel) -> Self:
+        """The URDF's bodies where it has masses; else bodies from its geometry and rated efforts."""
+        return cls.from_urdf(model) if model.inertial_parameters.any() else cls.from_geometry(model)
+
+    @classmethod
+    def from_urdf(cls, model: RobotModel) -> Self:
+        """The URDF's bodies, with the least changes that make them physically consistent.
+
+        Raises:
+            InputError: the URDF has no masses, or no inertias.
+        """
+        bodies, findings = solid(model.inertial_parameters.reshape(-1, 10), model.body_names)
+        masses = np.maximum(bodies[:, 0], MIN_MASS_SHARE * np.median(bodies[:, 0]))
+        return cls(f"URDF of {model.name}", bodies, masses, link_lengths(model), findings)
+
+    @classmethod
+    def from_geometry(cls, model: RobotModel) -> Self:
+        """Bodies whose weight at their length takes `PAYLOAD_SHARE` of their joint's rated effort.
+
+        The center of mass is halfway to the next joint. Joints without a rated effort have the median of the others;
+        without any the unit of mass is arbitrary, 1 kg.
+        """
+        lengths = link_lengths(model)
+        efforts = model.limits.effort[model.leader]
+        holding = efforts / (DEFAULT_GRAVITY * np.where(model.prismatic, 1.0, lengths))
+        rated = np.isfinite(holding) & (holding > 0.0)
+        masses = np.where(rated, PAYLOAD_SHARE * holding, np.nan)
+        masses = np.where(rated, masses, np.nanmedian(masses) if rated.any() else 1.0)
+        centers = np.zeros((len(lengths), 3))
+        for body, parent in enumerate(model.parent.tolist()):
+            if parent >= 0:
+                centers[parent] = 0.5 * model.translation[body]
+        second = (GYRATION_SHARE * lengths[:, None, None]) ** 2 * np.eye(3) + centers[:, :, None] * centers[:, None, :]
+        pseudo = np.block([[second, centers[:, :, None]], [centers[:, None, :], np.ones((len(lengths), 1, 1))]])
+        return cls(f"geometry of {model.name}", parameters_of(masses[:, None, None] * pseudo), masses, lengths)
+
+
+def link_lengths(model: RobotModel) -> Array:
+    """Length of each body [m], shape (b,): the distance to its farthest child joint, with a floor.
+
+    The floor scales with the longest chain of joints; a robot whose joints all share one origin has the length 1 m.
+    """
+    distance = np.linalg.norm(model.translation, axis=1)
+    reach = np.zeros(len(distance))
+    lengths = np.zeros(len(distance))
+    for body, parent in enumerate(model.parent.tolist()):
+        reach[body] = distance[body] + (reach[parent] if parent >= 0 else 0.0)
+        if parent >= 0:
+            lengths[parent] = max(lengths[parent], distance[body])
+    longest = float(reach.max(initial=0.0))
+    return np.maximum(lengths, MIN_LENGTH_SHARE * longest) if longest > 0.0 else np.ones(len(distance))

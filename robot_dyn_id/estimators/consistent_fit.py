@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Physically consistent least squares on compressed rows: all parameters, signs kept, every body a real one.
+
+With G the Gram matrix of weighted rows [Y tau] of all columns, x0(k) the prior's bodies and D(k) their scales,
+
+    minimize |Y x - tau|^2 / 2 + strength sum over k of |D(k)^-1 (x(k) - x0(k))|^2 / 2
+    subject to P(x(k)) >= floor P(x0(k)), friction and rotor inertia >= 0
+
+where P is the pseudo-inertia (Wensing, Kim and Slotine 2018; with a constant metric as Lee, Wensing and Park 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
+from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram
+
+FLOOR = 0.01
+"""Least pseudo-inertia of a body, as a share of the prior's: it keeps bodies off the boundary."""
+
+MIN_STRENGTH_RATIO = 1e-11
+"""Least strength relative to the information of the data: less would be lost in rounding."""
+
+TERM_RIDGE = 1e-8
+"""Ridge on unit-norm columns of terms: of collinear columns it takes equal parts."""
+
+MIN_COLUMN_RATIO = 1e-12
+"""Columns of terms whose norm is below this share of the largest are rounding: their parameters are zero."""
+
+GAP = 1e-13
+"""Duality gap as a share of the squared torques."""
+
+
+@dataclass(frozen=True)
+class ConsistentFit:
+    """Result of a physically consistent fit.
+
+    Attributes:
+        values: all c parameters, shape (c,); bounded ones may be exactly zero.
+        at_zero: mask of the columns of terms whose bound holds, or that the data do not excite, shape (c - 10 b,).
+        strength: strength of the prior that was used: at least that of rounding.
+    """
+
+    values: Array
+    at_zero: Mask
+    strength: float
+
+
+def fit_consistent(
+    gram: Array, prior: BodyPrior, bounded: Mask, strength: float, *, links: bool = True, floor: float = FLOOR
+) -> ConsistentFit:
+    """Fit all parameters of a regressor to weighted rows, physically consistent.
+
+    Args:
+        gram: Gram matrix of the weighted rows [Y tau] over all c columns, shape (c + 1, c + 1); rows should have unit
+            variance, so that strengths are comparable.
+        prior: prior bodies and their scales; it determines what the rows do not.
+        bounded: mask of the terms that are not negative, shape (c - 10 b,).
+        strength: information of the prior: 1 takes an error as large as the scales for one standard deviation; 0 is
+            replaced by the least that rounding allows.
+        links: whether every body is physically consistent; False: only signs are kept.
+        floor: least pseudo-inertia of a body, as a share of the prior's.
+
+    Returns:
+        The fit. Whatever the rows, its bodies are physically consistent and its bounded terms are not negative.
+    """
+    inertial = prior.bodies.size
+    size = np.sqrt(np.maximum(np.diag(gram)[inertial:-1], 0.0))
+    live = size > MIN_COLUMN_RATIO * size.max(initial=0.0)
+    columns = np.append(np.arange(inertial), inertial + np.flatnonzero(live))
+    bounds = np.flatnonzero(bounded[live]) + inertial
+    scales = prior.scales.ravel()
+    information = scales[:, None] * gram[:inertial, :inertial] * scales
+    strength = max(strength, MIN_STRENGTH_RATIO * float(np.linalg.norm(information, 2)))
+
+    transform = _transform(prior, size[live])
+    weight = np.append(strength / scales**2, TERM_RIDGE * size[live] ** 2)
+    expected = np.append(prior.bodies.ravel(), np.zeros(len(columns) - inertial))
+    normal = gram[np.ix_(columns, columns)] + np.diag(weight)
+    right = gram[columns, -1] + weight * expected
+    quadratic = transform.T @ normal @ transform
+    program = ConeProgram(
+        0.5 * (quadratic + quadratic.T), -transform.T @ right, len(prior.bodies) if links else 0, bounds, floor
+    )
+    coordinates, multipliers = program.solve(GAP * float(gram[-1, -1]))
+    coordinates[bounds] = np.where(coordinates[bounds] <= multipliers, 0.0, coordinates[bounds])
+    if links:
+        coordinates[:inertial] = _inside(coordinates[:inertial].reshape(-1, 10), floor).ravel()
+    values = np.zeros(len(gram) - 1)
+    values[columns] = transform @ coordinates
+    return ConsistentFit(values, values[inertial:] == 0.0, strength)
+
+
+def _transform(prior: BodyPrior, sizes: Array) -> Array:
+    """Transformation from coordinates to parameters.
+
+    In the coordinates the pseudo-inertias of the prior are unit matrices, and columns of terms, of norms `sizes`, have
+    unit norm.
+    """
+    inertial = prior.bodies.size
+    out = np.zeros((inertial + len(sizes),) * 2)
+    for body, lower in enumerate(np.linalg.cholesky(pseudo_inertia(prior.bodies))):
+        of_body = slice(10 * body, 10 * body + 10)
+        out[of_body, of_body] = parameters_of(lower @ BASIS @ lower.T).T
+    out[inertial:, inertial:] = np.diag(1.0 / sizes)
+    return out
+
+
+def _inside(coordinates: Array, floor: float) -> Array:
+    """Bodies moved towards the prior until their smallest eigenvalue is the floor, where rounding has left it lower."""
+    matrices = np.einsum("ks,sij->kij", coordinates, BASIS)
+    least = np.linalg.eigvalsh(matrices)[:, 0]
+    share = np.clip((floor - least) / np.maximum(1.0 - least, 1e-300), 0.0, 1.0)[:, None]
+    unit = np.einsum("ij,sij->s", np.eye(4), BASIS)
+    return np.asarray(coordinates + share * (unit - coordinates))

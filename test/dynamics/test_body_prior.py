@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prior bodies and their scales."""
+
+import numpy as np
+from support.robots import panda_arm
+from support.simulated import ARM
+
+from robot_dyn_id.dynamics.body_prior import BodyPrior, link_lengths
+from robot_dyn_id.dynamics.consistency import is_consistent
+from robot_dyn_id.model.robot import RobotModel
+
+
+def test_scales_follow_the_size_of_the_robot():
+    model = panda_arm()
+    np.testing.assert_allclose(link_lengths(model)[[1, 3]], [0.316, 0.3928], atol=1e-3)
+    lengths = link_lengths(model)
+    assert np.all(lengths >= 0.07 * 1.2)
+    prior = BodyPrior.from_model(model)
+    assert prior.source == f"URDF of {model.name}"
+    np.testing.assert_allclose(prior.scales[:, 4], prior.masses * prior.lengths**2)
+    np.testing.assert_allclose(prior.scales[:, 3], prior.masses * prior.lengths)
+    np.testing.assert_allclose(prior.scales[:, 0], prior.masses)
+
+
+def test_a_urdf_without_masses_has_bodies_from_its_geometry():
+    bare = "".join(part.partition("</inertial>")[2] or part for part in ARM.split("<inertial>"))
+    model = RobotModel.from_urdf(bare)
+    prior = BodyPrior.from_model(model)
+    assert prior.source == f"geometry of {model.name}"
+    assert is_consistent(prior.bodies.ravel())
+    efforts = model.limits.effort
+    np.testing.assert_allclose(prior.masses * 9.81 * prior.lengths, 0.1 * efforts)
+    twice = RobotModel.from_urdf(bare.replace('effort="', 'effort="2'))
+    assert np.all(BodyPrior.from_model(twice).masses > prior.masses)
+    unlimited = RobotModel.from_urdf(bare.replace('effort="', 'effort="0" ignored="'))
+    np.testing.assert_array_equal(BodyPrior.from_model(unlimited).masses, 1.0)
