@@ -249,7 +249,7 @@ class SimulatedTrials:
             plant.dq,
             plant.dry,
             plant.slip,
-            compiled.slip_at_rest(),
+            compiled.slip(),
             true_positions,
             measured,
         )

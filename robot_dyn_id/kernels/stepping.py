@@ -21,8 +21,8 @@ from robot_dyn_id.kernels.compiled import compiled
 from robot_dyn_id.kernels.dynamics import dynamics_single
 
 SIGN, DAHL, POWER, ARCTAN = 0.0, 1.0, 2.0, 3.0
-"""Shapes of friction laws over the velocity v: tanh(v / c), with c = 0 the hard sign; the state z of a Dahl element with
-the breakaway displacement c; sign(v) |v|^c with c in (0, 1); arctan(v / c)."""
+"""Shapes of friction laws over the velocity v: tanh(v / c), with c = 0 the hard sign; the state z of a Dahl element
+with the breakaway displacement c; sign(v) |v|^c with c in (0, 1); arctan(v / c)."""
 
 SHAPE, CONSTANT, SIDE, FIXED, LOADED = 0, 1, 2, 3, 4
 """Columns of `laws`: shape and its constant c; 0 for both directions, 1 or -1 for velocities of this sign only; torque
@@ -81,10 +81,9 @@ def _product(left, right, out):  # type: ignore[no-untyped-def]
 def slide(weights, starts, laws, moved, slip):  # type: ignore[no-untyped-def]
     """Advance the states of Dahl elements, in place: z' = dy / c (1 - z sign dy), exact for a displacement dy.
 
-    Args:
-        weights, starts, laws: see `advance`.
-        moved: displacements of the joints [rad or m], shape (n,).
-        slip: states [-], shape (m,); those of other laws stay 0.
+    weights, starts, laws: see `advance`.
+    moved: displacements of the joints [rad or m], shape (n,).
+    slip: states [-], shape (m,); those of other laws stay 0.
     """
     for i in range(weights.shape[0]):
         along = 0.0
@@ -144,18 +143,17 @@ def _beyond(law, knee, speed):  # type: ignore[no-untyped-def]
 def _end_velocity(free, gain, step, viscous, first, last, laws, torque, knee, slip):  # type: ignore[no-untyped-def]
     """The velocity y with y + gain F(y) = free, with the dry friction F(y) at the end of a step of velocity y.
 
-    Every law grows with y, in each direction ever more slowly: the root is unique, and Newton's method climbs to it from
-    below.
+    Every law grows with y, in each direction ever more slowly: the root is unique, and Newton's method climbs to it
+    from below.
 
-    Args:
-        free: velocity at the end without this friction.
-        gain: what a unit of friction torque takes from the velocity.
-        step: length of the step [s].
-        viscous: viscous friction forward and backward, not negative, shape (2,).
-        first, last: range of the coordinate's laws.
-        laws, slip: see `advance`.
-        torque: torque per shape of each law, shape (m,); negative ones are left out.
-        knee: speed up to which each law grows, shape (m,).
+    free: velocity at the end without this friction.
+    gain: what a unit of friction torque takes from the velocity.
+    step: length of the step [s].
+    viscous: viscous friction forward and backward, not negative, shape (2,).
+    first, last: range of the coordinate's laws.
+    laws, slip: see `advance`.
+    torque: torque per shape of each law, shape (m,); negative ones are left out.
+    knee: speed up to which each law grows, shape (m,).
     """
     forward, backward = 0.0, 0.0
     for k in range(first, last):

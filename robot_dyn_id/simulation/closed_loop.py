@@ -116,7 +116,7 @@ class _State:
         memory[PREVIOUS], memory[VELOCITY], memory[SPEED], memory[EFFORT] = q, dq, dq, 0.0
         memory[AIM] = (piece.reference or piece.motion).q[:, first]
         late = np.repeat(np.stack([q, dq])[None], delay + 1, axis=0)
-        slip = np.array([compiled.slip_at_rest()] * 2)
+        slip = np.array([compiled.slip()] * 2)
         number = int(piece.number[first])
         return _State(piece.segment, number, q, dq, np.zeros(compiled.coordinates), slip, late, memory)
 

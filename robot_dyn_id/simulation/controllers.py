@@ -306,7 +306,7 @@ class PositionServo:
         self._dynamics, self._period = dynamics, period
         self._gains = Gains.from_bandwidth(bandwidth, integral=True)
         self._sum = np.zeros(len(dynamics.model.joint_names))
-        self._slip, self._aim = dynamics.slip_at_rest(), np.full(len(self._sum), np.nan)
+        self._slip, self._aim = dynamics.slip(), np.full(len(self._sum), np.nan)
 
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
         """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,).

@@ -11,11 +11,12 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.friction_laws import FrictionLaws, TermStates
 
 STEP = 1e-3
 """Longest integration step [s]."""
@@ -106,13 +107,13 @@ class CompiledDynamics:
             friction.loads,
         )
 
-    def slip_at_rest(self, states: TermStates | None = None) -> Array:
+    def slip(self, states: TermStates | None = None) -> Array:
         """States of all friction laws as the kernels take them, shape (m,): those of given terms, or at rest."""
         return self._friction.slip(states)
 
     def slide(self, slip: Array, moved: Array) -> None:
         """Advance such states, in place, by a displacement of the joints [rad or m], shape (n,)."""
-        slide(*self.arguments[WEIGHTS : WEIGHTS + 1], *self.arguments[STARTS : LAWS + 1], moved, slip)
+        slide(self.arguments[WEIGHTS], self.arguments[STARTS], self.arguments[LAWS], moved, slip)
 
     def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array, slip: Array) -> Array:
         """Torque that gives the accelerations `ddq`, shape (n,).
@@ -125,7 +126,7 @@ class CompiledDynamics:
             slip: states of the friction laws, shape (m,).
         """
         state = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))  # other strides would be compiled separately
-        return np.asarray(motor_effort(*self.arguments, *state, slip))
+        return np.asarray(motor_effort(*(*self.arguments, *state, slip)))
 
 
 class Plant:
@@ -151,7 +152,7 @@ class Plant:
         self.q, self.dq = np.array(q, dtype=np.float64), np.zeros(len(q))
         self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
         self.dry = np.zeros(self.dynamics.coordinates)
-        self.slip = self.dynamics.slip_at_rest()
+        self.slip = self.dynamics.slip()
 
     def advance(self, effort: Array, duration: float) -> Array:
         """Advance the state under constant torques in equal steps of at most `STEP`.

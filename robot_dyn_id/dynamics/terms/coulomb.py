@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SignTerm
 
 
@@ -16,3 +17,8 @@ class Coulomb(SignTerm):
     name: ClassVar[str] = "coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("fc",)
     not_negative: ClassVar[tuple[str, ...]] = ("fc",)
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return (FrictionLaw(SIGN, self.smoothing_width),)

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SignTerm
 
 
@@ -34,3 +35,8 @@ class LoadCoulomb(SignTerm):
     def unit(self, effort_unit: str, index: int) -> str:
         """A share of the load has no unit."""
         return "1"
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return (FrictionLaw(SIGN, self.smoothing_width),)
