@@ -10,16 +10,13 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.terms import Term
+from robot_dyn_id.dynamics.terms import Term, TermStates
 from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, VISCOUS, FrictionLaw
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels import stepping
 
 SHAPES = {SIGN: stepping.SIGN, DAHL: stepping.DAHL, POWER: stepping.POWER, ARCTAN: stepping.ARCTAN}
 """Laws of the kernels."""
-
-TermStates = Mapping[Term, Array]
-"""Internal states of terms at one time, shape (s, g) each: states and coordinates of a term."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +93,16 @@ class FrictionLaws:
             np.array([viscous.get(along, np.zeros(2)) for along in coordinates]).reshape(-1, 2),
             np.cumsum([0, *counts]),
             np.array([(SHAPES[s], c, side, *value) for _, (s, c, side), value in listed]).reshape(-1, 5),
-            _load_parameters(dynamics) if loaded else np.empty((0, 10)),
+            regressor.load_bodies.reshape(-1, 10).copy() if loaded else np.empty((0, 10)),
             {term: np.array([[number[place] for place in row] for row in rows]) for term, rows in elements.items()},
         )
 
     def slip(self, states: TermStates | None = None) -> Array:
-        """States of the laws, shape (m,), from those of the terms; zeros by default."""
+        """States of the laws, shape (m,), from those of the terms, shape (s, g, 1) each; zeros by default."""
         slip = np.zeros(len(self.laws))
         for term, places in self.places.items() if states is not None else ():
             assert states is not None
-            slip[places] = states[term]
+            slip[places] = states[term][..., 0]
         return slip
 
 
@@ -118,8 +115,3 @@ def _laws_of(term: Term) -> tuple[FrictionLaw, ...]:
     if term.laws is None:
         raise InputError(f"term {term.name} cannot be simulated: identify with another friction model")
     return term.laws
-
-
-def _load_parameters(dynamics: Dynamics) -> Array:
-    """Standard parameters of the bodies that the signal `load` is computed from, shape (b, 10)."""
-    return np.ascontiguousarray(dynamics.regressor.model.inertial_parameters.reshape(-1, 10))

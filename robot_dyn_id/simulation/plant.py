@@ -11,12 +11,12 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, TermStates, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.friction_laws import FrictionLaws, TermStates
+from robot_dyn_id.simulation.friction_laws import FrictionLaws
 
 STEP = 1e-3
 """Longest integration step [s]."""
@@ -108,7 +108,7 @@ class CompiledDynamics:
         )
 
     def slip(self, states: TermStates | None = None) -> Array:
-        """States of all friction laws as the kernels take them, shape (m,): those of given terms, or at rest."""
+        """States of the friction laws for the kernels, shape (m,), from those of the terms; zeros by default."""
         return self._friction.slip(states)
 
     def slide(self, slip: Array, moved: Array) -> None:

@@ -11,7 +11,7 @@ from support.robots import MIMICS, OBLIQUE, Truth, panda_arm, ratio
 from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Asymmetric, Coulomb, LoadCoulomb, Offset, RotorInertia, Term, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, nominal_dynamics

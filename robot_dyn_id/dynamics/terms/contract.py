@@ -141,7 +141,7 @@ class Term(CheckedOptions):
 
     @property
     def laws(self) -> tuple[FrictionLaw, ...] | None:
-        """Friction laws whose sum the term is, for forward simulations; None if it is no such sum."""
+        """Friction laws whose sum the term is, for forward simulations; None if it cannot be simulated."""
         return None
 
     @property
