@@ -21,7 +21,6 @@ START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
 
 def robot_with(model, values, couplings=()):
     """The URDF's bodies and terms by name, each with its parameters on every joint."""
-    values = {name: value for name, value in values.items() if name in TERMS}
     terms = terms_on_joints(model, [TERMS[name]() for name in values], couplings)
     regressor = Regressor(model, terms)
     bodies = len(model.body_names)
@@ -90,7 +89,6 @@ def test_states_follow_the_path_of_the_plant():
 
 ALL = {
     "viscous": 0.3,
-    "coulomb": 0.2,
     "offset": 0.1,
     "rotor_inertia": 0.05,
     "load_coulomb": 0.01,
@@ -107,15 +105,14 @@ def test_inverse_and_forward_dynamics_are_those_of_the_model(text):
     model = RobotModel.from_urdf(text) if text else panda_arm()
     joints = model.joint_names[-2:]
     coupling = Coupling("wrist", ((joints[0], 1.0), (joints[1], 1.0)), (TERMS["dahl"](), TERMS["viscous"]()))
-    values = {name: value for name, value in ALL.items() if name in TERMS and name != "coulomb"}
-    robot = robot_with(model, values, () if text else (coupling,))
+    robot = robot_with(model, ALL, () if text else (coupling,))
     compiled, rng = CompiledDynamics(robot), np.random.default_rng(0)
     motion = random_motion(model, 10, seed=4)
     for k in range(10):
         q, dq, ddq = motion.q[:, k], motion.dq[:, k], motion.ddq[:, k]
         states = robot.regressor.random_states(rng, 1)
-        if "load_dahl" in values:  # elements of the same distance have one state
-            states[TERMS["load_dahl"]()] = states[TERMS["dahl"]()][:, : states[TERMS["load_dahl"]()].shape[1]]
+        bodies = states[TERMS["load_dahl"]()].shape[1]
+        states[TERMS["load_dahl"]()] = states[TERMS["dahl"]()][:, :bodies]  # of one path
         torque = robot.inverse_dynamics(q, dq, ddq, states)
         assert ratio(compiled.effort(q, dq, ddq, dq, compiled.slip(states)), torque) < 1e-12
         plant = Plant(robot, q)
@@ -152,7 +149,6 @@ def test_an_arm_hangs_in_its_elements_without_creeping():
     assert np.abs(plant.q - rest).max() < 1e-6
 
 
-@pytest.mark.skipif("saturating_viscous" not in TERMS, reason="the term is not part of this version")
 def test_saturating_friction_limits_the_speed_and_is_accurate_while_it_slides():
     def effort(t):
         return 2.0 * np.sin(5.0 * t)

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SignTerm
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -44,8 +43,3 @@ class TemperatureCoulomb(SignTerm):
     def unit(self, effort_unit: str, index: int) -> str:
         """Effort per kelvin."""
         return f"{effort_unit}/K"
-
-    @property
-    def laws(self) -> tuple[FrictionLaw, ...]:
-        """See `Term.laws`."""
-        return (FrictionLaw(SIGN, self.smoothing_width),)
