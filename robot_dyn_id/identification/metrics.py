@@ -12,6 +12,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.scales import DETECTABLE_QUANTILE, ErrorHistogram, LoadFit, rate_effort
 from robot_dyn_id.parameters import UNKNOWN
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -58,6 +59,12 @@ class JointMetrics:
         constant_nrmse: NRMSE of the best constant.
         nominal_nrmse: NRMSE of the inertial parameters of the URDF.
         own_nrmse: expected NRMSE from the parameter covariance, see `torque_uncertainty`; 0 if not computed.
+        peak: largest absolute measured torque.
+        detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
+            that stands out from the model's errors.
+        rated: rated effort, see `rate_effort`; NaN if not computed.
+        friction: friction torque at low speed, see `friction_levels`; 0 if not computed.
+        load_torque: RMS torque of a point mass of 1 kg at the last link [N m/kg or N/kg]; NaN if not computed.
     """
 
     name: str
@@ -71,6 +78,11 @@ class JointMetrics:
     constant_nrmse: float
     nominal_nrmse: float
     own_nrmse: float = 0.0
+    peak: float = np.nan
+    detectable: float = np.nan
+    rated: float = np.nan
+    friction: float = 0.0
+    load_torque: float = np.nan
 
     @property
     def explained(self) -> float:
@@ -91,6 +103,8 @@ class HeldOut:
         outside: share of all joints' samples far outside their trained ranges (by more than half); 0 if unknown.
         slow: joints that never exceed `MIN_SPEED_SHARE` of the trained speed, each with the share that it reaches.
         outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
+        apparent_load: point mass at the last link that explains the errors best [kg], RMS over blocks of
+            `LOAD_BLOCK_S`; NaN if not computed.
     """
 
     joints: tuple[JointMetrics, ...]
@@ -101,6 +115,12 @@ class HeldOut:
     method: str = UNKNOWN
     slow: tuple[tuple[str, float], ...] = ()
     outside_of: tuple[Excess, ...] = ()
+    apparent_load: float = np.nan
+
+    def with_friction(self, levels: Array) -> HeldOut:
+        """The same metrics with the friction torque of each joint, shape (n,)."""
+        joints = zip(self.joints, levels.tolist(), strict=True)
+        return replace(self, joints=tuple(replace(joint, friction=level) for joint, level in joints))
 
     def with_uncertainty(self, deviations: Array) -> HeldOut:
         """The same metrics with the expected error of each joint, from `torque_uncertainty`, shape (n,)."""
@@ -119,6 +139,7 @@ class _Sums:
     totals: dict[str, Array] = field(default_factory=dict)
     largest: Array | float = 0.0
     fastest: Array | float = 0.0
+    peak: Array | float = 0.0
 
     def add(self, **values: Array) -> None:
         for name, value in values.items():
@@ -136,6 +157,8 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
     sums = _Sums()
     regressor = folds[0].regressor
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
+    errors = ErrorHistogram.empty(len(regressor.model.joint_names))
+    loads = LoadFit(regressor, folds[0].trials.plan)
     for fold, piece, tau in _measured(folds):
         used, plan = piece.used, fold.trials.plan
         valid = piece.valid[:, used]
@@ -159,7 +182,10 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
             tau_raw2=raw**2,
             urdf2=(urdf - measured) ** 2,
         )
+        errors.add(error, valid)
+        loads.add(piece.segment, piece.number[used], motion, error, valid)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
+        sums.peak = np.maximum(sums.peak, np.abs(measured).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
             beyond = far_outside(motion, trained)
@@ -167,7 +193,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
-    held_out = _conclude(regressor, sums)
+    held_out = _conclude(regressor, sums, errors.quantile(DETECTABLE_QUANTILE), loads)
     if trained is None:
         return held_out
     shares = np.asarray(sums.outside) / sums.samples
@@ -215,8 +241,10 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
     return tuple((name, s) for name, s in zip(names, share.tolist(), strict=True) if s < MIN_SPEED_SHARE)
 
 
-def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
-    total = sums.totals
+def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadFit) -> HeldOut:
+    total, peak = sums.totals, np.asarray(sums.peak)
+    rated = rate_effort(regressor.model.limits.effort, peak)
+    load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
         n = max(total["count"][j], 1.0)
@@ -239,6 +267,10 @@ def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
                 raw_nrmse=float(np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
                 nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
+                peak=float(peak[j]),
+                detectable=float(detectable[j]),
+                rated=float(rated[j]),
+                load_torque=float(load_torque[j]),
             )
         )
     power = max(float(total["tau2"].sum()), 1e-300)
@@ -248,4 +280,5 @@ def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
         nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
         samples=sums.samples,
         outside=0.0,
+        apparent_load=apparent_load,
     )

@@ -71,7 +71,7 @@ class Identification:
 
     @property
     def held_out_sources(self) -> tuple[str, ...]:
-        """Names of the held-out recordings; under cross-validation those of all recordings that are not at rest."""
+        """Names of the held-out recordings; under cross-validation those of all training data."""
         return tuple(recording.source for recording in self.evaluation.trials.recordings)
 
     @property
