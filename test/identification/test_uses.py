@@ -10,7 +10,7 @@ from support.simulated import Simulated, changed
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.findings import make_finding
-from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
+from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import (
     ErrorHistogram,
@@ -110,7 +110,7 @@ def test_the_apparent_load_is_the_mass_that_the_model_has_not(trials, mass):
     tip = 10 * (len(ROBOT.model.body_names) - 1)
     loaded = ROBOT.parameters.copy()
     loaded[tip] += mass
-    held_out = compare(ROBOT.regressor, ROBOT.base.independent, ROBOT.base.mapping @ loaded, trials)
+    held_out = compare([Fold(trials, ROBOT.regressor, ROBOT.base.independent, ROBOT.base.mapping @ loaded)])
     assert held_out.apparent_load == pytest.approx(mass, abs=0.02)
     capacity = estimate_capacity(held_out)
     torques = [joint.load_torque for joint in held_out.joints]
