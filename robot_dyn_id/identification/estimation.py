@@ -13,6 +13,7 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.progress import Progress
 from robot_dyn_id.signals.diagnosis import delay
@@ -84,6 +85,7 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     findings += report_negative_terms(model.regressor, base, values, estimate.standard_deviations)
     findings += estimate.findings
     findings += delay(model.regressor, model.columns, model.values, trials)
+    findings += examine_residuals(model, trials)
     if estimate.unexcited:
         findings += (make_finding("not_excited", f"not excited by these data: {', '.join(estimate.unexcited)}"),)
     return findings
