@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals of a model along recordings, and the faults that they show: drifts, contacts, another load.
+"""ResidualHistory of a model along recordings, and the faults that they show: drifts, contacts, another load.
 
 The residuals of a sound model look alike at the beginning and at the end of a recording, in all recordings and at all
 times. Sums over short bins are kept, so that the memory does not grow with the sample rate.
@@ -29,8 +29,8 @@ BLOCKS, SHORTEST_BLOCK_S = 12, 2.5
 FEWEST_BLOCKS = 6
 """Number of blocks below which no trend is judged."""
 
-SIGNIFICANT_RATIO = 8.0
-"""Trend or difference over its standard deviation above which it is reported: blocks are few and not independent."""
+SIGNIFICANT_RATIO = 4.0
+"""Trend or difference over its standard deviation above which it is reported."""
 
 OFFSET_SHARE = 0.1
 """Change of a joint's zero, as a share of the RMS of its effort about the mean, above which it is reported."""
@@ -38,8 +38,10 @@ OFFSET_SHARE = 0.1
 FRICTION_SHARE = 0.15
 """Relative change of a joint's friction along a recording above which it is reported."""
 
-CONTACT_RATIO, USUAL_QUANTILE = 5.0, 0.9
-"""Largest residual of a bin over the usual one (a quantile over all bins) above which it counts as a contact."""
+CONTACT_RATIO, SINGLE_CONTACT_RATIO, USUAL_QUANTILE = 3.3, 5.0, 0.9
+"""Largest residual of a bin over the usual one, a quantile over all bins, above which it counts as a contact:
+geometric mean of the two clearest joints, and that of a robot with one joint. One joint alone shows friction that the
+model does not contain more often than a contact."""
 
 CONTACT_SHARE = 0.1
 """Share of bins above which large residuals are not contacts but the model's own error."""
@@ -52,7 +54,7 @@ LOAD_COLUMNS = 4
 
 
 @dataclass(frozen=True)
-class Residuals:
+class ResidualHistory:
     """Sums over B bins of the residuals of n joints, measured minus predicted torque, both low-passed.
 
     Attributes:
@@ -82,8 +84,8 @@ class Residuals:
     load_product: Array
 
     @classmethod
-    def from_trials(cls, model: IdentifiedModel, trials: FilteredTrials) -> Residuals | None:
-        """Residuals of a model along trials; None if no sample is usable."""
+    def from_trials(cls, model: IdentifiedModel, trials: FilteredTrials) -> ResidualHistory | None:
+        """ResidualHistory of a model along trials; None if no sample is usable."""
         parts = list(_bin_sums(model, trials))
         if not parts:
             return None
@@ -120,7 +122,7 @@ class Residuals:
 
 
 _AXES = (0, 0, 1, 1, 1, 1, 2, 2, 1, 1)
-"""Axis of the bins in the arrays of `Residuals`."""
+"""Axis of the bins in the arrays of `ResidualHistory`."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class Levels:
     deviations: Array
 
     @classmethod
-    def from_residuals(cls, residuals: Residuals) -> Levels:
+    def from_residuals(cls, residuals: ResidualHistory) -> Levels:
         """Fit r = a + b x + (c + d x) f to each trial, x from -1/2 to 1/2 along it, f the predicted friction."""
         fits = [_fit_trial(residuals, number) for number in np.unique(residuals.trial)]
         values, deviations = (np.array(arrays) for arrays in zip(*fits, strict=True))  # (K, n, 4)
@@ -165,7 +167,7 @@ class Levels:
         return self.clearest_change(difference, np.sqrt(variance + others))
 
 
-def _fit_trial(residuals: Residuals, number: int) -> tuple[Array, Array]:
+def _fit_trial(residuals: ResidualHistory, number: int) -> tuple[Array, Array]:
     """Parameters of `Levels.from_residuals` of one trial and their standard deviations, shape (n, 4) each.
 
     Standard deviations are infinite where a trial has too few blocks.
@@ -188,7 +190,7 @@ def _fit_trial(residuals: Residuals, number: int) -> tuple[Array, Array]:
 
 
 def _bin_sums(model: IdentifiedModel, trials: FilteredTrials) -> Iterator[tuple[Array, ...]]:
-    """Sums over the bins of each window, in the order of the attributes of `Residuals`."""
+    """Sums over the bins of each window, in the order of the attributes of `ResidualHistory`."""
     regressor, plan = model.regressor, trials.plan
     bodies, inertial = Regressor(regressor.model), 10 * len(regressor.model.body_names)
     sliding = np.array(
@@ -234,7 +236,7 @@ def _load_torques(bodies: Regressor, motion: Motion) -> Array:
 
 def examine_residuals(model: IdentifiedModel, trials: FilteredTrials) -> tuple[Finding, ...]:
     """Findings about drifts, contacts and loads along the trials that a model was identified from."""
-    residuals = Residuals.from_trials(model, trials)
+    residuals = ResidualHistory.from_trials(model, trials)
     if residuals is None:
         return ()
     levels = Levels.from_residuals(residuals)
@@ -242,17 +244,17 @@ def examine_residuals(model: IdentifiedModel, trials: FilteredTrials) -> tuple[F
         *_examine_offsets(residuals, levels),
         *_examine_friction(residuals, levels),
         *_examine_contacts(residuals),
-        *examine_load(residuals),
+        *(_examine_load(residuals) if residuals.trial.any() else ()),
     )
 
 
-def _select(residuals: Residuals, change: Array, flags: Mask) -> list[tuple[str, float]]:
+def _select(residuals: ResidualHistory, change: Array, flags: Mask) -> list[tuple[str, float]]:
     return [
         (name, float(value)) for name, value, flag in zip(residuals.joint_names, change, flags, strict=True) if flag
     ]
 
 
-def _examine_offsets(residuals: Residuals, levels: Levels) -> tuple[Finding, ...]:
+def _examine_offsets(residuals: ResidualHistory, levels: Levels) -> tuple[Finding, ...]:
     """Zeros of the efforts that move along a trial or between trials."""
     findings = []
     for where, (change, ratio) in (
@@ -270,50 +272,55 @@ def _examine_offsets(residuals: Residuals, levels: Levels) -> tuple[Finding, ...
     return tuple(findings)
 
 
-def _examine_friction(residuals: Residuals, levels: Levels) -> tuple[Finding, ...]:
-    """Friction that changes along a trial."""
+def _examine_friction(residuals: ResidualHistory, levels: Levels) -> tuple[Finding, ...]:
+    """Friction that changes along a trial, of single joints or of all together."""
     change, ratio = levels.clearest_change(levels.friction_change, levels.deviations[2])
     changed = (ratio > SIGNIFICANT_RATIO) & (np.abs(change) > FRICTION_SHARE)
-    if not changed.any():
+    weight = 1.0 / np.maximum(levels.deviations[2], 1e-6) ** 2
+    total = weight.sum(axis=1)
+    mean = np.divide((weight * levels.friction_change).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    together = (np.abs(mean) * np.sqrt(total) > SIGNIFICANT_RATIO) & (np.abs(mean) > FRICTION_SHARE)
+    if not (changed.any() or together.any()):
         return ()
-    which = _select(residuals, change, changed)
+    which = _select(residuals, change, changed | together.any())
     message = f"friction changes along a recording: {format_shares(which)}"
     return (make_finding("friction_drifts", message, [name for name, _ in which]),)
 
 
-def _examine_contacts(residuals: Residuals) -> tuple[Finding, ...]:
+def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     """Short times of residuals far above the usual ones."""
     usual = np.quantile(residuals.largest, USUAL_QUANTILE, axis=1, keepdims=True)
     ratio = np.divide(residuals.largest, usual, out=np.zeros_like(residuals.largest), where=usual > 0)
-    touched = ratio.max(axis=0) > CONTACT_RATIO
+    ordered = np.sort(ratio, axis=0)
+    if len(ratio) > 1:
+        touched = np.sqrt(ordered[-1] * ordered[-2]) > CONTACT_RATIO
+    else:
+        touched = ordered[-1] > SINGLE_CONTACT_RATIO
     if not touched.any() or touched.mean() > CONTACT_SHARE:
         return ()
     times = residuals.t[touched]
     first = times[np.flatnonzero(np.diff(times, prepend=-np.inf) > 2 * BIN_S)]
-    joints = [
-        name
-        for name, one in zip(residuals.joint_names, ratio[:, touched].max(axis=1), strict=True)
-        if one > CONTACT_RATIO
-    ]
+    largest = ratio[:, touched].max(axis=1)
+    joints = [name for name, one in zip(residuals.joint_names, largest, strict=True) if one > 0.5 * largest.max()]
     listed = ", ".join(f"{time:.1f} s" for time in first[:5]) + (", ..." if len(first) > 5 else "")
     message = (
-        f"the torque differs far more than usual from the model for a short time: at {listed} ({', '.join(joints)})"
+        f"for a short time the torque differs far more than usual from the model ({', '.join(joints)}): at {listed}"
     )
     return (make_finding("contact", message, joints),)
 
 
-def examine_load(residuals: Residuals, reference: Array | None = None) -> tuple[Finding, ...]:
-    """Load of the last link that differs between trials, or from that of the training data.
+def examine_held_out_load(model: IdentifiedModel, held_out: FilteredTrials) -> tuple[Finding, ...]:
+    """Findings about another load at the last link in held-out data than in the training data."""
+    residuals = ResidualHistory.from_trials(model, held_out)
+    return () if residuals is None else _examine_load(residuals)
 
-    Args:
-        residuals: residuals of the trials.
-        reference: RMS of the residuals of each joint in the training data [N m or N], shape (n,). Without it, trials
-            are compared with each other.
+
+def _examine_load(residuals: ResidualHistory) -> tuple[Finding, ...]:
+    """Load at the last link that explains the residuals of a trial.
+
+    Mass and first moments are fitted to every other block, and judged on the blocks between them.
     """
-    numbers = np.unique(residuals.trial)
-    if reference is None and len(numbers) < 2:
-        return ()
-    noise = residuals.rms if reference is None else reference
+    numbers, noise = np.unique(residuals.trial), residuals.rms
     weight = np.divide(1.0, noise**2, out=np.zeros_like(noise), where=noise > 0)
     best, mass = 0.0, 0.0
     for number in numbers:
@@ -329,13 +336,10 @@ def examine_load(residuals: Residuals, reference: Array | None = None) -> tuple[
         halves = [_solve(gram, product) for gram, product in zip(grams, products, strict=True)]
         explained = sum(2 * halves[1 - k] @ products[k] - halves[1 - k] @ grams[k] @ halves[1 - k] for k in range(2))
         if explained / power > best:
-            best, mass = float(explained / power), float(_solve(sum(grams), sum(products))[0])
+            best, mass = float(explained / power), float(_solve(grams[0] + grams[1], products[0] + products[1])[0])
     if best < LOAD_SHARE:
         return ()
-    message = (
-        f"a load at the last link that differs by about {mass:+.2g} kg explains {best:.0%} of the residual's power "
-        + ("of a recording" if reference is None else "of these data")
-    )
+    message = f"another load at the last link, by {mass:+.2g} kg, explains {best:.0%} of the residuals of a recording"
     return (make_finding("load_changed", message),)
 
 

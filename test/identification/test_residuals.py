@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.residuals import Levels, Residuals, examine_held_out_load, examine_residuals
+from robot_dyn_id.identification.residuals import Levels, ResidualHistory, examine_held_out_load, examine_residuals
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
 TERMS = (Viscous(), Coulomb(), Offset(), RotorInertia())
@@ -66,7 +66,7 @@ def test_drift_of_the_zero_is_measured(arm):
     tau = samples.tau.copy()
     tau[:, 4] += 2.0 * (samples.t - samples.t[0]) / np.ptp(samples.t)
     model, trials = fitted(arm.robot, replace(recording, samples=replace(samples, tau=tau)))
-    levels = Levels.from_residuals(Residuals.from_trials(model, trials))
+    levels = Levels.from_residuals(ResidualHistory.from_trials(model, trials))
     changes, deviations = levels.offset_change[0], levels.deviations[1, 0]
     assert abs(changes[4] - 2.0) < max(3 * deviations[4], 0.2)
     assert (np.abs(np.delete(changes, 4)) < 4 * np.delete(deviations, 4)).all()
@@ -74,7 +74,7 @@ def test_drift_of_the_zero_is_measured(arm):
 
 def test_short_recordings_are_not_judged(arm):
     model, trials = fitted(arm.robot, cut(clean_case(arm).training[0], 0.2, 0.45))
-    levels = Levels.from_residuals(Residuals.from_trials(model, trials))
+    levels = Levels.from_residuals(ResidualHistory.from_trials(model, trials))
     assert np.isinf(levels.deviations).all()
 
 
@@ -86,4 +86,4 @@ def test_sums_over_bins_are_those_of_the_samples(arm):
         error = trials.plan.low_pass.apply(window.tau, trials.plan.rate)
         error = error - trials.plan.low_pass.apply(model.torque(window.motion), trials.plan.rate)
         power, count = power + (error[:, window.own] ** 2).sum(axis=1), count + window.own.sum()
-    np.testing.assert_allclose(Residuals.from_trials(model, trials).rms, np.sqrt(power / count), rtol=1e-9)
+    np.testing.assert_allclose(ResidualHistory.from_trials(model, trials).rms, np.sqrt(power / count), rtol=1e-9)
