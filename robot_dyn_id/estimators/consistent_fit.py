@@ -18,7 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
-from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram
+from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram, matrix_coordinates
 
 FLOOR = 0.01
 """Least pseudo-inertia of a body, as a share of the prior's: it keeps bodies off the boundary."""
@@ -32,6 +32,9 @@ TERM_RIDGE = 1e-8
 MIN_COLUMN_RATIO = 1e-12
 """Columns of terms whose norm is below this share of the largest are rounding: their parameters are zero."""
 
+FLOOR_MARGIN = 1e-3
+"""Bodies whose least share of the prior's pseudo-inertia is below the floor times 1 plus this lie on the boundary."""
+
 GAP = 1e-13
 """Duality gap as a share of the squared torques."""
 
@@ -43,11 +46,13 @@ class ConsistentFit:
     Attributes:
         values: all c parameters, shape (c,); bounded ones may be exactly zero.
         at_zero: mask of the columns of terms whose bound holds, or that the data do not excite, shape (c - 10 b,).
+        at_floor: mask of the bodies on the boundary of what is physically consistent, shape (b,).
         strength: strength of the prior that was used: at least that of rounding.
     """
 
     values: Array
     at_zero: Mask
+    at_floor: Mask
     strength: float
 
 
@@ -89,11 +94,12 @@ def fit_consistent(
     )
     coordinates, multipliers = program.solve(GAP * float(gram[-1, -1]))
     coordinates[bounds] = np.where(coordinates[bounds] <= multipliers, 0.0, coordinates[bounds])
+    at_floor = _least_share(coordinates[:inertial]) < (1.0 + FLOOR_MARGIN) * floor
     if links:
-        coordinates[:inertial] = _inside(coordinates[:inertial].reshape(-1, 10), floor).ravel()
+        coordinates[:inertial] = _inside(coordinates[:inertial], floor)
     values = np.zeros(len(gram) - 1)
     values[columns] = transform @ coordinates
-    return ConsistentFit(values, values[inertial:] == 0.0, strength)
+    return ConsistentFit(values, values[inertial:] == 0.0, at_floor, strength)
 
 
 def _transform(prior: BodyPrior, sizes: Array) -> Array:
@@ -111,10 +117,14 @@ def _transform(prior: BodyPrior, sizes: Array) -> Array:
     return out
 
 
+def _least_share(coordinates: Array) -> Array:
+    """Smallest eigenvalue of each body's matrix, from coordinates of shape (10 b,)."""
+    return np.asarray(np.linalg.eigvalsh(np.einsum("ks,sij->kij", coordinates.reshape(-1, 10), BASIS))[:, 0])
+
+
 def _inside(coordinates: Array, floor: float) -> Array:
     """Bodies moved towards the prior until their smallest eigenvalue is the floor, where rounding has left it lower."""
-    matrices = np.einsum("ks,sij->kij", coordinates, BASIS)
-    least = np.linalg.eigvalsh(matrices)[:, 0]
+    least = _least_share(coordinates)
     share = np.clip((floor - least) / np.maximum(1.0 - least, 1e-300), 0.0, 1.0)[:, None]
-    unit = np.einsum("ij,sij->s", np.eye(4), BASIS)
-    return np.asarray(coordinates + share * (unit - coordinates))
+    bodies = coordinates.reshape(-1, 10)
+    return np.asarray(bodies + share * (matrix_coordinates(np.eye(4)) - bodies)).ravel()
