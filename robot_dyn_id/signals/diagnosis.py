@@ -53,7 +53,7 @@ def delay(
     joints = len(regressor.model.joint_names)
     product, square, error, count = np.zeros(joints), np.zeros(joints), np.zeros(joints), 0
     plan = trials.plan
-    for piece in trials:
+    for piece in trials.along(regressor):
         if piece.tau is None or not piece.own.any():
             continue
         predicted = plan.low_pass.apply(regressor.torque(piece.motion, values, columns), plan.rate)

@@ -59,6 +59,7 @@ INSIDE = {
             "filtering",
             "ranges",
             "blocks",
+            "term_states",
             "processing",
             "cutoff",
             "survey",
