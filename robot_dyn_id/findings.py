@@ -200,6 +200,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "masses are placeholders.",
             "check that the URDF describes this robot (axes, link lengths, tool) and that its masses are realistic",
         ),
+        "links_contradicted": Definition(
+            "warning",
+            "Physically consistent links predict the training torques more than 2 % worse than bodies that cannot "
+            "exist: signals or kinematics contradict every real robot.",
+            "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
+        ),
         "simulated_nearest_robot": Definition(
             "warning",
             "The estimate has a mass matrix that is not positive definite, so that the physically consistent robot "

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,9 +16,9 @@ from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.consistent_fit import FLOOR, TERM_RIDGE, ConsistentFit, fit_consistent
+from robot_dyn_id.estimators.consistent_fit import FLOOR, ConsistentFit, fit_consistent
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, Solution, compress_rows
+from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
 from robot_dyn_id.estimators.non_negative import BoundedNormal
 from robot_dyn_id.estimators.sandwich import compute_score_covariance, rescale_covariance
 from robot_dyn_id.estimators.weighting import solve_reweighted
@@ -82,7 +81,6 @@ class Consistent(CheckedOptions):
             raise UsageError("consistent: the problem has no robot: use another estimator")
         if self.weights and len(self.weights) != len(problem.joint_names):
             raise UsageError(f"consistent: {len(self.weights)} weights for {len(problem.joint_names)} joints")
-        regressor = problem.regressor
         factors = compress_rows(problem, self.method)
         ordinary, plain, weights = solve_reweighted(factors)
         weights = np.array(self.weights) if self.weights else weights
@@ -126,3 +124,113 @@ class Consistent(CheckedOptions):
         rows = np.column_stack([root @ prior.mapping, root @ values])
         found = fit_consistent(rows.T @ rows, bodies, not_negative(regressor), self.strength, floor=self.floor)
         return found.values, bodies.findings
+
+
+@dataclass(frozen=True)
+class ConsistentTask:
+    """All that a physically consistent fit needs.
+
+    Attributes:
+        gram: Gram matrix of the weighted rows of all columns, and of the rows of an earlier set, (c + 1, c + 1).
+        earlier: information that an earlier set contributes to it, shape (c, c).
+        prior: prior bodies.
+        mapping: base = mapping @ full, shape (p, c).
+        bounded: mask of the terms that are not negative, shape (c - 10 b,).
+        strength: information of the prior.
+        floor: least pseudo-inertia of a body, as a share of the prior's.
+        names: names of the bodies.
+    """
+
+    gram: Array
+    earlier: Array
+    prior: BodyPrior
+    mapping: Array
+    bounded: Mask
+    strength: float
+    floor: float
+    names: tuple[str, ...]
+
+    @classmethod
+    def from_problem(cls, problem: RegressorProblem, stack: Array, options: Consistent) -> ConsistentTask:
+        """Make the task of a problem.
+
+        Args:
+            problem: the problem.
+            stack: its weighted rows [W tau], compressed, shape (any, p + 1).
+            options: options of the estimator.
+        """
+        regressor, prior = problem.regressor, problem.prior
+        mapping = combine_columns(regressor, problem.columns) if prior is None else prior.mapping
+        columns = mapping.shape[1]
+        rows = np.column_stack([stack[:, :-1] @ mapping, stack[:, -1]])
+        strength, earlier = options.strength, np.zeros((columns, columns))
+        bodies = BodyPrior.from_model(regressor.model)
+        if prior is not None and prior.individual:
+            bodies = BodyPrior.from_bodies(prior.source, prior.values[: bodies.bodies.size], regressor.model)
+        elif prior is not None:
+            known = np.sqrt(strength) * prior.rows(1.0)
+            known = np.column_stack([known[:, :-1] @ mapping, known[:, -1]])
+            rows, strength = np.concatenate([rows, known]), 0.0
+            earlier = known[:, :-1].T @ known[:, :-1]
+        names = np.array(regressor.names[bodies.bodies.size :])
+        bounded = not_negative(regressor) & ~np.isin(names, options.signed)
+        return cls(
+            rows.T @ rows, earlier, bodies, mapping, bounded, strength, options.floor, regressor.model.body_names
+        )
+
+    def fit(self, *, links: bool = True) -> ConsistentFit:
+        """See `fit_consistent`."""
+        return fit_consistent(self.gram, self.prior, self.bounded, self.strength, links=links, floor=self.floor)
+
+    def draw(self, fit: ConsistentFit, middle: Array) -> Array:
+        """Draw estimates within the signs, shape (`DRAWS`, c).
+
+        Args:
+            fit: the estimate.
+            middle: covariance of the score of the weighted rows, shape (c, c).
+        """
+        at = np.flatnonzero(fit.live)
+        inertial = self.prior.bodies.size
+        bounded = np.append(np.zeros(inertial, dtype=bool), self.bounded)
+        draws = np.zeros((DRAWS, len(fit.values)))
+        known = np.ix_(at, at)
+        bounds = BoundedNormal(fit.normal[known], fit.right[at], bounded[at])
+        draws[:, at] = bounds.draw((middle + self._prior_information(fit))[known], DRAWS)
+        return draws
+
+    def covariance(self, fit: ConsistentFit, middle: Array, spread: Array) -> Array:
+        """Covariance of the base parameters whose bounds do not hold; the others are uncorrelated, shape (p, p).
+
+        Args:
+            fit: the estimate.
+            middle: covariance of the score of the weighted rows, shape (c, c).
+            spread: standard deviations of the base parameters, shape (p,).
+        """
+        inertial = self.prior.bodies.size
+        free = np.flatnonzero(fit.live & np.append(np.ones(inertial, dtype=bool), ~fit.at_zero))
+        known = np.ix_(free, free)
+        inverse = np.linalg.solve(fit.normal[known], self.mapping[:, free].T)
+        covariance = inverse.T @ (middle + self._prior_information(fit))[known] @ inverse
+        lost = np.diag(covariance) <= 1e-6 * spread**2
+        covariance[lost, lost] = spread[lost] ** 2
+        return np.asarray(covariance)
+
+    def _prior_information(self, fit: ConsistentFit) -> Array:
+        """Information of the prior, shape (c, c)."""
+        information = self.earlier.copy()
+        at = np.arange(self.prior.bodies.size)
+        information[at, at] += fit.strength / self.prior.scales.ravel() ** 2
+        return information
+
+    def report_cost(self, fit: ConsistentFit, signs_only: ConsistentFit, factors: Factors) -> tuple[Finding, ...]:
+        """Finding about data that contradict every robot with consistent links."""
+        squares = [float(factors.squared_residuals(self.mapping @ one.values).sum()) for one in (fit, signs_only)]
+        if squares[0] <= MAX_COST_OF_LINKS**2 * squares[1]:
+            return ()
+        ratio = np.sqrt(squares[0] / squares[1])
+        names = [name for name, low in zip(self.names, fit.at_floor, strict=True) if low]
+        message = (
+            f"no real robot fits these data as well as bodies that cannot exist: errors are {ratio - 1:.0%} larger "
+            f"with physically consistent links; at the limit: {', '.join(names) or 'none'}"
+        )
+        return (make_finding("links_contradicted", message, names),)

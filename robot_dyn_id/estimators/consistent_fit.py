@@ -48,12 +48,18 @@ class ConsistentFit:
         at_zero: mask of the columns of terms whose bound holds, or that the data do not excite, shape (c - 10 b,).
         at_floor: mask of the bodies on the boundary of what is physically consistent, shape (b,).
         strength: strength of the prior that was used: at least that of rounding.
+        live: mask of the columns that the data excite; all inertial ones, because the prior knows them, shape (c,).
+        normal: regularized normal matrix, shape (c, c).
+        right: right side of the normal equations, shape (c,).
     """
 
     values: Array
     at_zero: Mask
     at_floor: Mask
     strength: float
+    live: Mask
+    normal: Array
+    right: Array
 
 
 def fit_consistent(
@@ -75,31 +81,35 @@ def fit_consistent(
         The fit. Whatever the rows, its bodies are physically consistent and its bounded terms are not negative.
     """
     inertial = prior.bodies.size
-    size = np.sqrt(np.maximum(np.diag(gram)[inertial:-1], 0.0))
-    live = size > MIN_COLUMN_RATIO * size.max(initial=0.0)
-    columns = np.append(np.arange(inertial), inertial + np.flatnonzero(live))
-    bounds = np.flatnonzero(bounded[live]) + inertial
     scales = prior.scales.ravel()
     information = scales[:, None] * gram[:inertial, :inertial] * scales
     strength = max(strength, MIN_STRENGTH_RATIO * float(np.linalg.norm(information, 2)))
+    size = np.sqrt(np.maximum(np.diag(gram)[inertial:-1], 0.0))
+    weight = np.append(strength / scales**2, TERM_RIDGE * size**2)
+    normal = gram[:-1, :-1] + np.diag(weight)
+    right = gram[:-1, -1] + weight * np.append(prior.bodies.ravel(), np.zeros(len(size)))
 
-    transform = _transform(prior, size[live])
-    weight = np.append(strength / scales**2, TERM_RIDGE * size[live] ** 2)
-    expected = np.append(prior.bodies.ravel(), np.zeros(len(columns) - inertial))
-    normal = gram[np.ix_(columns, columns)] + np.diag(weight)
-    right = gram[columns, -1] + weight * expected
-    quadratic = transform.T @ normal @ transform
+    excited = size > MIN_COLUMN_RATIO * size.max(initial=0.0)
+    live = np.append(np.ones(inertial, dtype=bool), excited)
+    columns = np.flatnonzero(live)
+    bounds = np.flatnonzero(bounded[excited]) + inertial
+    transform = _transform(prior, size[excited])
+    quadratic = transform.T @ normal[np.ix_(columns, columns)] @ transform
     program = ConeProgram(
-        0.5 * (quadratic + quadratic.T), -transform.T @ right, len(prior.bodies) if links else 0, bounds, floor
+        quadratic=0.5 * (quadratic + quadratic.T),
+        linear=-transform.T @ right[columns],
+        bodies=len(prior.bodies) if links else 0,
+        bounded=bounds,
+        floor=floor,
     )
     coordinates, multipliers = program.solve(GAP * float(gram[-1, -1]))
     coordinates[bounds] = np.where(coordinates[bounds] <= multipliers, 0.0, coordinates[bounds])
     at_floor = _least_share(coordinates[:inertial]) < (1.0 + FLOOR_MARGIN) * floor
     if links:
         coordinates[:inertial] = _inside(coordinates[:inertial], floor)
-    values = np.zeros(len(gram) - 1)
+    values = np.zeros(len(live))
     values[columns] = transform @ coordinates
-    return ConsistentFit(values, values[inertial:] == 0.0, at_floor, strength)
+    return ConsistentFit(values, values[inertial:] == 0.0, at_floor, strength, live, normal, right)
 
 
 def _transform(prior: BodyPrior, sizes: Array) -> Array:

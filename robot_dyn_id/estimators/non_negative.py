@@ -36,8 +36,8 @@ def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[
         free: mask of the parameters that are positive at the start of the iteration, shape (l,).
 
     Returns:
-        The minimum, and the mask of its positive parameters. If rounding prevents convergence, the last iterate with its
-        negative parameters set to zero.
+        The minimum, and the mask of its positive parameters; if rounding prevents convergence, the last iterate with
+        its negative parameters set to zero.
     """
     free = free.copy()
     least, patience = len(linear) + 1, BLOCK_EXCHANGES
