@@ -194,6 +194,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "prior.",
             "correct the inertia in the URDF",
         ),
+        "prior_from_geometry": Definition(
+            "info",
+            "The URDF has no masses, or placeholders: bodies that are made from its geometry and the rated efforts of "
+            "its joints determine what the data do not.",
+            "write estimates of masses and inertias into the URDF if they are known",
+        ),
         "prior_contradicted": Definition(
             "info",
             "Parameters differ from the prior by more than their own size: the URDF has other axes or lengths, or its "

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, parameters_of, solid
-from robot_dyn_id.findings import Finding
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ class BodyPrior:
                 centers[parent] = 0.5 * model.translation[body]
         second = (GYRATION_SHARE * lengths[:, None, None]) ** 2 * np.eye(3) + centers[:, :, None] * centers[:, None, :]
         pseudo = np.block([[second, centers[:, :, None]], [centers[:, None, :], np.ones((len(lengths), 1, 1))]])
-        return cls(f"geometry of {model.name}", parameters_of(masses[:, None, None] * pseudo), masses, lengths)
+        bodies = parameters_of(masses[:, None, None] * pseudo)
+        message = "the URDF's masses are missing or placeholders: the prior is made from its geometry and rated efforts"
+        finding = make_finding("prior_from_geometry", message)
+        return cls(f"geometry of {model.name}", bodies, masses, lengths, (finding,))
 
 
 def has_placeholder_masses(model: RobotModel) -> bool:

@@ -104,7 +104,8 @@ INSIDE = {
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
-        *("spelling", "values", "formats", "joint_limits", "parameters", "trajectory", "payload", "design"),
+        *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "trajectory"),
+        *("payload", "design"),
         *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
