@@ -11,7 +11,7 @@ from support.simulated import Simulated, changed
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.findings import CATALOG, OVERRULABLE
-from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
+from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import check_ignored, check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
