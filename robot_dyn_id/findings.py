@@ -78,32 +78,32 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "give `gain` [N m/A] for each joint in the configuration",
             overrulable=True,
         ),
-        "effort_scale": Definition(
+        "gain_inconsistent": Definition(
             "error",
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
             "parameters: its gain or unit differs from that of the other joints.",
             "correct `gain` or the unit of the joint",
             overrulable=True,
         ),
-        "effort_scale_unverifiable": Definition(
+        "gain_unverifiable": Definition(
             "info",
             "Neither weight nor inertia in the efforts of a joint determines their scale: a wrong gain there would "
             "not be found.",
             "compare the effort of the joint with a known load",
         ),
-        "effort_in_newton_millimeters": Definition(
+        "effort_units": Definition(
             "error",
             "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses.",
             "convert the efforts to N m",
             overrulable=True,
         ),
-        "effort_without_weight": Definition(
+        "effort_gravity_compensated": Definition(
             "warning",
             "The efforts hold inertia or friction, but no weight in any direction: the driver compensates gravity "
             "before it reports them. The model is identified without gravity, and predicts such efforts.",
             "record the complete joint torques for a model with gravity, or state `effort_kind`",
         ),
-        "effort_without_dynamics": Definition(
+        "effort_external": Definition(
             "error",
             "The efforts hold neither weight nor inertia nor friction, as estimates of external torques.",
             "record measured joint torques or motor currents, or state `effort_kind`",
@@ -116,7 +116,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "set the gravity vector",
             overrulable=True,
         ),
-        "joints_exchanged": Definition(
+        "joints_swapped": Definition(
             "error",
             "With two joints exchanged the rigid-body dynamics fit: their names, or columns, are exchanged.",
             "correct the names or the order of the joints in the recording",
@@ -165,7 +165,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "positions are stamped at different times. The delay is compensated.",
             "correct the time stamps, or the filter of the effort signal",
         ),
-        "effort_drifts": Definition(
+        "clock_drift": Definition(
             "warning",
             "The delay of the efforts changes steadily during a recording: efforts and positions are stamped by "
             "different clocks. The drift is compensated.",

@@ -184,7 +184,9 @@ class ParameterSet:
         q_max: maximum positions in the training data [rad or m], shape (n,).
         dq_max: maximum speeds in the training data [rad/s or m/s], shape (n,).
         ddq_max: maximum accelerations in the training data [rad/s^2 or m/s^2], shape (n,).
-        states: internal states of terms; empty if no term has any. No term has any yet.
+        states: internal states of terms; empty if no term has any.
+        load_parameters: standard parameters that the load of load-dependent friction is computed from, 10 per body;
+            empty: those of the URDF.
         fit_for: uses that the model is fit for; empty if they have not been judged. Nothing judges them yet.
         effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
@@ -246,6 +248,7 @@ class ParameterSet:
     effort_kind: str = UNKNOWN
     robot_compensates: tuple[str, ...] = (UNKNOWN,)
     held_out_method: str = UNKNOWN
+    load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     format_version: int = FORMAT_VERSION
     term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
@@ -371,6 +374,7 @@ def _check_sizes(one: ParameterSet) -> None:
         "mapping": (p, c),
         "independent_columns": (p,),
         "standard_parameters": (10 * len(one.body_names),),
+        "load_parameters": (10 * len(one.body_names) if len(one.load_parameters) else 0,),
     }
     for name, expected in shapes.items():
         if np.shape(getattr(one, name)) != expected:
@@ -444,7 +448,8 @@ def _check_fit_for(one: ParameterSet) -> None:
 
 def _check_numbers(one: ParameterSet) -> None:
     """Refuse numbers that no identification writes."""
-    finite = ("values", "standard_parameters", "term_values", "term_constant_values", "held_joint_positions", "mapping")
+    models = ("values", "standard_parameters", "load_parameters", "mapping")
+    finite = (*models, "term_values", "term_constant_values", "held_joint_positions")
     ranges = ("gravity", "q_min", "q_max", "dq_max", "ddq_max")
     signals = ("sample_rate", "cutoff_frequency", "motion_cutoff_frequency", "filter_order")
     for name in (*finite, *ranges, *signals):

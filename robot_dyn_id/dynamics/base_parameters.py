@@ -184,6 +184,7 @@ def base_parameters(
     if not np.array_equal(np.sort(sequence), np.arange(columns)):
         raise UsageError(f"column order is not a permutation of the {columns} columns")
     motion = random_motion(regressor.model, count_sufficient_samples(regressor), moving=moving)
+    motion = replace(motion, states=regressor.random_states(np.random.default_rng(1), len(motion)))
     form = compute_echelon(stack_regressor(regressor, motion), tolerance=tolerance)
     independent = _select(form, sequence, pivots)
     mapping = _mapping(form, independent)

@@ -4,7 +4,7 @@
 Standard parameters with the base values in the independent columns and zero in all others give the robot's torque in
 every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), by the usual recursions of
 rigid bodies. Rotor inertias are part of M, friction is part of h; terms with temperature are evaluated at their
-reference temperature.
+reference temperature. Terms with internal states take these as arguments, see `Dynamics.initial_states`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.dynamics.terms import Term, TermGroup
+from robot_dyn_id.dynamics.terms import Term, TermGroup, TermStates
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 from robot_dyn_id.model.robot import RobotModel
@@ -61,7 +61,7 @@ class _ValuedTerms:
 
     def torque(self, motion: Motion, signals: Mapping[str, Array]) -> Array:
         """Torque of all joints at N samples, shape (n, N)."""
-        columns = self.group.columns(motion.q, motion.dq, motion.ddq, signals)
+        columns = self.group.columns(motion.q, motion.dq, motion.ddq, signals, motion.states)
         return np.asarray(self.group.weights.T @ self._sum(columns))
 
     def inertia(self, q: Array, dq: Array) -> tuple[Integers, Array]:
@@ -124,6 +124,10 @@ class Dynamics:
         ddq = dynamics.forward_dynamics(q, dq, tau)
         ```
 
+    Presliding friction has internal states, which follow from the path of the robot: `initial_states` are those of an
+    unknown past, `advance` carries them from one position to the next, and the methods take them as `states`. Without
+    them friction is that of a long motion at the given velocity.
+
     Attributes:
         regressor: robot and terms.
         columns: the independent columns, shape (p,).
@@ -151,8 +155,35 @@ class Dynamics:
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
 
-    def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+    def initial_states(self, batch: int = 1) -> dict[Term, Array]:
+        """States of the terms at the beginning of `batch` motions, shape (s, g, batch) each; empty if none has any."""
+        return self.regressor.initial_states(batch)
+
+    def advance(self, states: TermStates, q: ArrayLike, next_q: ArrayLike, step: float) -> dict[Term, Array]:
+        """States after the motion from one position to the next.
+
+        Args:
+            states: states at `q`, shape (s, g, N) each.
+            q: positions [rad or m], shape (n,) or (N, n).
+            next_q: positions one step later, of the same shape.
+            step: duration of the step [s].
+
+        Raises:
+            InputError: arrays of another number of joints.
+        """
+        _, (before, after) = self._joint_major(q, next_q)
+        return {
+            group.term: group.advance(states[group.term], before, after, step) for group in self.regressor.state_groups
+        }
+
+    def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, states: TermStates | None = None) -> Array:
         """Torque of a motion [N m or N], friction and offsets included.
+
+        Args:
+            q: positions [rad or m].
+            dq: velocities.
+            ddq: accelerations.
+            states: states of the terms, shape (s, g, N) each; None: without a history.
 
         Raises:
             InputError: arrays of another number of joints.
@@ -161,23 +192,23 @@ class Dynamics:
         shape, (position, velocity, acceleration) = self._joint_major(q, dq, ddq)
         torque = np.empty_like(position)
         self._run((position, velocity, acceleration), _KernelArrays(torque=torque))
-        return self._time_major(torque + self._terms_torque(position, velocity, acceleration), shape)
+        return self._time_major(torque + self._terms_torque(position, velocity, acceleration, states), shape)
 
-    def bias(self, q: ArrayLike, dq: ArrayLike) -> Array:
+    def bias(self, q: ArrayLike, dq: ArrayLike, states: TermStates | None = None) -> Array:
         """Torque at zero acceleration: Coriolis, centrifugal, gravity, friction, offsets [N m or N]."""
-        return self.inverse_dynamics(q, dq, np.zeros(np.shape(q)))
+        return self.inverse_dynamics(q, dq, np.zeros(np.shape(q)), states)
 
     def gravity(self, q: ArrayLike) -> Array:
         """Torque at rest, sensor offsets included [N m or N]."""
         return self.bias(q, np.zeros(np.shape(q)))
 
-    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+    def friction(self, q: ArrayLike, dq: ArrayLike, states: TermStates | None = None) -> Array:
         """Torque of all terms at zero acceleration: friction, springs, offsets [N m or N].
 
         A base parameter that combines a term with inertias counts for its independent column.
         """
-        shape, motion = self._joint_major(q, dq, np.zeros(np.shape(q)))
-        return self._time_major(self._terms_torque(*motion), shape)
+        shape, (position, velocity, rest) = self._joint_major(q, dq, np.zeros(np.shape(q)))
+        return self._time_major(self._terms_torque(position, velocity, rest, states), shape)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix, rotor inertias included, shape (..., n, n)."""
@@ -198,8 +229,14 @@ class Dynamics:
         mass[~finite] = 0.0  # LAPACK fails on values that are not finite
         return np.asarray(np.linalg.eigvalsh(mass)[..., 0] > 0.0)
 
-    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
+    def forward_dynamics(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, states: TermStates | None = None) -> Array:
         """Accelerations under the torques `tau` [rad/s^2 or m/s^2]; NaN at states that hold NaN.
+
+        Args:
+            q: positions [rad or m].
+            dq: velocities.
+            tau: torques of the motors [N m or N].
+            states: states of the terms, shape (s, g, N) each; None: without a history.
 
         Raises:
             InputError: the mass matrix is not positive definite at a state, the first of which is named with the
@@ -207,7 +244,7 @@ class Dynamics:
         """
         shape, (position, velocity, effort) = self._joint_major(q, dq, tau)
         rest = np.zeros_like(position)
-        effort -= self._terms_torque(position, velocity, rest)
+        effort -= self._terms_torque(position, velocity, rest, states)
         acceleration = np.empty_like(position)
         excess = np.empty(position.shape[1])
         arrays = _KernelArrays(effort=effort, acceleration=acceleration, excess=excess)
@@ -262,8 +299,8 @@ class Dynamics:
             self.parameters[: 10 * bodies].reshape(bodies, 10),
         )
 
-    def _terms_torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        motion = Motion(q, dq, ddq)
+    def _terms_torque(self, q: Array, dq: Array, ddq: Array, states: TermStates | None) -> Array:
+        motion = Motion(q, dq, ddq, states=states)
         signals = self.regressor.signals(motion) if any(terms.group.term.signal for terms in self._terms) else {}
         return sum((terms.torque(motion, signals) for terms in self._terms), np.zeros_like(q))
 

@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_constants, restore_terms
-from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, group_terms
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.dynamics.stored_terms import (
+    find_own_classes,
+    list_states,
+    list_stored_constants,
+    restore_terms,
+)
+from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, TermStates, group_terms
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
@@ -34,13 +39,15 @@ MAX_TORQUE_DIFFERENCE_RATIO = 1e-6
 class Motion:
     """Motion of n joints at N samples, joint-major: q, dq, ddq of shape (n, N) each [rad or m, and per s, s^2].
 
-    `temperature` of the joints [degrees Celsius], of the same shape, is None where it is not known.
+    `temperature` of the joints [degrees Celsius], of the same shape, is None where it is not known. `states` of the
+    terms are those of one regressor, see `Regressor.with_states`; None: terms are evaluated without a history.
     """
 
     q: Array
     dq: Array
     ddq: Array
     temperature: Array | None = None
+    states: TermStates | None = None
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -49,7 +56,8 @@ class Motion:
     def take(self, index: slice | Mask | Integers) -> Motion:
         """The motion at the samples that `index` selects."""
         q, dq, ddq = (np.ascontiguousarray(x[:, index]) for x in (self.q, self.dq, self.ddq))
-        return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index])
+        states = self.states and {term: values[..., index] for term, values in self.states.items()}
+        return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index], states)
 
 
 def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
@@ -103,26 +111,43 @@ class Regressor:
     Attributes:
         model: the robot.
         terms: coordinates and what acts on them.
+        load_parameters: standard parameters from which the signal `load` is computed, 10 per moving body; empty: those
+            of the URDF.
     """
 
     model: RobotModel
     terms: tuple[tuple[Coordinate, Term], ...] = ()
+    load_parameters: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the length of the load parameters.
+
+        Raises:
+            UsageError: another number than 10 per moving body.
+        """
+        if self.load_parameters and len(self.load_parameters) != 10 * len(self.model.body_names):
+            raise UsageError(
+                f"load_parameters has {len(self.load_parameters)} numbers, expected {10 * len(self.model.body_names)}: "
+                "10 per moving body"
+            )
+
+    def with_terms(self, terms: Sequence[tuple[Coordinate, Term]]) -> Regressor:
+        """The regressor of the same robot and load parameters with other terms."""
+        return replace(self, terms=tuple(terms))
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet) -> Self:
         """Regressor of a parameter set: its own URDF, locked joints, gravity and terms.
 
         Raises:
-            InputError: a term that this version does not know, or that has an internal state; joints, bodies, columns,
-                units or constants that are not those of the URDF and the terms, in their order; base parameters and
-                standard parameters with different torques.
+            InputError: a term that this version does not know; joints, bodies, columns, units, constants or states that
+                are not those of the URDF and the terms, in their order; base parameters and standard parameters with
+                different torques.
         """
-        if parameters.states:
-            state = parameters.states[0].name
-            raise InputError(f"parameter set: this version cannot integrate {state}, the state of a term")
         held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
         model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
-        regressor = cls(model, restore_terms(parameters, joint_coordinates(model), model))
+        terms = restore_terms(parameters, joint_coordinates(model), model)
+        regressor = cls(model, terms, tuple(parameters.load_parameters.tolist()))
         columns = regressor.term_columns
         constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
         units = tuple(
@@ -138,6 +163,7 @@ class Regressor:
             ("term_joints", tuple(column.coordinate.name for column in columns)),
             ("term_constant_names", tuple(constant for constant, _, _ in constants)),
             ("term_constant_joints", tuple(joint for _, joint, _ in constants)),
+            ("states", list_states(regressor.terms)),
         ):
             if getattr(parameters, name) != expected:
                 raise InputError(f"parameter set: {name} is not that of its URDF and terms, or in another order")
@@ -218,8 +244,44 @@ class Regressor:
         signals = {} if motion.temperature is None else {"temperature": motion.temperature}
         if any(group.term.signal == "load" for group in self.term_groups):
             steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
-            signals["load"] = self._bodies.torque(steady, self.model.inertial_parameters)
+            signals["load"] = self._bodies.torque(steady, self._load_parameters)
         return signals
+
+    @cached_property
+    def _load_parameters(self) -> Array:
+        """Standard parameters that the load is computed from, shape (10 b,)."""
+        return np.array(self.load_parameters) if self.load_parameters else self.model.inertial_parameters
+
+    @cached_property
+    def state_groups(self) -> tuple[TermGroup, ...]:
+        """The groups of terms that have internal states."""
+        return tuple(group for group in self.term_groups if group.term.state_count)
+
+    def initial_states(self, count: int = 1) -> dict[Term, Array]:
+        """States of all terms at the beginning of `count` motions, shape (s, g, count) each."""
+        return {group.term: group.initial_states(count) for group in self.state_groups}
+
+    def random_states(self, rng: np.random.Generator, count: int) -> dict[Term, Array]:
+        """Random states of all terms that excite every column, shape (s, g, count) each."""
+        return {
+            group.term: group.term.random_states(rng, len(group.weights) * count).reshape(-1, len(group.weights), count)
+            for group in self.state_groups
+        }
+
+    def integrate(self, q: Array, step: float, start: TermStates | None = None) -> dict[Term, Array]:
+        """States of all terms along consecutive samples, shape (s, g, N) each.
+
+        Args:
+            q: positions of the joints at N samples [rad or m], shape (n, N).
+            step: time between two samples [s].
+            start: states at the first sample, shape (s, g, 1) each; None: those of the beginning of a motion.
+        """
+        start = self.initial_states() if start is None else start
+        return {group.term: group.integrate(q, step, start[group.term][..., 0]) for group in self.state_groups}
+
+    def with_states(self, motion: Motion, step: float, start: TermStates | None = None) -> Motion:
+        """The motion with the states of this regressor's terms along it; see `integrate`."""
+        return replace(motion, states=self.integrate(motion.q, step, start)) if self.state_groups else motion
 
     @cached_property
     def _bodies(self) -> Regressor:
@@ -252,7 +314,7 @@ class Regressor:
     def _fill_terms(
         motion: Motion, group: TermGroup, signals: Mapping[str, Array], slots: Integers, out: Array
     ) -> None:  # slots: shape (symbols, g, n)
-        columns = group.columns(motion.q, motion.dq, motion.ddq, signals)
+        columns = group.columns(motion.q, motion.dq, motion.ddq, signals, motion.states)
         symbol, coordinate, joint = np.nonzero(slots >= 0)
         for s, g, j in zip(symbol.tolist(), coordinate.tolist(), joint.tolist(), strict=True):
             np.multiply(columns[s, g], group.weights[g, j], out=out[slots[s, g, j]])
@@ -292,8 +354,10 @@ def _check_representative(regressor: Regressor, parameters: ParameterSet) -> Non
         InputError: they differ; the joint with the largest difference is named.
     """
     joints = len(parameters.joint_names)
-    q, dq, ddq = np.random.default_rng(0).uniform(-2.0, 2.0, (3, joints, COMPARED_STATES))
-    motion = Motion(q, dq, ddq, temperature=np.full((joints, COMPARED_STATES), 20.0))
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.uniform(-2.0, 2.0, (3, joints, COMPARED_STATES))
+    states = regressor.random_states(rng, COMPARED_STATES)
+    motion = Motion(q, dq, ddq, temperature=np.full((joints, COMPARED_STATES), 20.0), states=states)
     columns = regressor.dense(motion).transpose(1, 2, 0)  # (n, N, c)
     full = np.concatenate([parameters.standard_parameters, parameters.term_values])
     torque = columns[..., parameters.independent_columns.astype(np.int64)] @ parameters.values

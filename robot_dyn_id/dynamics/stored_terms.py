@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Coupling, Term
 from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, TermState
 
 Terms = Sequence[tuple[Coordinate, Term]]
 
@@ -27,6 +27,18 @@ def list_stored_constants(terms: Terms, joints: Sequence[str], simple: Sequence[
     coupled = dict.fromkeys(at for at, _ in terms if at.name not in simple)
     weights = [(at, joint, w) for at in coupled for joint, w in zip(joints, at.weights, strict=True) if w != 0.0]
     return constants + [(f"{COUPLING_PREFIX}.{joint}", at.name, weight) for at, joint, weight in weights]
+
+
+def list_states(terms: Terms) -> tuple[TermState, ...]:
+    """List the internal states of the terms: parallel states of one name on one coordinate are one entry."""
+    listed = []
+    for at, term in terms:
+        values = term.initial_states().tolist()
+        equation = term.state_parameters, tuple(term.constants[name] for name in term.state_parameters)
+        for name in dict.fromkeys(term.state_names):
+            own = tuple(value for value, state in zip(values, term.state_names, strict=True) if state == name)
+            listed.append(TermState(f"{term.name}.{name}", at.name, own, *equation))
+    return tuple(listed)
 
 
 def find_own_classes(terms: Iterable[Term]) -> tuple[type[Term], ...]:

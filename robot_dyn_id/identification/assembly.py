@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
-from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_stored_constants
+from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, list_stored_constants
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
@@ -89,6 +89,8 @@ def assemble(
         q_max=trained.q_max,
         dq_max=trained.dq_max,
         ddq_max=trained.ddq_max,
+        states=list_states(regressor.terms),
+        load_parameters=np.array(regressor.load_parameters),
         term_classes=find_own_classes(term for _, term in regressor.terms),
     )
 

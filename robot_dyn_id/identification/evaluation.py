@@ -151,7 +151,8 @@ def _sample_motion(trials: FilteredTrials, samples: int) -> Motion:
         own = np.flatnonzero(window.own)
         picked.append(window.motion.take(own[-passed % stride :: stride]))
         passed += len(own)
-    return Motion(*(np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq")))
+    q, dq, ddq = (np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq"))
+    return Motion(q, dq, ddq)
 
 
 PLOTTED_SAMPLES = 3000
@@ -161,7 +162,7 @@ PLOTTED_SAMPLES = 3000
 def _trace(model: IdentifiedModel, trials: FilteredTrials, samples: int) -> Trace:
     stride = max(1, -(-samples // PLOTTED_SAMPLES))
     parts: list[tuple[Array, Array, Array, Array]] = []
-    for window in trials:
+    for window in trials.along(model.regressor):
         rows = np.flatnonzero(window.own)[::stride]
         if window.tau is not None and len(rows):
             measured = trials.plan.low_pass.apply(window.tau, trials.plan.rate)[:, rows]

@@ -109,7 +109,7 @@ def compare(
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
     plan = trials.plan
-    for piece in trials:
+    for piece in trials.along(regressor):
         if piece.tau is None or not piece.own.any():
             continue
         measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]

@@ -40,7 +40,7 @@ def predict_recording(
     columns = parameters.independent_columns.astype(np.int64)
     times, torques, segments = [], [], []
     trained, far = Ranges.from_parameters(parameters), np.zeros((3, len(joints)))
-    for piece in trials:
+    for piece in trials.along(regressor):
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
         torques.append(regressor.torque(motion, parameters.values, columns))

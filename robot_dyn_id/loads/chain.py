@@ -161,7 +161,8 @@ def find_joint_motion(model: RobotModel, bodies: Sequence[ChainBody], frames: Se
         full[1:, number] = np.einsum("ijn,j,din->dn", rotation, axis, world - turning)
         below, turning = rotation, world
     full[0] -= model.offset[:, None]
-    return Motion(*(np.asarray(np.linalg.lstsq(model.coupling, values)[0]) for values in full))
+    q, dq, ddq = (np.asarray(np.linalg.lstsq(model.coupling, values)[0]) for values in full)
+    return Motion(q, dq, ddq)
 
 
 def express_at_point(body: ChainBody, rows: Array, point: Array) -> Array:

@@ -113,7 +113,8 @@ def identify_moving_chain(
         step = np.linalg.solve(information, scores.sum(axis=0))
         found = found + step
         state = state + (solved[:, :, -1] - solved[:, :, :-1] @ step).T
-        motion = Motion(*np.split(state, 3))
+        q, dq, ddq = np.split(state, 3)
+        motion = Motion(q, dq, ddq)
     spread = np.linalg.solve(information, (scores - scores.mean(axis=0)).T)
     return ChainEstimate.from_directions(columns, shown, found, spread @ spread.T)
 
@@ -156,7 +157,8 @@ def _linearize(
     perturbed = np.repeat(state[:, None], size + 1, axis=1)
     perturbed[np.arange(size), np.arange(size) + 1] += DIFFERENCE
     frames = [reading.frame for reading in readings]
-    moved = simulate_chain(model, Motion(*np.split(perturbed.reshape(size, -1), 3)), frames, inertias)
+    q, dq, ddq = np.split(perturbed.reshape(size, -1), 3)
+    moved = simulate_chain(model, Motion(q, dq, ddq), frames, inertias)
     motions: list[Array] = []
     wrenches: list[Array] = []
     for number, (body, reading) in enumerate(zip(moved, readings, strict=True)):

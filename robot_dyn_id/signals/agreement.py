@@ -9,6 +9,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.trials import FilteredTrials
 
+
 def nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Array, Array, Array]:
     """Measured effort against the torque of the URDF's own parameters, both about their means.
 

@@ -32,7 +32,7 @@ LEAST_ADVANTAGE = 1.0
 LEAST_EXCHANGE_ADVANTAGE = 2.0
 """Advantage from which on an exchange of two joints is reported; joints without weight exchange by chance."""
 
-LEAST_TILT_DEG, OTHER_MOUNTING_DEG = 3.0, 15.0
+LEAST_TILT_DEG, OTHER_MOUNTING_DEG = 1.5, 15.0
 """Angle between configured and estimated gravity that is reported, and from which on the data are refused."""
 
 LEAST_TILT_ADVANTAGE = 0.8
@@ -92,14 +92,16 @@ def diagnose(samples: MotionSamples, model: RobotModel) -> Diagnosis:
     unit = _judge_unit(factors, model)
     if unit:
         return Diagnosis(unit)
-    weightless = _weightless(gravity, present, factors)
+    weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors)
     if weightless:
         return Diagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
     direction = _find_direction(gravity, factors, samples, model)
     if factors.reversed and _drives(samples, model, present):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return Diagnosis((make_finding("effort_sign", message, model.joint_names),))
-    explained = _explain(gravity, direction, present, scales, find_exchange(samples.thinned(ORDER_SAMPLES), model), model)
+    explained = _explain(
+        gravity, direction, present, scales, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
+    )
     return Diagnosis(explained or _report_unverified(scales, factors, model))
 
 
@@ -124,7 +126,7 @@ def angle_between(one: Array, other: Array) -> float:
 
 
 def _names(model: RobotModel, flags: Mask | Sequence[int]) -> list[str]:
-    return np.array(model.joint_names)[flags].tolist()
+    return [str(name) for name in np.array(model.joint_names)[flags]]
 
 
 def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
@@ -134,7 +136,7 @@ def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...
     if not loaded.any() or not ((ratios > MILLI_RATIO[0]) & (ratios < MILLI_RATIO[1])).all():
         return ()
     message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: they appear to be in N mm"
-    return (make_finding("effort_in_newton_millimeters", message, _names(model, loaded)),)
+    return (make_finding("effort_units", message, _names(model, loaded)),)
 
 
 def _weightless(gravity: GravityFits, present: RigidFit, factors: WeightFactors) -> bool:
@@ -169,15 +171,13 @@ def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tup
     inertia, friction = _inertia_advantage(rows, fit) > LEAST_DYNAMICS, _friction_share(rows) > LEAST_FRICTION_SHARE
     if not (inertia or friction):
         message = "the efforts hold neither weight nor inertia nor friction of the robot"
-        return (make_finding("effort_without_dynamics", message),)
+        return (make_finding("effort_external", message),)
     compensated = "gravity" if friction else "gravity and friction"
     message = f"the efforts hold no weight: the driver compensates {compensated} before it reports them"
-    return (make_finding("effort_without_weight", message),)
+    return (make_finding("effort_gravity_compensated", message),)
 
 
-def _find_direction(
-    gravity: GravityFits, factors: WeightFactors, samples: MotionSamples, model: RobotModel
-) -> Array:
+def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: MotionSamples, model: RobotModel) -> Array:
     """Direction of gravity that the efforts agree with [m/s^2], shape (3,).
 
     Slow motion determines gravity up to its sign, as the parameters are free; masses of the URDF determine the sign.
@@ -205,13 +205,13 @@ def _explain(
         direction = gravity.refine(model.gravity)
         angle = angle_between(direction, model.gravity)
     mounted = gravity.fit(direction).advantage(present)
-    if angle > 179.9:  # slow motion determines gravity up to its sign only
+    if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
         mounted = max(mounted, LEAST_ADVANTAGE)
     least = LEAST_ADVANTAGE if angle > OTHER_MOUNTING_DEG else LEAST_TILT_ADVANTAGE
     ratios = {
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
-        "scale": scales.present / LEAST_ADVANTAGE,
+        "scale": scales.advantage / LEAST_ADVANTAGE,
     }
     best = max(ratios, key=lambda name: ratios[name])
     if ratios[best] < 1.0:
@@ -245,7 +245,7 @@ def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
     names = _names(model, list(exchange.joints))
     channels = "all channels" if exchange.complete >= exchange.efforts else "the efforts"
     message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
-    return make_finding("joints_exchanged", message, names)
+    return make_finding("joints_swapped", message, names)
 
 
 def _report_scale(scales: ScaleProfile, model: RobotModel) -> Finding:
@@ -255,7 +255,7 @@ def _report_scale(scales: ScaleProfile, model: RobotModel) -> Finding:
         message = f"the effort of {name} has the opposite sign of the torque that the other joints determine"
         return make_finding("effort_sign", message, [name])
     message = f"the effort of {name} is about {factor:g} times the torque that the other joints determine"
-    return make_finding("effort_scale", message, [name])
+    return make_finding("gain_inconsistent", message, [name])
 
 
 def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
@@ -265,4 +265,4 @@ def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: Robo
         return ()
     names = _names(model, ~verified)
     message = f"nothing in these data verifies the scale of the effort of {', '.join(names)}: friction explains it"
-    return (make_finding("effort_scale_unverifiable", message, names),)
+    return (make_finding("gain_unverifiable", message, names),)

@@ -36,13 +36,20 @@ DIRECTIONS = tuple(np.array(signs, dtype=np.float64) for signs in product((-1, 0
 LOADED_RATIO = 0.25
 """Gravity torque of a joint by the URDF, as a ratio to the largest one, above which the joint is loaded."""
 
+FITTED_RATIO = 0.5
+"""Residual of a joint, as a ratio to its effort without friction, up to which a factor explains the effort: without
+that condition a factor that takes the joint out of the equations would be the best one."""
+
 REVERSED_FACTOR = 0.3
 """Factor of the URDF's weight below whose negative an effort is opposite to it."""
 
 SMALLEST_WEIGHT_RATIO = 1e-3
 """Gravity torque of a joint, as a ratio to the largest one, that counts as zero."""
 
-GAINS = (-10.0, -3.0, -1.0, -0.3, -0.1, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
+GAINS = (
+    *(-10.0, -3.0, -1.0, -0.3, -0.1, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85),
+    *(1.0, 1.2, 1.4, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1e3),
+)
 """Factors of one joint's effort that are compared."""
 
 
@@ -176,7 +183,7 @@ class WeightFactors:
     @property
     def loaded(self) -> Mask:
         """Joints that carry a considerable weight by the URDF, shape (n,)."""
-        return np.isfinite(self.factors) & (self.rms > LOADED_RATIO * self.rms.max(initial=0.0))
+        return np.asarray(np.isfinite(self.factors) & (self.rms > LOADED_RATIO * self.rms.max(initial=0.0)))
 
     @property
     def known(self) -> bool:
@@ -201,40 +208,51 @@ class ScaleProfile:
     """Residuals of all joints as a function of a factor of one joint's effort.
 
     Attributes:
-        gains: the factors, `GAINS`.
-        losses: sum of the logarithms of the joints' residuals, over that of the best joint and factor, shape (n, gains).
+        losses: sum of the logarithms of the joints' residuals for each joint and factor of `GAINS`, shape (n, gains).
+        fitting: whether the factor explains the effort of the joint, shape (n, gains).
     """
 
-    gains: Array
     losses: Array
+    fitting: Mask
 
     @classmethod
     def from_grams(cls, grams: RigidGrams) -> ScaleProfile:
         """Compare factors of every joint, the others unchanged."""
-        gains = np.array(GAINS)
-        losses = np.empty((len(grams.scale), len(gains)))
+        losses = np.empty((len(grams.scale), len(GAINS)))
+        fitting = np.ones(losses.shape, dtype=bool)
+        effort = np.sqrt(grams.squares / grams.counts)
         for joint in range(len(losses)):
-            for place, gain in enumerate(gains):
+            for place, gain in enumerate(GAINS):
                 factors = np.ones(len(losses))
                 factors[joint] = gain
-                losses[joint, place] = np.log(grams.scaled(factors).fit().rms).sum()
-        return cls(gains, losses - losses.min())
+                fit = grams.scaled(factors).fit()
+                losses[joint, place] = np.log(fit.rms).sum()
+                fitting[joint, place] = gain == 1.0 or fit.rms[joint] < FITTED_RATIO * effort[joint]
+        return cls(losses, fitting)
 
     @property
     def best(self) -> tuple[int, float]:
-        """Joint and factor with the smallest residuals."""
-        joint, place = np.unravel_index(int(self.losses.argmin()), self.losses.shape)
-        return int(joint), float(self.gains[place])
+        """Joint and factor with the smallest residuals, of those that explain the effort."""
+        joint, place = np.unravel_index(int(self._explaining.argmin()), self.losses.shape)
+        return int(joint), GAINS[int(place)]
 
     @property
-    def present(self) -> float:
-        """Loss of the efforts as they are."""
-        return float(self.losses[0, GAINS.index(1.0)])
+    def advantage(self) -> float:
+        """Advantage of the best factor over the efforts as they are; see `RigidFit.advantage`."""
+        return float(self._present - self._explaining.min())
 
     def sharpness(self) -> Array:
         """Loss of a third and of three times each joint's effort, the smaller of both, above the present one."""
         apart = self.losses[:, [GAINS.index(0.3), GAINS.index(3.0)]].min(axis=1)
-        return np.asarray(apart - self.present)
+        return np.asarray(apart - self._present)
+
+    @property
+    def _explaining(self) -> Array:
+        return np.where(self.fitting, self.losses, np.inf)
+
+    @property
+    def _present(self) -> float:
+        return float(self.losses[0, GAINS.index(1.0)])
 
 
 @dataclass(frozen=True)
@@ -270,9 +288,7 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
         order = np.arange(joints)
         order[[one, other]] = other, one
         efforts = replace(samples, tau=samples.tau[order], valid=samples.valid[order])
-        exchanges.append(
-            Exchange((one, other), present - loss(samples.with_order(order)), present - loss(efforts))
-        )
+        exchanges.append(Exchange((one, other), present - loss(samples.with_order(order)), present - loss(efforts)))
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
 
 

@@ -24,6 +24,7 @@ from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
 
 EDGE = 2.5
@@ -214,7 +215,7 @@ class RecordedProblem(RegressorProblem):
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
     """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero."""
     slowest = plan.slowest or (0.0,) * len(layout.supports)
-    for window in windows:
+    for window in integrate_states(windows, regressor, 1.0 / plan.rate):
         rows = window.own & (window.number % plan.row_stride == 0)
         if window.tau is None or not rows.any():
             continue

@@ -99,8 +99,8 @@ class MotionSamples:
         if not parts:
             raise InputError(f"{trials.sources}: no sample is left between the ends of the recordings: record longer")
         t, segment, *joined = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
-        motions = [Motion(*joined[first : first + 3]) for first in (0, 3, 6)]
-        return cls(t, segment, *motions, 2 * shift / plan.rate, joined[9], joined[10])
+        center, earlier, later = (Motion(*joined[first : first + 3]) for first in (0, 3, 6))  # type: ignore[arg-type]
+        return cls(t, segment, center, earlier, later, 2 * shift / plan.rate, joined[9], joined[10])
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -109,15 +109,21 @@ class MotionSamples:
     def thinned(self, count: int) -> MotionSamples:
         """About `count` of the samples, equally spaced; for fits without presliding friction between them."""
         rows = slice(None, None, max(1, len(self) // count))
-        motions = (motion.take(rows) for motion in (self.motion, self.earlier, self.later))
-        return MotionSamples(
-            self.t[rows], self.segment[rows], *motions, self.spacing, self.tau[:, rows], self.valid[:, rows]
+        return replace(
+            self,
+            t=self.t[rows],
+            segment=self.segment[rows],
+            motion=self.motion.take(rows),
+            earlier=self.earlier.take(rows),
+            later=self.later.take(rows),
+            tau=self.tau[:, rows],
+            valid=self.valid[:, rows],
         )
 
     @cached_property
     def blocks(self) -> Integers:
         """Contiguous block of each sample, 0 to `BLOCKS` - 1, shape (N,)."""
-        return np.arange(len(self)) * BLOCKS // max(len(self), 1)
+        return np.asarray(np.arange(len(self)) * BLOCKS // max(len(self), 1))
 
     @cached_property
     def friction(self) -> Array:
@@ -127,7 +133,7 @@ class MotionSamples:
         """
         dq = self.motion.dq
         direction = np.tanh(dq / COULOMB_WIDTH)
-        return np.stack(
+        return np.asarray(
             [
                 np.ones_like(dq),
                 self.motion.ddq,
@@ -171,13 +177,15 @@ def _presliding(q: Array, segment: Integers) -> Array:
     states = np.empty_like(keep)
     state = np.zeros(keep.shape[:2])
     for sample in range(q.shape[1]):
-        state = np.zeros_like(state) if starts[sample] else sign[:, sample] - (sign[:, sample] - state) * keep[..., sample]
+        state = (
+            np.zeros_like(state) if starts[sample] else sign[:, sample] - (sign[:, sample] - state) * keep[..., sample]
+        )
         states[..., sample] = state
-    return states
+    return np.asarray(states)
 
 
 SMALLEST_RESIDUAL_RATIO = 1e-3
-"""Smallest residual of a joint that is told apart from zero, as a ratio to its effort."""
+"""Smallest residual of a joint that differs from zero, as a ratio to its effort."""
 
 REWEIGHTINGS = 4
 """Number of times that the weights of the joints are computed from the residuals."""
@@ -285,9 +293,7 @@ class RigidGrams:
 
     def scaled(self, gains: Array) -> RigidGrams:
         """The Gram matrices if each joint's effort were `gains` times the true one, shape (n,)."""
-        return replace(
-            self, grams=gains[:, None, None] ** 2 * self.grams, products=gains[:, None] * self.products
-        )
+        return replace(self, grams=gains[:, None, None] ** 2 * self.grams, products=gains[:, None] * self.products)
 
 
 @dataclass(frozen=True)

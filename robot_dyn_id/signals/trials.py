@@ -19,6 +19,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import Survey, survey
+from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
 
 
@@ -129,6 +130,13 @@ class FilteredTrials:
                 yield filtered
             else:
                 yield replace(filtered, valid=filtered.valid & self.kept.mask(filtered.trial, filtered.t))
+
+    def along(self, regressor: Regressor) -> Iterator[FilteredWindow]:
+        """Start a pass with the states of a regressor's terms in the motion, integrated along each segment.
+
+        Everything that evaluates a regressor along recordings uses this pass.
+        """
+        return integrate_states(self, regressor, 1.0 / self.plan.rate)
 
     def windows(self) -> Iterator[Window]:
         """Start a pass over the windows before they are filtered."""

@@ -8,7 +8,8 @@ from robot_dyn_id.dynamics.terms.asymmetric import Asymmetric
 from robot_dyn_id.dynamics.terms.contract import Coordinate, FreeConstant, Term, refuse_overlaps
 from robot_dyn_id.dynamics.terms.coulomb import Coulomb
 from robot_dyn_id.dynamics.terms.coupling import Coupling
-from robot_dyn_id.dynamics.terms.groups import TermGroup, group_terms
+from robot_dyn_id.dynamics.terms.dahl import Dahl
+from robot_dyn_id.dynamics.terms.groups import TermGroup, TermStates, group_terms
 from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
 from robot_dyn_id.dynamics.terms.load_coulomb import LoadCoulomb
 from robot_dyn_id.dynamics.terms.offset import Offset
@@ -31,6 +32,7 @@ TERMS: dict[str, type[Term]] = {
         LoadCoulomb,
         TemperatureCoulomb,
         Spring,
+        Dahl,
     )
 }
 """Terms by the name that configurations use."""
@@ -41,6 +43,7 @@ __all__ = [
     "Coordinate",
     "Coulomb",
     "Coupling",
+    "Dahl",
     "FreeConstant",
     "ImprovedStribeck",
     "LoadCoulomb",
@@ -51,6 +54,7 @@ __all__ = [
     "TemperatureCoulomb",
     "Term",
     "TermGroup",
+    "TermStates",
     "Viscous",
     "group_terms",
     "refuse_overlaps",

@@ -5,6 +5,10 @@ A term acts on a coordinate y = weights . q + offset: usually one moving joint, 
 contributes weights[a] * columns(y, dy, ddy) to the torque of joint a, which covers mimic joints and couplings. Terms
 are frozen dataclasses: their fields are their constants (smoothing width, ...), some of which estimators may choose,
 see `FreeConstant`.
+
+A term may have internal states, such as the deflections of Dahl elements: scalars that follow from the history of its
+coordinate, see `Term.integrate`. Its columns are then functions of these states and of the motion. Where no history is
+known, the columns are those of `Term.columns`: the states of a motion that has gone on for long at this velocity.
 """
 
 from __future__ import annotations
@@ -57,6 +61,9 @@ class Term(CheckedOptions):
         not_negative: symbols of friction and inertia parameters, which cannot be negative physically.
         differences: symbols of parameters that are differences, and of the parameters they refer to: fb - fc, to fc.
         includes: names of terms with the same or nearly the same columns: they cannot be identified together.
+        state_names: name of each internal state of a coordinate; empty for a memoryless term.
+        state_parameters: constants of the state equation: fields of the term, which parameter sets list with the
+            states.
         signal: signal that `factor` depends on: `load`, the torque of the URDF's rigid bodies without acceleration, or
             `temperature` of the joints; empty if there is no such factor.
     """
@@ -67,9 +74,48 @@ class Term(CheckedOptions):
     differences: ClassVar[Mapping[str, str]] = {}
     includes: ClassVar[frozenset[str]] = frozenset()
     signal: ClassVar[str] = ""
+    state_names: ClassVar[tuple[str, ...]] = ()
+    state_parameters: ClassVar[tuple[str, ...]] = ()
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
-        """Columns at N samples of the coordinate's position, velocity and acceleration, shape (symbols, N)."""
+        """Columns at N samples of the coordinate's position, velocity and acceleration, shape (symbols, N).
+
+        For a term with states: in the limit of a long motion at this velocity.
+        """
+        raise NotImplementedError
+
+    @property
+    def state_count(self) -> int:
+        """Number s of internal states of a coordinate; 0 for a memoryless term."""
+        return len(self.state_names)
+
+    def initial_states(self) -> Array:
+        """States at the beginning of a motion whose history is not known, shape (s,)."""
+        return np.zeros(self.state_count)
+
+    def random_states(self, rng: np.random.Generator, count: int) -> Array:
+        """Random states that excite all columns, for base parameters, shape (s, count)."""
+        return np.asarray(rng.uniform(-1.0, 1.0, (self.state_count, count)))
+
+    def integrate(self, y: Array, step: float, start: Array) -> Array:
+        """States along a motion of g coordinates, shape (s, g, N).
+
+        Args:
+            y: positions at N consecutive samples [rad or m], shape (g, N).
+            step: time between two samples [s].
+            start: states at the first sample, shape (s, g).
+        """
+        raise NotImplementedError
+
+    def state_columns(self, y: Array, dy: Array, ddy: Array, states: Array) -> Array:
+        """Columns of a term with states, shape (symbols, N).
+
+        Args:
+            y: positions of the coordinate [rad or m], shape (N,).
+            dy: velocities, shape (N,).
+            ddy: accelerations, shape (N,).
+            states: states at the same samples, shape (s, N).
+        """
         raise NotImplementedError
 
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small form of the mutation suite (`benchmarks/mutation`): the simulated recordings, and faults that are named."""
+
+import numpy as np
+import pytest
+from mutation.catalog import FAULTS, clean_case
+from mutation.clean import ARMS, BREAKAWAY_RAD, Bench, presliding
+from mutation.table import Job, run
+
+from robot_dyn_id.findings import CATALOG
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return Bench.draw("ur5", 0)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_recording_is_repeatable_and_within_the_limits_of_the_arm(name):
+    bench, again = (Bench.draw(name, 3) for _ in range(2))
+    trial, other = bench.record(duration=20.0), again.record(duration=20.0)
+    np.testing.assert_array_equal(trial.effort + trial.noise, other.effort + other.noise)
+    limits, motion = bench.robot.limits, trial.motion
+    assert (motion.q >= limits.lower[:, None] - 1e-9).all() and (motion.q <= limits.upper[:, None] + 1e-9).all()
+    assert (np.abs(motion.dq) <= limits.velocity[:, None]).all()
+    assert (np.abs(trial.gravity + trial.inertial) <= limits.effort[:, None]).all()
+    assert (motion.dq[:, 0] == 0.0).all() and (motion.dq[:, -1] == 0.0).all()
+
+
+@pytest.mark.parametrize("kind", ["periodic", "moves"])
+def test_velocities_and_accelerations_belong_to_the_positions(arm, kind):
+    trial = arm.record(duration=20.0, kind=kind)
+    for value, rate in ((trial.motion.q, trial.motion.dq), (trial.motion.dq, trial.motion.ddq)):
+        step = np.diff(value, axis=1)
+        np.testing.assert_allclose(step, (rate[:, 1:] + rate[:, :-1]) / 2 / arm.rate, atol=2e-2 * np.abs(step).max())
+
+
+def test_friction_slides_as_dahl_elements_do():
+    """Against the closed form: 1 - exp(-x / breakaway) from rest, and its reversal from the state reached there."""
+    shares = np.eye(len(BREAKAWAY_RAD))
+    path = np.concatenate([np.linspace(0.0, 0.01, 50), np.linspace(0.01, 0.004, 40)])
+    states = presliding(np.tile(path, (len(shares), 1)), shares)
+    reached = 1.0 - np.exp(-0.01 / BREAKAWAY_RAD)
+    np.testing.assert_allclose(states[:, 49], reached, rtol=1e-9)
+    np.testing.assert_allclose(states[:, -1], -1.0 + (1.0 + reached) * np.exp(-0.006 / BREAKAWAY_RAD), rtol=1e-9)
+
+
+@pytest.mark.parametrize("key", [key for key, fault in FAULTS.items() if fault.sized])
+def test_stronger_faults_change_the_recording_more(arm, key):
+    clean, sizes = clean_case(arm), []
+    for strength in range(3):
+        case = FAULTS[key].apply(arm, strength, np.random.default_rng(0))
+        given, same = case.training[-1].samples, clean.training[-1].samples
+        if given.tau.shape == same.tau.shape and (given.tau != same.tau).any():
+            sizes.append(np.sqrt(np.mean((given.tau - same.tau) ** 2)))
+        else:  # several recordings, or another description
+            sizes.append(float(case.size.split()[0].strip("%")))
+    assert 0 < sizes[0] < sizes[1] <= sizes[2], sizes
+
+
+NAMED = ("current", "sign", "degrees", "velocity_degrees", "late_velocity", "coarse_effort", "gaps")
+"""Faults of which each strength is named on the arm of this test."""
+
+
+@pytest.mark.parametrize("key", NAMED)
+def test_the_plain_command_names_the_fault(key):
+    for strength in (1, 2):
+        row = run(Job(key, "ur5", strength, 0))
+        assert row.found, row.line()
+
+
+def test_expected_codes_of_named_faults_exist():
+    assert {code for key in NAMED for code in FAULTS[key].codes} <= {*CATALOG, "effort_kind_unknown"}
