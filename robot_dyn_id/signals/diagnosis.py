@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnosis of a recording: which fault explains efforts that the robot's rigid-body dynamics do not fit.
+"""EffortDiagnosis of a recording: which fault explains efforts that the robot's rigid-body dynamics do not fit.
 
 All hypotheses (`hypotheses`) are compared, and only the one with the largest advantage is reported, so that one fault
 does not appear under several names.
@@ -64,7 +64,7 @@ LARGEST_OFFSET_M = 10.0
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class EffortDiagnosis:
     """Findings about a recording that its rigid-body dynamics show.
 
     Attributes:
@@ -76,7 +76,7 @@ class Diagnosis:
     weightless: bool = False
 
 
-def diagnose(samples: MotionSamples, model: RobotModel) -> Diagnosis:
+def diagnose(samples: MotionSamples, model: RobotModel) -> EffortDiagnosis:
     """Compare hypotheses about a recording.
 
     Args:
@@ -91,18 +91,18 @@ def diagnose(samples: MotionSamples, model: RobotModel) -> Diagnosis:
     scales = ScaleProfile.from_grams(grams)
     unit = _judge_unit(factors, model)
     if unit:
-        return Diagnosis(unit)
+        return EffortDiagnosis(unit)
     weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors)
     if weightless:
-        return Diagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
+        return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
     direction = _find_direction(gravity, factors, samples, model)
     if factors.reversed and _drives(samples, model, present):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
-        return Diagnosis((make_finding("effort_sign", message, model.joint_names),))
+        return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
     explained = _explain(
         gravity, direction, present, scales, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
     )
-    return Diagnosis(explained or _report_unverified(scales, factors, model))
+    return EffortDiagnosis(explained or _report_unverified(scales, factors, model))
 
 
 def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
