@@ -17,6 +17,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
+from robot_dyn_id.identification.correction import correct_trials, realign
 from robot_dyn_id.identification.cross_validation import count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -29,7 +30,7 @@ from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
-from robot_dyn_id.signals.diagnosis import nominal_agreement
+from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -105,6 +106,10 @@ def identify(
     """
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
+    progress("comparing efforts and motion")
+    corrected = correct_trials(trials, model, settings.ignore)
+    trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
+    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
@@ -115,8 +120,9 @@ def identify(
     findings += report_rest_left_out([*training, *held_out])
     if held_out:
         progress("validating on held-out data")
-        method = held_out_method(training, held_out)
-        data = HeldOutData.from_model(method, trials.with_recordings(held_out), fit.model)
+        others, delayed = realign(trials.with_recordings(held_out), model)
+        findings += delayed
+        data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
     else:
         count = count_blocks(settings.estimator)
         data, not_validated = cross_validate(
