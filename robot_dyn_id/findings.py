@@ -146,8 +146,10 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "encoder_frozen": Definition(
             "warning",
-            "The position of a joint is exactly constant for a time and then jumps. These rows are left out.",
+            "The position of a joint is exactly constant for a time and then jumps. These rows are left out. An error "
+            "if that is more than 15 % of a recording.",
             "check the encoder, and the driver that publishes its positions",
+            overrulable=True,
         ),
         "stamps_not_in_seconds": Definition(
             "error",

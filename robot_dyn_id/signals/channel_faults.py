@@ -38,11 +38,17 @@ JUMP_RATIO = 4.0
 USUAL_STEP_SHARE = 0.998
 """Share of steps that are usual."""
 
+LARGEST_FROZEN_SHARE = 0.15
+"""Share of a recording with frozen positions above which it is refused."""
+
 LONGEST_PAUSE_STEPS = 5.0
 """Time after a run, in steps of it, from which on a jump is a gap in the recording."""
 
 STEPS_PER_CHUNK = 2000
 """Number of steps per chunk whose size is kept."""
+
+DECIMALS = 9
+"""Decimals of the values that are compared: a conversion of units may change the last bits."""
 
 EXTREMES = 6
 """Number of the largest and smallest distinct values that are counted."""
@@ -126,6 +132,7 @@ class _Channel:
 
     def add(self, t: Array, values: Array, q: Array) -> None:
         """Continue with samples of a chunk, shape (N,) each."""
+        values = np.round(values, DECIMALS)
         self.samples += len(values)
         starts = np.flatnonzero(values != np.concatenate([[self.open.value], values[:-1]]))  # NaN differs from itself
         self.changes += len(starts)
@@ -212,11 +219,14 @@ def find_channel_faults(recording: Recording, joints: Sequence[str]) -> ChannelF
     efforts = [_Channel() for _ in joints]
     positions = [_Channel() for _ in joints]
     low, high = np.full(len(joints), np.inf), np.full(len(joints), -np.inf)
+    first, length = np.nan, 0.0
     for chunk in recording.chunks(joints):
         usable = np.isfinite(chunk.t)
         t, q = chunk.t[usable], chunk.q[usable]
         if not len(t):
             continue
+        first = float(t[0]) if not np.isfinite(first) else first
+        length = float(t[-1]) - first
         low, high = np.fmin(low, np.fmin.reduce(q)), np.fmax(high, np.fmax.reduce(q))
         measured = chunk.tau if chunk.tau is not None else chunk.current
         for joint in range(len(joints)):
@@ -237,7 +247,8 @@ def find_channel_faults(recording: Recording, joints: Sequence[str]) -> ChannelF
         for name, channel in zip(joints, positions, strict=True)
         for run in _frozen(channel)
     ]
-    return ChannelFaults(tuple(spans), tuple(frozen), _report(recording.source, (*spans, *frozen)))
+    lost = sum(span.stop - span.start for span in frozen) > LARGEST_FROZEN_SHARE * length
+    return ChannelFaults(tuple(spans), tuple(frozen), _report(recording.source, (*spans, *frozen), lost))
 
 
 def _judge_effort(name: str, channel: _Channel, size: float) -> list[ExcludedSpan]:
@@ -274,7 +285,7 @@ def _saturated_spans(recording: Recording, joints: Sequence[str], limits: dict[s
         if measured is None:
             continue
         for joint, name in enumerate(joints):
-            at_limit = np.isin(measured[:, joint], limits[name]) & np.isfinite(chunk.t)
+            at_limit = np.isin(np.round(measured[:, joint], DECIMALS), limits[name]) & np.isfinite(chunk.t)
             edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(np.int8)))
             spans += [
                 ExcludedSpan(name, float(chunk.t[first]), float(chunk.t[last - 1]), "effort_saturated")
@@ -283,8 +294,14 @@ def _saturated_spans(recording: Recording, joints: Sequence[str], limits: dict[s
     return spans
 
 
-def _report(source: str, spans: Sequence[ExcludedSpan]) -> tuple[Finding, ...]:
-    """One finding for each kind of fault."""
+def _report(source: str, spans: Sequence[ExcludedSpan], lost: bool) -> tuple[Finding, ...]:
+    """One finding for each kind of fault.
+
+    Args:
+        source: name of the recording.
+        spans: stretches that are left out.
+        lost: whether frozen positions take more of the recording than may be missing.
+    """
 
     def found(reason: str) -> tuple[str, list[str]]:
         total: dict[str, float] = {}
@@ -309,5 +326,5 @@ def _report(source: str, spans: Sequence[ExcludedSpan]) -> tuple[Finding, ...]:
     frozen, joints = found("encoder_frozen")
     if joints:
         message = f"{source}: positions are constant for a time and then jump, and are left out: {frozen}"
-        findings.append(make_finding("encoder_frozen", message, joints))
+        findings.append(make_finding("encoder_frozen", message, joints, "error" if lost else None))
     return tuple(findings)

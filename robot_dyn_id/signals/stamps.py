@@ -12,6 +12,7 @@ from scipy.ndimage import uniform_filter1d
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import DerivedRecording, Recording
+from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Finding, make_finding
 
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
@@ -32,8 +33,8 @@ LEAST_JITTER_RATIO = 0.05
 JITTER_ERROR_RATIO = 0.7
 """Ratio of the interpolation errors with uniform and with recorded stamps, below which only the stamps jitter."""
 
-GAP_STEPS = 8.0
-"""Step between stamps, as a ratio to the median step, from which on stamps are not averaged across it."""
+GAP_STEPS, GAP_SIGMAS = 8.0, 10.0
+"""Step between stamps, in mean steps and standard deviations of the jitter, above which it is a gap."""
 
 SMOOTHING_SAMPLES = 101
 """Number of samples over which jittering stamps are averaged."""
@@ -52,11 +53,20 @@ def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Fin
     ]
     rate = ["milliseconds" if median < 200.0 else "microseconds" if median < 2e5 else "nanoseconds"]
     unit = (epoch or rate)[0]
-    message = (
-        f"{recording.source}: time stamps are {median:.3g} apart in the median, instead of less than 1 s: they "
-        f"appear to be in {unit}"
-    )
+    message = f"time stamps are {median:.3g} apart in the median, instead of less than 1 s: they appear to be in {unit}"
     return (make_finding("stamps_not_in_seconds", message, action=f"divide the time stamps by {UNITS[unit]:.0e}"),)
+
+
+def require_seconds(recordings: Sequence[Recording], joints: Sequence[str]) -> None:
+    """Refuse stamps that are not in seconds.
+
+    Raises:
+        UnsafeDataError: stamps in another unit.
+    """
+    for recording in recordings:
+        findings = examine_stamp_unit(recording, joints)
+        if findings:
+            raise UnsafeDataError.from_findings(findings, [recording.source])
 
 
 def _first_samples(recording: Recording, joints: Sequence[str]) -> tuple[Array, Array]:
@@ -72,34 +82,35 @@ def _first_samples(recording: Recording, joints: Sequence[str]) -> tuple[Array, 
     return t[:EXAMINED], q[:EXAMINED]
 
 
-def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[Recording, tuple[Finding, ...]]:
+def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[float, tuple[Finding, ...]]:
     """Find stamps that jitter though the samples are equally spaced, as stamps of arrival do.
 
     Every position is interpolated from its four neighbors, once with the recorded stamps and once with equally spaced
     ones; smaller errors with the latter show that the samples were equally spaced.
 
     Returns:
-        The recording, with even stamps where only its stamps jitter, and a finding about that.
+        Step from which on stamps are apart by a gap and not by jitter [s], 0 if the stamps do not jitter; findings.
     """
     t, q = _first_samples(recording, joints)
     usable = np.isfinite(t) & np.isfinite(q).all(axis=1)
     t, q = t[usable], q[usable]
-    steps = np.diff(t)
-    if len(t) < 4 * SMOOTHING_SAMPLES or (steps <= 0.0).any():
-        return recording, ()
-    median = float(np.median(steps))
+    forward = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0]) if len(t) else np.zeros(0, dtype=bool)
+    t, q = t[forward], q[forward]
+    if len(t) < 4 * SMOOTHING_SAMPLES:
+        return 0.0, ()
+    mean = float(t[-1] - t[0]) / (len(t) - 1)
     jitter = float(np.std((t - uniform_filter1d(t, SMOOTHING_SAMPLES))[SMOOTHING_SAMPLES:-SMOOTHING_SAMPLES]))
-    if jitter < LEAST_JITTER_RATIO * median:
-        return recording, ()
+    if jitter < LEAST_JITTER_RATIO * mean:
+        return 0.0, ()
     recorded, even = _interpolation_error(t, q), _interpolation_error(np.arange(len(t), dtype=np.float64), q)
     moving = recorded > 0.0
     if not moving.any() or float(np.median(even[moving] / recorded[moving])) > JITTER_ERROR_RATIO:
-        return recording, ()
+        return 0.0, ()
     message = (
         f"{recording.source}: time stamps jitter by {1e3 * jitter:.1f} ms though the samples are equally spaced; they "
         "are averaged"
     )
-    return EvenlyStampedRecording(recording), (make_finding("clock_jitter", message),)
+    return GAP_STEPS * mean + GAP_SIGMAS * jitter, (make_finding("clock_jitter", message),)
 
 
 def _interpolation_error(t: Array, q: Array) -> Array:
@@ -120,9 +131,15 @@ def _interpolation_error(t: Array, q: Array) -> Array:
 class EvenlyStampedRecording(DerivedRecording):
     """A recording whose stamps are averaged over `SMOOTHING_SAMPLES` samples."""
 
-    def __init__(self, recording: Recording) -> None:
-        """Wrap a recording."""
+    def __init__(self, recording: Recording, gap: float) -> None:
+        """Wrap a recording.
+
+        Args:
+            recording: the recording.
+            gap: step between stamps across which they are not averaged [s].
+        """
         self.recording = recording
+        self.gap = gap
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`; the stamps do not depend on the chunks."""
@@ -132,7 +149,7 @@ class EvenlyStampedRecording(DerivedRecording):
 
         def even(joined: Chunk, start: int, stop: int) -> Chunk:
             part = slice(start, stop)
-            return replace(joined.take(part), t=_average(joined.t, reach)[part])
+            return replace(joined.take(part), t=_average(joined.t, reach, self.gap)[part])
 
         for chunk in self.recording.chunks(joints):
             held.append(chunk)
@@ -148,10 +165,9 @@ class EvenlyStampedRecording(DerivedRecording):
                 yield even(joined, emitted, len(joined))
 
 
-def _average(t: Array, reach: int) -> Array:
+def _average(t: Array, reach: int, gap: float) -> Array:
     """Stamps averaged over a symmetric reach, which is shorter near the ends and near gaps of the recording."""
-    steps = np.diff(t)
-    gaps = np.flatnonzero(steps > GAP_STEPS * np.median(steps)) if len(steps) else np.zeros(0, dtype=np.intp)
+    gaps = np.flatnonzero(np.abs(np.diff(t)) > gap)
     bounds = np.concatenate([[0], gaps + 1, [len(t)]])
     index = np.arange(len(t))
     part = np.searchsorted(bounds, index, side="right") - 1
