@@ -20,6 +20,7 @@ from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.estimation import fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
+from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import compare
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
@@ -103,6 +104,7 @@ def identify(
     """
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
+    regressor = with_fitted_load(regressor, trials)
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))

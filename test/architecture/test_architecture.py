@@ -94,6 +94,7 @@ INSIDE = {
             "holdout",
             "extrapolation",
             "scales",
+            "load",
             "metrics",
             "rollout",
             "verdict",
