@@ -95,6 +95,7 @@ INSIDE = {
             "holdout",
             "extrapolation",
             "scales",
+            "load",
             "metrics",
             "rollout",
             "verdict",
