@@ -17,12 +17,13 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_trials, realign
+from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
 from robot_dyn_id.identification.cross_validation import count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
+from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import compare
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
@@ -31,6 +32,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
+from robot_dyn_id.signals.diagnosis import examine_lengths
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -109,7 +111,8 @@ def identify(
     progress("comparing efforts and motion")
     corrected = correct_trials(trials, model, settings.ignore)
     trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    unloaded = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = with_fitted_load(unloaded, trials)
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
@@ -120,14 +123,16 @@ def identify(
     findings += report_rest_left_out([*training, *held_out])
     if held_out:
         progress("validating on held-out data")
-        others, delayed = realign(trials.with_recordings(held_out), model)
-        findings += delayed
+        sound, faults = correct_channels(held_out, model.joint_names)
+        others, delayed = realign(trials.with_recordings(sound), model)
+        findings += (*faults, *delayed)
         data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
     else:
-        count = count_blocks(settings.estimator)
-        data, not_validated = cross_validate(
-            trials, lambda part: fit_fold(part, regressor, base, settings), count, progress
-        )
+
+        def fit_part(part: FilteredTrials) -> IdentifiedModel:
+            return fit_fold(part, with_fitted_load(unloaded, part), base, settings)
+
+        data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
@@ -190,8 +195,10 @@ def prepare_trials(
     """
     progress("surveying the recordings")
     model = regressor.model
-    trials = FilteredTrials.from_recordings(recordings, model.joint_names, settings.drives, signals)
-    findings = refuse(examine(trials.survey, model, signals.velocity), settings.ignore, trials.survey.sources)
+    sound, faults = correct_channels(recordings, model.joint_names)
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
+    findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
     return trials, findings
