@@ -85,6 +85,7 @@ INSIDE = {
             "period_averaged",
             "cone_program",
             "non_negative",
+            "link_cost",
             "consistent_fit",
             "essential",
         ),
