@@ -96,6 +96,7 @@ INSIDE = {
             "holdout",
             "extrapolation",
             "scales",
+            "load",
             "metrics",
             "rollout",
             "verdict",
