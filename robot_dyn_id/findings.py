@@ -302,7 +302,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record more motion at low velocity, or fix the constants in the configuration",
         ),
         "prior_not_physical": Definition(
-            "warning",
+            "info",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
             "prior.",
             "correct the inertia in the URDF",
@@ -321,8 +321,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "links_contradicted": Definition(
             "warning",
-            "Physically consistent links predict the training torques more than 2 % worse than bodies that cannot "
-            "exist: signals or kinematics contradict every real robot.",
+            "Physically consistent links predict held-out blocks more than 2 % worse than bodies that cannot exist, "
+            "with the same columns and signs: signals or kinematics contradict every real robot.",
             "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
         ),
         "simulated_nearest_robot": Definition(
