@@ -301,7 +301,7 @@ class TestCommand:
         (folder / "other.urdf").write_text(ARM.replace(link("l1", 0.8), link("l1", 0.9)))
         (folder / "empty.yaml").write_text("")
         for changed, code, words in (
-            ({"robot": folder / "other.urdf"}, 3, "another description of small"),
+            ({"robot": folder / "other.urdf"}, 3, "another robot than small"),
             ({"parameters": folder / "none.yaml"}, 3, "cannot read the parameters"),
             ({"parameters": folder / "empty.yaml"}, 3, "not a parameters file"),
             ({"format": "sdf"}, 2, "invalid choice: 'sdf'"),
