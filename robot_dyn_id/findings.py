@@ -507,6 +507,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
         ),
+        "presliding_not_exported": Definition(
+            "info",
+            "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is "
+            "too large in motions that are shorter than the breakaway displacement.",
+            "use the parameter file, or the node `simulator` with it",
+        ),
         "smoothing_not_exported": Definition(
             "info", "The format has Coulomb friction without a smoothing width.", "use the parameter file"
         ),
