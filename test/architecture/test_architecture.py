@@ -104,6 +104,7 @@ INSIDE = {
             "uses",
             "settings",
             "residuals",
+            "fallback",
             "estimation",
             "identifiability",
             "evaluation",
