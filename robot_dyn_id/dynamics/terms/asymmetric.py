@@ -28,9 +28,9 @@ class Asymmetric(Term):
 
     name: ClassVar[str] = "asymmetric"
     symbols: ClassVar[tuple[str, ...]] = ("fcp", "fcn", "fvp", "fvn")
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
     not_negative: ClassVar[tuple[str, ...]] = symbols
-    includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset"))
+    includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset", "absolute_velocity"))
     option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

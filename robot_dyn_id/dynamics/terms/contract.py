@@ -69,7 +69,7 @@ class Term(CheckedOptions):
     """
 
     symbols: ClassVar[tuple[str, ...]]
-    powers: ClassVar[tuple[tuple[int, int], ...]]
+    powers: ClassVar[tuple[tuple[float, float], ...]]
     not_negative: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[Mapping[str, str]] = {}
     includes: ClassVar[frozenset[str]] = frozenset()
@@ -145,7 +145,7 @@ class Term(CheckedOptions):
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
-        """Constants that an estimator may choose."""
+        """Constants that an estimator may choose; a term with states has none."""
         return ()
 
     def with_constants(self, values: Mapping[str, float]) -> Self:

@@ -48,7 +48,7 @@ class PreslidingTerm(Term):
     breakaway_displacement_5: float = 30e-3
     breakaway_displacement_6: float = 100e-3
 
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),) * ELEMENTS
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),) * ELEMENTS
     state_names: ClassVar[tuple[str, ...]] = ("deflection",) * ELEMENTS
     state_parameters: ClassVar[tuple[str, ...]] = DISPLACEMENTS
     option_ranges: ClassVar[OptionRanges] = dict.fromkeys(DISPLACEMENTS, Range(0, includes_low=False))

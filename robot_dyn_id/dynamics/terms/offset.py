@@ -18,7 +18,7 @@ class Offset(Term):
 
     name: ClassVar[str] = "offset"
     symbols: ClassVar[tuple[str, ...]] = ("off",)
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),)
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

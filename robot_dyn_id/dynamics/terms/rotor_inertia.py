@@ -21,7 +21,7 @@ class RotorInertia(Term):
 
     name: ClassVar[str] = "rotor_inertia"
     symbols: ClassVar[tuple[str, ...]] = ("Ir",)
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 2),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 2),)
     not_negative: ClassVar[tuple[str, ...]] = symbols
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

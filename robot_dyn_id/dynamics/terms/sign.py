@@ -41,7 +41,7 @@ class SignTerm(Term):
 
     smoothing_width: float = 0.02
 
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),)
     option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

@@ -18,7 +18,7 @@ class Viscous(Term):
 
     name: ClassVar[str] = "viscous"
     symbols: ClassVar[tuple[str, ...]] = ("fv",)
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 1),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 1),)
     not_negative: ClassVar[tuple[str, ...]] = symbols
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
