@@ -120,6 +120,7 @@ class FilteredTrials:
         surveyed = survey(recordings, joints, drives, need_effort)
         plan = plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
+        surveyed = surveyed.with_longest_gap(plan.longest_gap)
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
@@ -143,8 +144,8 @@ class FilteredTrials:
         base = 0
         for trial, (recording, step) in enumerate(zip(self.recordings, self._steps, strict=True)):
             last = -1
-            cleaned = clean(recording, self.joints, self.drives, step, Repairs(), self.need_effort)
-            for window in windows(cleaned, self.plan.cut):
+            options = self.drives, step, Repairs(), self.need_effort, self.plan.longest_gap
+            for window in windows(clean(recording, self.joints, *options), self.plan.cut, step):
                 last = window.segment
                 yield replace(window, segment=base + window.segment, trial=trial)
             base += last + 1
@@ -156,7 +157,10 @@ class FilteredTrials:
         Raises:
             InputError: see `signals.survey.survey`.
         """
-        return self.surveyed or survey(self.recordings, self.joints, self.drives, self.need_effort)
+        if self.surveyed is not None:
+            return self.surveyed
+        surveyed = survey(self.recordings, self.joints, self.drives, self.need_effort)
+        return surveyed.with_longest_gap(self.plan.longest_gap)
 
     @cached_property
     def ranges(self) -> Ranges:

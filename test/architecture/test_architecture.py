@@ -55,8 +55,10 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "bridging",
             "windows",
             "filtering",
+            "ends",
             "ranges",
             "blocks",
             "term_states",
