@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
@@ -116,12 +117,16 @@ def _fill(t: Array, values: Array, longest: float, degree: int) -> tuple[Array, 
             continue
         longest_step = MISSED_STEPS * float(np.median(np.diff(t[known]))) if len(known) > 1 else 0.0
         edges = np.flatnonzero(np.diff(np.concatenate([[True], finite, [True]]).astype(int)))
+        spline = CubicSpline(t[known], values[np.ix_(known, columns)]) if len(known) > 3 else None
         for start, stop in edges.reshape(-1, 2):
             run = slice(start, stop)
             before, after = known[known < start], known[known >= stop]
-            values[run, columns] = _interpolate(t, values[:, columns], run, before, after, longest, degree)
             span = t[after[0]] - t[before[-1]] if len(before) and len(after) else math.inf
-            missed[run, columns] = span > longest_step
+            if spline is not None and span <= longest_step:
+                values[run, columns] = spline(t[run])
+                continue
+            values[run, columns] = _interpolate(t, values[:, columns], run, before, after, longest, degree)
+            missed[run, columns] = True
     return values, missed
 
 

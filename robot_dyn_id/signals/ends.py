@@ -37,7 +37,7 @@ RELATIVE_NOISE = 1e-5
 """Least standard deviation of the noise, relative to the amplitude of the motion."""
 
 SHORTEST = 16
-"""Samples below which a signal is not continued."""
+"""Samples below which a signal is continued by a straight line."""
 
 
 def filter_with_derivatives(
@@ -73,8 +73,10 @@ def continuation(values: Array, rate: float, low_pass: LowPass) -> Array:
         low_pass: filter that separates motion and noise.
     """
     joints, count = values.shape
+    times = np.arange(1, math.ceil(CONTINUATION_PERIODS / low_pass.cutoff * rate) + 1) / rate
     if count < SHORTEST:
-        return values[:, :0]
+        line = np.polynomial.polynomial.polyfit(np.arange(1 - count, 1) / rate, values.T, min(1, count - 1))
+        return np.asarray(np.polynomial.polynomial.polyval(times, line))
     smooth = low_pass.apply(values, rate)
     velocity = derivative(smooth, rate)
     trimmed = min(count // 4, math.ceil(rate / low_pass.cutoff))
@@ -82,7 +84,6 @@ def continuation(values: Array, rate: float, low_pass: LowPass) -> Array:
     speed = np.mean(velocity[:, inside] ** 2, axis=1)
     acceleration = np.mean(derivative(velocity, rate)[:, inside] ** 2, axis=1)
     noise = np.mean((values - smooth)[:, inside] ** 2, axis=1)
-    times = np.arange(1, math.ceil(CONTINUATION_PERIODS / low_pass.cutoff * rate) + 1) / rate
     shortest, longest = (periods / low_pass.cutoff for periods in LENGTH_PERIODS)
     out = np.empty((joints, len(times)))
     for joint in range(joints):

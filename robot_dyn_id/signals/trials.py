@@ -102,6 +102,7 @@ class FilteredTrials:
         *,
         need_effort: bool = True,
         keep_edges: bool = False,
+        decimate: bool = False,
     ) -> FilteredTrials:
         """Survey recordings and decide about their signals.
 
@@ -112,6 +113,8 @@ class FilteredTrials:
             settings: choices about signals.
             need_effort: see the attribute.
             keep_edges: see the attribute.
+            decimate: whether filtered windows have only as many samples per second as the filters need; not with a
+                period, whose samples are counted.
 
         Raises:
             InputError: the recordings have no usable samples, or a period is not a whole number of samples.
@@ -119,7 +122,10 @@ class FilteredTrials:
         """
         surveyed = survey(recordings, joints, drives, need_effort)
         plan = plan_signals(surveyed, settings)
-        plan = plan.periodic(settings.period) if settings.period else plan
+        if settings.period:
+            plan = plan.periodic(settings.period)
+        elif decimate:
+            plan = plan.decimated()
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
