@@ -187,7 +187,7 @@ class ParameterSet:
         states: internal states of terms; empty if no term has any.
         load_parameters: standard parameters that the load of load-dependent friction is computed from, 10 per body;
             empty: those of the URDF.
-        fit_for: uses that the model is fit for; empty if they have not been judged. Nothing judges them yet.
+        fit_for: uses that the model is fit for; empty if they have not been judged.
         effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
             Nothing determines it yet.

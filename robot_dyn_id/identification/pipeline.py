@@ -17,6 +17,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
+from robot_dyn_id.identification.correction import correct_trials, realign
 from robot_dyn_id.identification.estimation import fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
@@ -27,7 +28,7 @@ from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
-from robot_dyn_id.signals.diagnosis import nominal_agreement
+from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -103,6 +104,10 @@ def identify(
     """
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
+    progress("comparing efforts and motion")
+    corrected = correct_trials(trials, model, settings.ignore)
+    trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
+    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
@@ -112,7 +117,8 @@ def identify(
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
     progress("validating on held-out data")
-    others = trials.with_recordings(held_out)
+    others, delayed = realign(trials.with_recordings(held_out), model)
+    findings += delayed
     evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
     return Identification(

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import VISCOUS, FrictionLaw
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class AbsoluteVelocity(Term):
     name: ClassVar[str] = "absolute_velocity"
     symbols: ClassVar[tuple[str, ...]] = ("fvd",)
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 1),)
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return FrictionLaw(VISCOUS, side=1), FrictionLaw(VISCOUS, side=-1, factor=-1.0)
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

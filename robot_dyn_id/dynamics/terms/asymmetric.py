@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
+from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -43,6 +44,12 @@ class Asymmetric(Term):
         slopes[1, :2] = _halves(sign_slope(dy, self.smoothing_width), dy)
         slopes[1, 2:] = _halves(np.ones_like(dy), dy)
         return slopes
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        dry = (FrictionLaw(SIGN, self.smoothing_width, side, symbol=k) for k, side in enumerate((1, -1)))
+        return (*dry, *(FrictionLaw(VISCOUS, side=side, symbol=k) for k, side in enumerate((1, -1), start=2)))
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.laws import FrictionLaw
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.options import CheckedOptions
 from robot_dyn_id.parameters import effort_unit_over
@@ -137,6 +138,11 @@ class Term(CheckedOptions):
     def unit(self, effort_unit: str, index: int) -> str:
         """Unit of the parameter of a column on a coordinate whose effort is in `effort_unit`, N m or N."""
         return effort_unit_over(effort_unit, *self.powers[index])
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...] | None:
+        """Friction laws whose sum the term is, for forward simulations; None if it cannot be simulated."""
+        return None
 
     @property
     def constants(self) -> dict[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SignTerm, sign, sign_slope
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -53,3 +54,8 @@ class DoubleCoulomb(Term):
         slopes = np.zeros((3, 2, len(dy)))
         slopes[1] = sign_slope(dy, self.narrow_width), sign_slope(dy, self.wide_width)
         return slopes
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return tuple(FrictionLaw(SIGN, width, symbol=k) for k, width in enumerate((self.narrow_width, self.wide_width)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import ARCTAN, POWER, FrictionLaw
 from robot_dyn_id.options import OptionRanges, Range
 
 EXPONENTS = (1.0 / 2.0, 1.0 / 3.0)
@@ -34,6 +35,12 @@ class SaturatingViscous(Term):
     powers: ClassVar[tuple[tuple[float, float], ...]] = (*((power, power) for power in EXPONENTS), (0, 0))
     not_negative: ClassVar[tuple[str, ...]] = symbols
     option_ranges: ClassVar[OptionRanges] = {"saturation_velocity": Range(0, includes_low=False)}
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        powers = (FrictionLaw(POWER, power, symbol=k) for k, power in enumerate(EXPONENTS))
+        return (*powers, FrictionLaw(ARCTAN, self.saturation_velocity, symbol=len(EXPONENTS)))
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
