@@ -179,7 +179,7 @@ def prepare_trials(
     """
     progress("surveying the recordings")
     model = regressor.model
-    trials = FilteredTrials.from_recordings(recordings, model.joint_names, settings.drives, signals)
+    trials = FilteredTrials.from_recordings(recordings, model.joint_names, settings.drives, signals, decimate=True)
     findings = refuse(examine(trials.survey, model, signals.velocity), settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()

@@ -26,7 +26,7 @@ from robot_dyn_id.dynamics.problem import RegressorProblem, Tile
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.ends import filter_with_derivatives
-from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
@@ -162,7 +162,11 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
 
     q, dq, ddq = differentiated(window.q)
     if plan.recorded_velocity and window.dq is not None:
-        dq, ddq, _ = differentiated(window.dq)
+        velocity = window.dq
+        if window.velocity_missing.any():
+            derived = derivative(plan.motion_pass.apply(window.q, plan.native_rate), plan.native_rate)
+            velocity = np.where(window.velocity_missing, derived, velocity)
+        dq, ddq, _ = differentiated(velocity)
     temperature = None if window.temperature is None else differentiated(window.temperature)[0]
     reference = None if window.reference is None else Motion(*differentiated(window.reference))
     t, core = window.t[kept], slice(*(-(-end // plan.decimation) for end in (window.core.start, window.core.stop)))
@@ -197,8 +201,8 @@ def _decimate(tau: Array | None, plan: SignalPlan) -> Array | None:
 
 def _find_valid(window: Window, plan: SignalPlan) -> Mask:
     """Samples of each joint that rest on recorded ones, behind both filters, shape (n, N)."""
-    motion = window.motion_missing | (window.velocity_missing & plan.recorded_velocity)
-    missing = window.effort_missing | motion
+    motion = window.motion_missing
+    missing = window.effort_missing
     valid = np.ones(missing.shape, dtype=bool)
     for joint in np.flatnonzero(missing.any(axis=1)):
         valid[joint] = plan.low_pass.apply(missing[joint].astype(float), plan.native_rate) < MISSING_WEIGHT
