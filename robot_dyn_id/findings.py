@@ -165,6 +165,29 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "positions are stamped at different times. The delay is compensated.",
             "correct the time stamps, or the filter of the effort signal",
         ),
+        "effort_offset_drifts": Definition(
+            "warning",
+            "The zero of an effort sensor moves along a recording or between recordings by more than 10 % of the "
+            "effort's variation.",
+            "zero the torque sensors before the recording, or record with one temperature of the drives",
+        ),
+        "friction_drifts": Definition(
+            "warning",
+            "The friction of a joint changes along a recording by more than 15 %: the drives warm up.",
+            "warm up the robot before the recording",
+        ),
+        "contact": Definition(
+            "warning",
+            "For a short time the torque differs far more than usual from the model: the robot touched something, or "
+            "the effort failed.",
+            "record without contacts, or leave these times out",
+        ),
+        "load_changed": Definition(
+            "warning",
+            "Another load at the last link explains most of the residuals: the tool or payload was changed between "
+            "recordings.",
+            "identify and validate with the same tool, or describe each tool by a URDF of its own",
+        ),
         "clock_drift": Definition(
             "warning",
             "The delay of the efforts changes steadily during a recording: efforts and positions are stamped by "

@@ -15,6 +15,7 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -99,6 +100,7 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     values = estimate.values if estimate.unconstrained is None else estimate.unconstrained
     findings += report_negative_terms(model.regressor, base, values, estimate.standard_deviations)
     findings += estimate.findings
+    findings += examine_residuals(model, trials)
     if estimate.unexcited:
         findings += (make_finding("not_excited", f"not excited by these data: {', '.join(estimate.unexcited)}"),)
     return findings
