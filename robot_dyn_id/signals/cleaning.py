@@ -206,12 +206,15 @@ def _usable(chunk: Chunk, repairs: Repairs) -> tuple[Chunk, Mask]:
         None if values is None else np.where(np.abs(values) <= largest, values, np.nan)
         for values, largest in ((chunk.dq, LARGEST_SPEED), (chunk.tau, LARGEST_EFFORT))
     )
-    for name, values in (("velocity", dq), ("effort", tau)):
-        if values is not None:
-            lost: Mask = np.asarray(~np.isfinite(values) & keep[:, None])
-            whole: Mask = np.asarray(lost.all(axis=1) & (name == "effort"))
-            repairs.drop(f"{name} missing or not finite", int(np.count_nonzero(whole)))
-            repairs.miss(name, np.count_nonzero(lost & ~whole[:, None], axis=0))
+    if dq is not None:
+        repairs.miss("velocity", np.count_nonzero(~np.isfinite(dq) & keep[:, None], axis=0))
+    if tau is not None and chunk.tau is not None:
+        lost: Mask = np.asarray(~np.isfinite(tau) & keep[:, None])
+        whole: Mask = np.asarray(lost.all(axis=1))
+        finite = np.isfinite(chunk.tau).all(axis=1)
+        repairs.drop("effort missing or not finite", int(np.count_nonzero(whole & ~finite)))
+        repairs.drop("effort implausibly large", int(np.count_nonzero(whole & finite)))
+        repairs.miss("effort", np.count_nonzero(lost & ~whole[:, None], axis=0))
     return replace(chunk, dq=dq, tau=tau), keep
 
 
