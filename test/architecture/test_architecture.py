@@ -70,7 +70,7 @@ INSIDE = {
             "stillness",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
@@ -97,6 +97,7 @@ INSIDE = {
             "holdout",
             "extrapolation",
             "scales",
+            "load",
             "metrics",
             "rollout",
             "verdict",
