@@ -252,7 +252,7 @@ def _experiments(
         if repairs.gaps:
             raise InputError(f"{one.source}: is periodic, and its clock has {repairs.gaps} gaps: give a whole period")
         step = (whole[-1] - whole[0]) / (len(whole) - 1) if len(whole) > 1 else step
-    found = list(windows(pieces, Cut(step, WHOLE_SEGMENT, 0), step))
+    found = list(windows(pieces, Cut(step, WHOLE_SEGMENT, 0)))
     if not found:
         reasons = "; ".join(format_dropped(repairs.dropped, "sample"))
         raise InputError(f"{one.source}: no piece of four samples is left; {reasons or 'record more'}")

@@ -184,7 +184,7 @@ def prepare_trials(
     progress("surveying the recordings")
     model = regressor.model
     sound, faults = correct_channels(recordings, model.joint_names)
-    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals, decimate=True)
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals).decimated()
     found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)

@@ -8,14 +8,13 @@ computed.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
 
 MISSED_STEPS = 2.5
@@ -120,20 +119,18 @@ def _fill(t: Array, values: Array, longest: float, degree: int) -> tuple[Array, 
         spline = CubicSpline(t[known], values[np.ix_(known, columns)]) if len(known) > 3 else None
         for start, stop in edges.reshape(-1, 2):
             run = slice(start, stop)
-            before, after = known[known < start], known[known >= stop]
-            span = t[after[0]] - t[before[-1]] if len(before) and len(after) else math.inf
-            if spline is not None and span <= longest_step:
+            inside = known[0] < start and stop <= known[-1]
+            if spline is not None and inside and t[stop] - t[start - 1] <= longest_step:
                 values[run, columns] = spline(t[run])
                 continue
-            values[run, columns] = _interpolate(t, values[:, columns], run, before, after, longest, degree)
+            values[run, columns] = _interpolate(t, values[:, columns], run, known, longest, degree)
             missed[run, columns] = True
     return values, missed
 
 
-def _interpolate(
-    t: Array, values: Array, run: slice, before: np.ndarray, after: np.ndarray, longest: float, degree: int
-) -> Array:
+def _interpolate(t: Array, values: Array, run: slice, known: Integers, longest: float, degree: int) -> Array:
     """Values in a run of missing samples from the known samples before and after it, shape (samples, columns)."""
+    before, after = known[known < run.start], known[known >= run.stop]
     left = before[t[before] >= t[before[-1]] - CONTEXT_SHARE * longest] if len(before) else before
     right = after[t[after] <= t[after[0]] + CONTEXT_SHARE * longest] if len(after) else after
     left = before[-CONTEXT_SAMPLES:] if len(left) < CONTEXT_SAMPLES else left

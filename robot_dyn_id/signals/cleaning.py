@@ -111,10 +111,9 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
 def clean(
     recording: Recording,
     joints: Sequence[str],
-    drives: Mapping[str, Drive],
+    drives: Mapping[str, Drive] | None,
     step: float,
     repairs: Repairs,
-    need_effort: bool = True,
     longest_gap: float = 0.0,
 ) -> Iterator[tuple[int, Chunk]]:
     """Stream a recording with its efforts in N m or N and its clock going forward.
@@ -122,10 +121,9 @@ def clean(
     Args:
         recording: the trial.
         joints: the columns wanted.
-        drives: drives of the joints whose effort is a current, or has the wrong sign.
+        drives: drives of the joints whose effort is a current, or has the wrong sign; None: efforts are not read.
         step: median distance of the stamps [s]; `GAP_STEPS` of them make a gap.
         repairs: counts are added to it.
-        need_effort: whether efforts are read.
         longest_gap: longest gap that does not begin a new segment [s].
 
     Yields:
@@ -139,7 +137,7 @@ def clean(
     warmth = np.full((1, len(joints)), np.nan)
     for raw in recording.chunks(joints):
         repairs.rows += len(raw)
-        chunk = with_efforts(raw, recording, joints, drives) if need_effort else _kinematics_only(raw)
+        chunk = _kinematics_only(raw) if drives is None else with_efforts(raw, recording, joints, drives)
         if chunk.temperature is not None:
             warmth = held(chunk.temperature, warmth)
             chunk = replace(chunk, temperature=warmth)

@@ -232,12 +232,12 @@ def survey(
     for trial, recording in enumerate(recordings):
 
         def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
-            options = drives, steps[trial], repairs, need_effort, SURVEY_GAP_S
-            for segment, chunk in clean(recording, joints, *options):
+            used = drives if need_effort else None
+            for segment, chunk in clean(recording, joints, used, steps[trial], repairs, SURVEY_GAP_S):
                 ranges.add(trial, steps[trial], chunk)
                 yield segment, chunk
 
-        for window in windows(watched(), Cut(step, length // 2, length // 4, SURVEY_GAP_S), steps[trial]):
+        for window in windows(watched(), Cut(step, length // 2, length // 4, SURVEY_GAP_S, steps[trial])):
             if window.q.shape[1] >= min(length, 16):
                 one = _periodograms(window.q, window.dq, step, length)
                 spectra = one if spectra is None else spectra.plus(one)

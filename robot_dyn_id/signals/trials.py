@@ -106,7 +106,6 @@ class FilteredTrials:
         *,
         need_effort: bool = True,
         keep_edges: bool = False,
-        decimate: bool = False,
     ) -> FilteredTrials:
         """Survey recordings and decide about their signals.
 
@@ -117,8 +116,6 @@ class FilteredTrials:
             settings: choices about signals.
             need_effort: see the attribute.
             keep_edges: see the attribute.
-            decimate: whether filtered windows have only as many samples per second as the filters need; not with a
-                period, whose samples are counted.
 
         Raises:
             InputError: the recordings have no usable samples, or a period is not a whole number of samples.
@@ -126,10 +123,7 @@ class FilteredTrials:
         """
         surveyed = survey(recordings, joints, drives, need_effort)
         plan = plan_signals(surveyed, settings)
-        if settings.period:
-            plan = plan.periodic(settings.period)
-        elif decimate:
-            plan = plan.decimated()
+        plan = plan.periodic(settings.period) if settings.period else plan
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
@@ -156,8 +150,9 @@ class FilteredTrials:
         base = 0
         for trial, (recording, step) in enumerate(zip(self.recordings, self._steps, strict=True)):
             last = -1
-            options = self.drives, step, Repairs(), self.need_effort, self.plan.longest_gap
-            for window in windows(clean(recording, self.joints, *options), self.plan.cut, step):
+            drives, cut = self.drives if self.need_effort else None, replace(self.plan.cut, recorded_step=step)
+            cleaned = clean(recording, self.joints, drives, step, Repairs(), cut.longest_gap)
+            for window in windows(cleaned, cut):
                 last = window.segment
                 yield replace(window, segment=base + window.segment, trial=trial)
             base += last + 1
@@ -222,6 +217,15 @@ class FilteredTrials:
             slowest: threshold of each joint [rad/s or m/s].
         """
         return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
+
+    def decimated(self) -> FilteredTrials:
+        """The same recordings with only as many filtered samples per second as the filters need.
+
+        Those of a periodic motion are left as they are: its period is a whole number of samples.
+        """
+        if self.plan.period is not None:
+            return self
+        return replace(self, plan=self.plan.decimated(), known_ranges=None)
 
     def with_motion(self, motion_cutoff: float, recorded_velocity: bool) -> FilteredTrials:
         """The same recordings and regression filter with another motion filter and source of the velocities.

@@ -105,32 +105,29 @@ class Cut:
         core: samples that a window owns.
         margin: samples that it shares with the adjacent windows on each side.
         longest_gap: longest gap that is bridged [s].
+        recorded_step: median distance of the stamps of the recording [s]; 0: that of the grid.
     """
 
     step: float
     core: int
     margin: int
     longest_gap: float = 0.0
+    recorded_step: float = 0.0
 
-    def reach(self, step: float) -> float:
-        """Time around a window whose samples affect it [s]: of the spline, and of the bridges.
+    @property
+    def sample_step(self) -> float:
+        """Median distance of the stamps of the recording [s]."""
+        return self.recorded_step or self.step
 
-        Args:
-            step: median distance of the stamps of the recording [s].
-        """
-        spline = SPLINE_REACH * max(self.step, step)
-        return spline + 2.0 * self.longest_gap + 2 * CONTEXT_SAMPLES * step
+    @property
+    def reach(self) -> float:
+        """Time around a window whose samples affect it [s]: of the spline, and of the bridges."""
+        spline = SPLINE_REACH * max(self.step, self.sample_step)
+        return spline + 2.0 * self.longest_gap + 2 * CONTEXT_SAMPLES * self.sample_step
 
 
-def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut, step: float) -> Iterator[Window]:
-    """Cut a cleaned recording into windows on the uniform grid.
-
-    Args:
-        segments: numbers and samples of its uninterrupted segments, as they come from `cleaning.clean`.
-        cut: the division.
-        step: median distance of the stamps of the recording [s].
-    """
-    reach = cut.reach(step)
+def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]:
+    """Cut a cleaned recording, as it comes from `cleaning.clean`, into windows on the uniform grid."""
     held: list[Chunk] = []
     current, begin, number = -1, 0.0, 0
 
@@ -138,12 +135,12 @@ def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut, step: float) -> Ite
         """All windows of the held samples that need nothing that is still to come."""
         nonlocal held, number
         while held:
-            if held[-1].t[-1] <= begin + ((number + 1) * cut.core + cut.margin) * cut.step + reach:
+            if held[-1].t[-1] <= begin + ((number + 1) * cut.core + cut.margin) * cut.step + cut.reach:
                 return
             joined = Chunk.join(held)
-            yield _window(joined, current, begin, number, cut, step, closed=False)
+            yield _window(joined, current, begin, number, cut, closed=False)
             number += 1
-            oldest = begin + (number * cut.core - cut.margin) * cut.step - reach
+            oldest = begin + (number * cut.core - cut.margin) * cut.step - cut.reach
             held = [joined.take(slice(max(0, int(np.searchsorted(joined.t, oldest)) - 1), None))]
 
     def rest() -> Iterator[Window]:
@@ -153,7 +150,7 @@ def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut, step: float) -> Ite
             joined = Chunk.join(held)
             last = int(np.floor((joined.t[-1] - begin) / cut.step + 1e-9))
             while number * cut.core <= last and len(joined) > 3:
-                yield _window(joined, current, begin, number, cut, step, closed=True)
+                yield _window(joined, current, begin, number, cut, closed=True)
                 number += 1
 
     for segment, chunk in segments:
@@ -165,7 +162,7 @@ def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut, step: float) -> Ite
     yield from rest()
 
 
-def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, step: float, closed: bool) -> Window:
+def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, closed: bool) -> Window:
     first = max(0, number * cut.core - cut.margin)
     last = (number + 1) * cut.core + cut.margin
     present = int(np.floor((samples.t[-1] - begin) / cut.step + 1e-9)) + 1
@@ -173,7 +170,7 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, s
     last = min(last, present) if closed else last
     grid = np.arange(first, last)
     t = np.minimum(begin + grid * cut.step, samples.t[-1])
-    reach = cut.reach(step)
+    step, reach = cut.sample_step, cut.reach
     low = int(np.searchsorted(samples.t, begin + first * cut.step - reach))
     high = int(np.searchsorted(samples.t, begin + (last - 1) * cut.step + reach, side="right"))
     bridged = bridge(samples.take(slice(low, high)), step, max(cut.longest_gap, GAP_STEPS * step))

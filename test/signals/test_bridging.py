@@ -68,7 +68,7 @@ def test_efforts_at_a_lower_rate_are_not_missing():
 
 def test_short_gaps_cost_no_rows_and_long_ones_their_own(recording):
     """8.5 ms at a cut-off of 5 Hz; 0.15 s are bridged, but give no rows; 0.5 s split the recording."""
-    trials = filtered(without(recording, (4.0, 4.0085), (8.0, 8.15), (14.0, 14.5)), decimate=False)
+    trials = filtered(without(recording, (4.0, 4.0085), (8.0, 8.15), (14.0, 14.5)))
     assert (trials.survey.repairs.bridged, trials.survey.repairs.gaps) == (2, 1)
     assert [round(length, 2) for length in trials.survey.durations] == [14.0, 5.5]
     windows = list(trials)
@@ -83,7 +83,7 @@ def test_short_gaps_cost_no_rows_and_long_ones_their_own(recording):
 
 def test_bridged_motion_is_that_of_the_robot(recording):
     gapped = without(recording, (4.0, 4.19))
-    (bridged, *_), (whole, *_) = filtered(gapped, decimate=False), filtered(recording, decimate=False)
+    (bridged, *_), (whole, *_) = filtered(gapped), filtered(recording)
     inside = (whole.t > 3.5) & (whole.t < 4.7)
     for name, largest in (("q", 1e-5), ("dq", 1e-4), ("ddq", 5e-3)):
         ours, truth = getattr(bridged.motion, name), getattr(whole.motion, name)

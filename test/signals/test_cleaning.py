@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairs: dropped samples are counted identically in every pass, for every chunk size."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 from support.simulated import at_chunk_size, changed, sines
@@ -13,9 +15,9 @@ from robot_dyn_id.signals.cleaning import STAMPS, Drive, Repairs, clean, median_
 STEP = 0.01
 
 
-def cleaned(recording, drives=None, **options):
+def cleaned(recording, drives=MappingProxyType({}), **options):
     repairs = Repairs()
-    parts = list(clean(recording, recording.joint_names, drives or {}, STEP, repairs, **options))
+    parts = list(clean(recording, recording.joint_names, drives, STEP, repairs, **options))
     return parts, repairs
 
 
@@ -88,7 +90,7 @@ def test_a_clean_recording_is_left_as_it_is():
 
 def test_efforts_may_be_missing_if_they_are_not_needed():
     recording = changed(faulty(), tau=None)
-    parts, repairs = cleaned(recording, need_effort=False)
+    parts, repairs = cleaned(recording, None)
     assert not any("effort" in reason for reason in repairs.dropped)
     assert parts[0][1].tau is None
     with pytest.raises(InputError, match="no effort is recorded"):

@@ -13,7 +13,7 @@ CUT = Cut(step=STEP, core=64, margin=20)
 
 
 def cut(recording):
-    return list(windows(clean(recording, recording.joint_names, {}, STEP, Repairs()), CUT, STEP))
+    return list(windows(clean(recording, recording.joint_names, {}, STEP, Repairs()), CUT))
 
 
 def jittered(start=0.0, count=500, gap_at=300):
