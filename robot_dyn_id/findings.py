@@ -9,7 +9,7 @@ verdict, `ignore:`, reports and programs read its code and severity; `format_fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -239,17 +239,20 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "joint_not_identifiable": Definition(
             "warning",
-            "Apart from its mean, less than half of the variance of a joint's torque is explained.",
+            "Apart from its mean, less than half of the variance of a joint's torque is explained. Information if the "
+            "error is below the friction of the joint, or below `thresholds.rated_share` of its rated effort.",
             "record a larger and faster motion of the joint",
         ),
         "joint_held_out_error": Definition(
             "warning",
-            "The held-out error of a joint is above `thresholds.joint_nrmse`.",
+            "The held-out error of a joint is above `thresholds.joint_nrmse`. Information if it is below the friction "
+            "of the joint, or below `thresholds.rated_share` of its rated effort.",
             "check the effort of the joint and its friction terms",
         ),
         "condition_number_high": Definition(
-            "warning",
-            "Some parameters are poorly conditioned: the motion hardly separates their effects.",
+            "info",
+            "Some parameters are poorly conditioned: the motion hardly separates their effects, so that single "
+            "parameters are uncertain. A warning for flexible joints.",
             "use a richer excitation",
         ),
         "rows_dropped": Definition(
@@ -265,7 +268,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record training data of such motion",
         ),
         "prediction_uncertain": Definition(
-            "warning",
+            "info",
             "The covariance of the parameters makes the predicted torque more uncertain than `thresholds.own_nrmse`.",
             "train longer, or on motion like the held-out one",
         ),
@@ -286,6 +289,62 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The mass matrix is not positive definite in some configurations: the model can predict torques, but must "
             "not be used for forward dynamics or computed-torque control.",
             "record a faster or longer motion, or use the estimator `consistent`",
+        ),
+    },
+    "Uses of a model": {
+        "gravity_error_high": Definition(
+            "info",
+            "The held-out error of a joint exceeds both `thresholds.friction_share` of the friction that holds it and "
+            "`thresholds.rated_share` of its rated effort: under gravity compensation the arm drifts.",
+            "check the effort of the joint, and record more positions of it",
+        ),
+        "gravity_uncertain": Definition(
+            "info",
+            "Two standard deviations of the torque at rest exceed the error that gravity compensation tolerates.",
+            "record longer, in more positions of all joints",
+        ),
+        "torque_error_high": Definition(
+            "info",
+            "The held-out error of a joint exceeds both `thresholds.torque_share` of its RMS torque and "
+            "`thresholds.rated_share` of its rated effort: feed-forward and computed torque correct it by feedback.",
+            "check the effort of the joint and its friction terms, and record longer",
+        ),
+        "inertia_uncertain": Definition(
+            "info",
+            "The standard deviation of a diagonal entry of the mass matrix exceeds `thresholds.inertia_share` of it, "
+            "or the entry is not positive.",
+            "record faster motion of the joint, with frequent reversals",
+        ),
+        "rollout_error_high": Definition(
+            "info",
+            "After 1 s of simulation under the recorded efforts, without feedback, a joint is farther from the "
+            "recorded motion than `thresholds.rollout_share` of its trained range.",
+            "use the model in simulations with feedback, or restart them more often from measured states",
+        ),
+        "rollout_diverges": Definition(
+            "info",
+            "After 0.1 s of simulation under the recorded efforts, without feedback, a joint is already farther from "
+            "the recorded motion than a tenth of what is tolerated after 1 s: inertia or friction of the joint are "
+            "wrong, or too small against the errors of the effort.",
+            "record faster motion of the joint, with frequent reversals",
+        ),
+        "rollout_not_computed": Definition(
+            "info",
+            "The model cannot be simulated on the held-out data: they are too short, a term has no forward dynamics, "
+            "or the mass matrix is not positive definite.",
+            "give longer recordings, or use terms that can be simulated",
+        ),
+        "contact_threshold_high": Definition(
+            "info",
+            "The torque error that 99.9 % of the held-out samples do not exceed is above `thresholds.contact_share` of "
+            "the rated effort: smaller external torques are not detectable on this joint.",
+            "check the friction terms of the joint, and the noise of its effort",
+        ),
+        "payload_resolution_low": Definition(
+            "info",
+            "The errors of the model imitate a payload above `thresholds.payload_share` of the mass that needs the "
+            "rated effort of a joint.",
+            "train longer, and identify payloads with a slow motion through many positions",
         ),
     },
     "Prediction, simulation and export": {
@@ -481,6 +540,23 @@ def format_finding(finding: Finding) -> str:
 def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple[str, ...]:
     """The findings of these severities (default: all) as lines of text."""
     return tuple(format_finding(one) for one in findings if not severities or one.severity in severities)
+
+
+def rank_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
+
+    The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
+    them comes first. Information without an action comes last.
+    """
+    groups: dict[tuple[str, Severity], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.code, one.severity), []).append(one)
+    place = {code: number for number, code in enumerate(CATALOG)}
+
+    def rank(group: Sequence[Finding]) -> tuple[int, bool, int]:
+        return -SEVERITIES.index(group[0].severity), not group[0].action, place[group[0].code]
+
+    return sorted(groups.values(), key=rank)
 
 
 def summarize_findings(findings: Iterable[Finding]) -> dict[str, list[Any]]:

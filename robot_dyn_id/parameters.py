@@ -30,15 +30,15 @@ def inertial_names(bodies: int) -> tuple[str, ...]:
     return tuple(f"{symbol}{body + 1}" for body in range(bodies) for symbol in INERTIAL_SYMBOLS)
 
 
-def effort_unit_over(effort_unit: str, coordinate: int, time: int) -> str:
+def effort_unit_over(effort_unit: str, coordinate: float, time: float) -> str:
     """Unit of a parameter whose column has the unit (rad or m)^coordinate s^-time.
 
     Radians are left out, so that a viscous friction reads N m s and a rotor inertia kg m^2.
     """
     if (coordinate, time) == (1, 2):
         return "kg" if effort_unit == "N" else "kg m^2"
-    seconds = "" if time == 0 else " s" if time == 1 else f" s^{time}"
-    meters = "" if coordinate == 0 or effort_unit != "N" else "/m" if coordinate == 1 else f"/m^{coordinate}"
+    seconds = "" if time == 0 else " s" if time == 1 else f" s^{time:.3g}"
+    meters = "" if coordinate == 0 or effort_unit != "N" else "/m" if coordinate == 1 else f"/m^{coordinate:.3g}"
     return f"{effort_unit}{seconds}{meters}"
 
 
@@ -187,7 +187,7 @@ class ParameterSet:
         states: internal states of terms; empty if no term has any.
         load_parameters: standard parameters that the load of load-dependent friction is computed from, 10 per body;
             empty: those of the URDF.
-        fit_for: uses that the model is fit for; empty if they have not been judged. Nothing judges them yet.
+        fit_for: uses that the model is fit for; empty if they have not been judged.
         effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
             Nothing determines it yet.

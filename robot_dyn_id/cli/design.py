@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "give --limits FILE, or velocity_limit and effort_limit in the design file",
     )
     model = limits.narrowed(model)
-    regressor = Regressor(model, regressor.terms)
+    regressor = replace(regressor, model=model)
     plan = make_design_task(settings, model, regressor, prior, include_prior=bool(arguments.after))
     for note in plan.notes:
         progress(f"  ! {note}")

@@ -244,11 +244,11 @@ class Regressor:
         signals = {} if motion.temperature is None else {"temperature": motion.temperature}
         if any(group.term.signal == "load" for group in self.term_groups):
             steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
-            signals["load"] = self._bodies.torque(steady, self._load_parameters)
+            signals["load"] = self._bodies.torque(steady, self.load_bodies)
         return signals
 
     @cached_property
-    def _load_parameters(self) -> Array:
+    def load_bodies(self) -> Array:
         """Standard parameters that the load is computed from, shape (10 b,)."""
         return np.array(self.load_parameters) if self.load_parameters else self.model.inertial_parameters
 

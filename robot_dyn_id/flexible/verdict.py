@@ -82,6 +82,7 @@ def _judge_conditioning(found: FlexibleIdentification, thresholds: Thresholds) -
             yield make_finding(
                 "condition_number_high",
                 f"{', '.join(step.groups)}: condition number {condition:.2g}, above {thresholds.condition_number:g}",
+                severity="warning",
                 action="record other motions, in both directions",
             )
 

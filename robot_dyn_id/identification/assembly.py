@@ -91,6 +91,7 @@ def assemble(
         ddq_max=trained.ddq_max,
         states=list_states(regressor.terms),
         load_parameters=np.array(regressor.load_parameters),
+        fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         term_classes=find_own_classes(term for _, term in regressor.terms),
     )
 

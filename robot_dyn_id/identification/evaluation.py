@@ -16,7 +16,17 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
 from robot_dyn_id.identification.metrics import HeldOut, compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
+from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.uses import (
+    Criterion,
+    ModelScales,
+    UseJudgment,
+    judge_uses,
+    list_criteria,
+    report_criteria,
+)
 from robot_dyn_id.identification.verdict import Verdict, judge_cross_check, judge_prediction
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
@@ -50,6 +60,8 @@ class Evaluation:
         trials: the held-out data.
         efforts: source of the effort of each joint.
         indefinite: share of the held-out poses in which the mass matrix is not positive definite.
+        criteria: figures that decide about the uses of the model.
+        rollouts: simulations under the recorded efforts.
     """
 
     held_out: HeldOut
@@ -59,6 +71,13 @@ class Evaluation:
     trials: FilteredTrials
     efforts: tuple[str, ...]
     indefinite: float
+    criteria: tuple[Criterion, ...]
+    rollouts: Rollouts
+
+    @property
+    def uses(self) -> tuple[UseJudgment, ...]:
+        """Answers about the uses of the model."""
+        return judge_uses([joint.name for joint in self.held_out.joints], self.criteria, self.findings)
 
     @property
     def plan(self) -> SignalPlan:
@@ -99,6 +118,7 @@ def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, 
     if not metrics.samples:
         raise InputError(f"{held_out.sources}: too short to validate on")
     states = _sample_motion(held_out, metrics.samples)
+    metrics = metrics.with_friction(friction_levels(model.regressor, model.columns, model.values, states, trained))
     check = cross_check(model.regressor, states)
     indefinite = 1.0 - float(model.dynamics.is_positive_definite(states.q.T).mean())
     if indefinite:
@@ -109,6 +129,9 @@ def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, 
         findings += (make_finding("mass_matrix_indefinite", message),)
     findings += judge_cross_check(check)
     findings += judge_prediction(metrics, bool(robot.inertial_parameters.any()), settings.thresholds)
+    scales = _measure_scales(model, held_out, states)
+    criteria = list_criteria(metrics, scales, trained, settings.thresholds)
+    findings += report_criteria(criteria, scales.rollouts)
     return Evaluation(
         held_out=metrics,
         cross_check=check,
@@ -117,6 +140,18 @@ def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, 
         trials=held_out,
         efforts=efforts,
         indefinite=indefinite,
+        criteria=criteria,
+        rollouts=scales.rollouts,
+    )
+
+
+def _measure_scales(model: IdentifiedModel, held_out: FilteredTrials, poses: Motion) -> ModelScales:
+    """Uncertainty of a model in held-out poses, and its rollouts along the held-out data."""
+    regressor, columns, covariance = model.regressor, model.columns, model.estimate.covariance
+    return ModelScales(
+        gravity_deviation=gravity_deviation(regressor, columns, covariance, poses),
+        inertia_deviation=inertia_deviation(regressor, columns, model.values, covariance, poses),
+        rollouts=simulate_rollouts(model.dynamics, held_out),
     )
 
 

@@ -230,12 +230,13 @@ class SimulatedTrials:
         plant.dq[:] = reference[1, 0]
         noise = SensorStream(self.sensors, self.rate, 0.0, seed=self.seed).errors(len(t))
         scale, controller_model = (self.start.scale, self.start.prior) if known is None else (0.0, known)
+        compiled = CompiledDynamics(controller_model)
         true_positions = np.empty_like(reference[0])
         measured = np.empty((len(t), 3, len(plant.q)))
         period = 1.0 / self.rate
         completed = run_trial(
             plant.dynamics.arguments,
-            CompiledDynamics(controller_model).arguments,
+            compiled.arguments,
             scale,
             (self.gains.proportional, self.gains.derivative, self.gains.exponent),
             period,
@@ -247,6 +248,8 @@ class SimulatedTrials:
             plant.q,
             plant.dq,
             plant.dry,
+            plant.slip,
+            compiled.slip(),
             true_positions,
             measured,
         )

@@ -10,6 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
+from robot_dyn_id.identification.scales import DETECTABLE_QUANTILE, ErrorHistogram, LoadFit, rate_effort
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -30,6 +31,12 @@ class JointMetrics:
         constant_nrmse: NRMSE of the best constant.
         nominal_nrmse: NRMSE of the inertial parameters of the URDF.
         own_nrmse: expected NRMSE from the parameter covariance C, RMS of (w C w')^1/2 / rms; 0 if not computed.
+        peak: largest absolute measured torque.
+        detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
+            that stands out from the model's errors.
+        rated: rated effort, see `rate_effort`; NaN if not computed.
+        friction: friction torque at low speed, see `friction_levels`; 0 if not computed.
+        load_torque: RMS torque of a point mass of 1 kg at the last link [N m/kg or N/kg]; NaN if not computed.
     """
 
     name: str
@@ -43,6 +50,11 @@ class JointMetrics:
     constant_nrmse: float
     nominal_nrmse: float
     own_nrmse: float = 0.0
+    peak: float = np.nan
+    detectable: float = np.nan
+    rated: float = np.nan
+    friction: float = 0.0
+    load_torque: float = np.nan
 
     @property
     def explained(self) -> float:
@@ -62,6 +74,8 @@ class HeldOut:
         outside: share of all joints' samples far outside their trained ranges (by more than half); 0 if unknown.
         slow: joints that never exceed `MIN_SPEED_SHARE` of the trained speed, each with the share that it reaches.
         outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
+        apparent_load: point mass at the last link that explains the errors best [kg], RMS over blocks of
+            `LOAD_BLOCK_S`; NaN if not computed.
     """
 
     joints: tuple[JointMetrics, ...]
@@ -71,6 +85,12 @@ class HeldOut:
     outside: float
     slow: tuple[tuple[str, float], ...] = ()
     outside_of: tuple[Excess, ...] = ()
+    apparent_load: float = np.nan
+
+    def with_friction(self, levels: Array) -> HeldOut:
+        """The same metrics with the friction torque of each joint, shape (n,)."""
+        joints = zip(self.joints, levels.tolist(), strict=True)
+        return replace(self, joints=tuple(replace(joint, friction=level) for joint, level in joints))
 
 
 @dataclass
@@ -82,6 +102,7 @@ class _Sums:
     totals: dict[str, Array] = field(default_factory=dict)
     largest: Array | float = 0.0
     fastest: Array | float = 0.0
+    peak: Array | float = 0.0
 
     def add(self, **values: Array) -> None:
         for name, value in values.items():
@@ -109,6 +130,7 @@ def compare(
     sums = _Sums()
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
     plan = trials.plan
+    errors, loads = ErrorHistogram.empty(len(regressor.model.joint_names)), LoadFit(regressor, plan)
     for piece in trials.along(regressor):
         if piece.tau is None or not piece.own.any():
             continue
@@ -130,7 +152,10 @@ def compare(
         )
         if covariance is not None:
             sums.add(own2=torque_deviation(regressor, columns, covariance, motion) ** 2)
+        errors.add(error)
+        loads.add(piece.segment, piece.number[piece.own], motion, error)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
+        sums.peak = np.maximum(sums.peak, np.abs(measured).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
             beyond = far_outside(motion, trained)
@@ -138,7 +163,7 @@ def compare(
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
-    held_out = _conclude(regressor, sums)
+    held_out = _conclude(regressor, sums, errors.quantile(DETECTABLE_QUANTILE), loads)
     if trained is None:
         return held_out
     shares = np.asarray(sums.outside) / sums.samples
@@ -160,8 +185,11 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
     return tuple((name, s) for name, s in zip(names, share.tolist(), strict=True) if s < MIN_SPEED_SHARE)
 
 
-def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
+def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadFit) -> HeldOut:
     n, total = sums.samples, sums.totals
+    peak = np.asarray(sums.peak)
+    rated = rate_effort(regressor.model.limits.effort, peak)
+    load_torque, apparent_load = loads.solve(total["error2"] / n)
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
         mean, hat = total["tau"][j] / n, total["hat"][j] / n
@@ -184,6 +212,10 @@ def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
                 nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
                 own_nrmse=float(np.sqrt(total["own2"][j] / n)) / scale if "own2" in total else 0.0,
+                peak=float(peak[j]),
+                detectable=float(detectable[j]),
+                rated=float(rated[j]),
+                load_torque=float(load_torque[j]),
             )
         )
     power = max(float(total["tau2"].sum()), 1e-300)
@@ -193,4 +225,5 @@ def _conclude(regressor: Regressor, sums: _Sums) -> HeldOut:
         nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
         samples=sums.samples,
         outside=0.0,
+        apparent_load=apparent_load,
     )

@@ -7,25 +7,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from robot_dyn_id.dynamics.crosscheck import CrossCheck
-from robot_dyn_id.findings import Finding, format_findings, format_shares, make_finding
+from robot_dyn_id.findings import Finding, Severity, format_findings, format_shares, make_finding
 from robot_dyn_id.identification.extrapolation import format_excesses, report_excesses
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds of the verdict; ratios.
+    """Thresholds of the verdict and of the answers about uses; ratios.
 
     Attributes:
         bad_nrmse: all-joint NRMSE above which the verdict is bad.
-        joint_nrmse: NRMSE of a joint above which the verdict is suspect.
+        joint_nrmse: NRMSE of a joint above which its error is reported: a warning if the error also exceeds friction
+            and `rated_share`, else information.
         constant_share: share of the torque above which a joint must be predicted better than by a constant.
         nominal_margin: excess of the error over that of the URDF's own parameters above which the verdict is bad.
         explained: explained share of a joint's torque variance below which the joint is not identifiable.
-        condition_number: condition number (unit-norm columns) above which the verdict is suspect.
+        condition_number: condition number (unit-norm columns) above which it is reported.
         dropped_share: share of dropped rows above which the verdict is suspect.
         outside_share: share of samples far outside the trained ranges above which the verdict is suspect.
-        own_nrmse: expected error of a joint due to the parameter covariance above which the verdict is suspect.
+        own_nrmse: expected error of a joint due to the parameter covariance above which it is reported.
+        friction_share: error that gravity compensation tolerates, as a share of the friction that holds the joint.
+        rated_share: error that gravity compensation and feed-forward always tolerate, as a share of the rated effort.
+        torque_share: error that feed-forward and computed torque tolerate, as a share of the RMS torque of the joint.
+        inertia_share: relative standard deviation of the inertia that computed torque tolerates.
+        rollout_share: position error after 1 s of simulation without feedback, as a share of the trained range.
+        contact_share: smallest detectable external torque that collision detection tolerates, as a share of the rated
+            effort.
+        payload_share: apparent payload that payload estimation tolerates, as a share of the mass that needs the rated
+            effort of a joint.
+        limited_ratio: ratio of figure and threshold up to which the answer about a use is limited.
     """
 
     bad_nrmse: float = 0.30
@@ -37,6 +48,14 @@ class Thresholds:
     dropped_share: float = 0.01
     outside_share: float = 0.05
     own_nrmse: float = 0.10
+    friction_share: float = 1.0
+    rated_share: float = 0.02
+    torque_share: float = 0.10
+    inertia_share: float = 0.20
+    rollout_share: float = 0.10
+    contact_share: float = 0.10
+    payload_share: float = 0.02
+    limited_ratio: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -96,15 +115,19 @@ def _judge_joint(joint: JointMetrics, carries: bool, thresholds: Thresholds) -> 
     if carries and not joint.nrmse < joint.constant_nrmse:
         message = f"joint {joint.name}: the prediction is not better than a constant"
         return [make_finding("no_better_than_constant", message, [joint.name])]
+    # little torque, all of it noise and friction, gives large ratios: what matters then is the error in N m
+    harmless = joint.rmse <= max(joint.friction, thresholds.rated_share * joint.rated)
+    severity: Severity = "info" if harmless else "warning"
+    error = f"held-out error {joint.rmse:.3g} {joint.unit} of {joint.rms:.3g} {joint.unit} RMS"
     if not joint.explained >= thresholds.explained:
         message = (
             f"joint {joint.name} is not identifiable from these data: {max(joint.explained, 0):.0%} of the variance "
-            "of its torque is explained"
+            f"of its torque is explained ({error})"
         )
-        return [make_finding("joint_not_identifiable", message, [joint.name])]
+        return [make_finding("joint_not_identifiable", message, [joint.name], severity)]
     if joint.nrmse > thresholds.joint_nrmse:
-        message = f"joint {joint.name}: held-out error is {joint.nrmse:.1%}, above {thresholds.joint_nrmse:.0%}"
-        return [make_finding("joint_held_out_error", message, [joint.name])]
+        message = f"joint {joint.name}: {error}, above {thresholds.joint_nrmse:.0%}"
+        return [make_finding("joint_held_out_error", message, [joint.name], severity)]
     return []
 
 

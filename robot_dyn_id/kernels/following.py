@@ -12,10 +12,11 @@ import math
 import numpy as np
 
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.stepping import advance, motor_effort
+from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
 
-PREVIOUS, VELOCITY, EFFORT, SPEED = 0, 1, 2, 3
-"""Rows of `memory`: last reading, velocity made of readings, effort and plant's velocity of the tick before."""
+PREVIOUS, VELOCITY, EFFORT, SPEED, AIM = 0, 1, 2, 3, 4
+"""Rows of `memory`: last reading, velocity made of readings, effort, plant's velocity and desired position of the tick
+before."""
 
 
 @compiled
@@ -35,6 +36,7 @@ def follow(  # type: ignore[no-untyped-def]
     q,
     dq,
     dry,
+    slip,
     late,
     memory,
     out,
@@ -50,8 +52,10 @@ def follow(  # type: ignore[no-untyped-def]
     count: integration steps in a period.
     q_wanted, dq_wanted, ddq_wanted: reference, between its samples a cubic, shape (n, K + 1).
     q, dq, dry: state, changed in place; see `advance`.
+    slip: Dahl states of the plant, and those along the reference, of which computed torque takes the friction, shape
+        (2, m), changed in place; see `advance`.
     late: past positions and velocities, the newest first, shape (d + 1, 2, n), changed in place.
-    memory: see above, shape (4, n), changed in place.
+    memory: see above, shape (5, n), changed in place.
     out: q, dq, ddq and torques at the first K samples, shape (4, n, K).
 
     Accelerations and torques at a sample are means over the ticks before and after it. It returns K, or the number of
@@ -83,12 +87,14 @@ def follow(  # type: ignore[no-untyped-def]
                 memory[PREVIOUS, j] = reading[j]
                 torque[j] = proportional[j] * (aim[0, j] - reading[j]) + derivative[j] * (aim[1, j] - speed[j])
             if computed:
-                torque = motor_effort(*(*plant, reading, speed, aim[2] + torque, aim[1].copy()))
+                slide(plant[WEIGHTS], plant[STARTS], plant[LAWS], aim[0] - memory[AIM], slip[1])
+                torque = motor_effort(*(*plant, reading, speed, aim[2] + torque, aim[1].copy(), slip[1]))
+            memory[AIM] = aim[0]
             before = dq.copy()
             if tick == 0:
                 out[0, :, k], out[1, :, k] = q, dq
                 out[3, :, k] = 0.5 * (memory[EFFORT] + torque)
-            excess = advance(*(*plant, torque, period / count, count, q, dq, dry))
+            excess = advance(*(*plant, torque, period / count, count, q, dq, dry, slip[0]))
             if not (excess > 0.0 and math.isfinite(q.sum() + dq.sum())):
                 return k
             if tick == 0:

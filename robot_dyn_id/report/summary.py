@@ -9,6 +9,8 @@ from typing import Any
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.rollout import HORIZONS_S
+from robot_dyn_id.identification.uses import UseJudgment
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.survey import Survey
 
@@ -86,6 +88,19 @@ def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
     ]
 
 
+def _fit_for(judgment: UseJudgment) -> dict[str, Any]:
+    """Answer about one use."""
+    fit = judgment.fit
+    return {
+        "answer": fit.answer,
+        "figure": _finite(fit.figure),
+        "unit": fit.unit,
+        "threshold": _finite(fit.threshold),
+        "because": list(fit.because),
+        "joints": list(fit.joints),
+    }
+
+
 def _optional(value: float | None) -> float | None:
     return None if value is None else _finite(value)
 
@@ -98,12 +113,13 @@ def _summary(
     evaluation: Evaluation, survey: Survey, parameters_file: str, used: int, condition_number: float
 ) -> dict[str, Any]:
     held_out, check, plan = evaluation.held_out, evaluation.cross_check, evaluation.plan
-    dropped = survey.repairs.total_dropped
+    dropped, uses = survey.repairs.total_dropped, evaluation.uses
     joints = [
         {
             "name": joint.name,
             "unit": joint.unit,
             "explained": _finite(joint.explained),
+            "fit_for": {judgment.fit.use: judgment.joints[joint.name] for judgment in uses},
             **{
                 key: _finite(getattr(joint, key))
                 for key in (
@@ -116,6 +132,10 @@ def _summary(
                     "constant_nrmse",
                     "nominal_nrmse",
                     "own_nrmse",
+                    "peak",
+                    "detectable",
+                    "rated",
+                    "friction",
                 )
             },
         }
@@ -124,6 +144,7 @@ def _summary(
     return {
         "verdict": evaluation.verdict.word,
         "reasons": list(evaluation.verdict.reasons),
+        "fit_for": {judgment.fit.use: _fit_for(judgment) for judgment in uses},
         "held_out": {
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
@@ -131,7 +152,16 @@ def _summary(
             "outside_of": {excess.name: excess.share for excess in held_out.outside_of},
             "slow": dict(held_out.slow),
             "samples": held_out.samples,
+            "apparent_load": _finite(held_out.apparent_load),
             "joints": joints,
+        },
+        "rollouts": {
+            "count": evaluation.rollouts.count,
+            "problem": evaluation.rollouts.problem,
+            "errors": {
+                f"{horizon:g} s": [_finite(error) for error in errors]
+                for horizon, errors in zip(HORIZONS_S, evaluation.rollouts.errors.tolist(), strict=True)
+            },
         },
         "condition_number": {"value": _finite(condition_number), "scaling": "columns"},
         "cross_check": {

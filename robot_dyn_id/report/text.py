@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from robot_dyn_id.excitation.design.search import Design
+from robot_dyn_id.findings import Finding, format_finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
+
+MAX_PRINTED_FINDINGS = 5
+"""Number of findings that are printed in full; the report has all."""
 
 LARGEST_PRINTED_RATIO = 9.995
 """Ratio above which a percentage no longer fits its column."""
@@ -72,9 +77,36 @@ def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
         f"cross-check: largest difference {check.max_difference:.1e}, rank {check.rank_ours} (Pinocchio: "
         f"{check.rank_pinocchio})"
     )
-    for warning in evaluation.warnings:
-        yield f"  ! {warning}"
+    yield from _use_lines(evaluation)
+    yield from finding_lines(evaluation.findings)
     yield f"verdict: {evaluation.verdict.word}"
+
+
+def _use_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Answer, figure and threshold of every use, and the joints that limit it."""
+    for judgment in evaluation.uses:
+        fit = judgment.fit
+        joints = f"  ({', '.join(fit.joints)})" if fit.joints else ""
+        figures = f"{_figure(fit.figure)} of {_figure(fit.threshold)} {fit.unit}".rstrip()
+        yield f"fit for {fit.use.replace('_', ' ') + ':':<22} {fit.answer:<8} {figures}{joints}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2g}" if math.isfinite(value) else "unknown" if math.isnan(value) else "infinite"
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """At most `MAX_PRINTED_FINDINGS` findings with their codes, the most useful first.
+
+    Findings of one code share a line, which shows the first of them.
+    """
+    ranked = rank_findings(findings)
+    for group in ranked[:MAX_PRINTED_FINDINGS]:
+        more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
+        yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{more}"
+    rest = ranked[MAX_PRINTED_FINDINGS:]
+    if rest:
+        yield f"  ! further findings: {', '.join(group[0].code for group in rest)}"
 
 
 def _consistency_lines(result: Identification) -> Iterator[str]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from robot_dyn_id.arrays import Array
@@ -13,35 +15,77 @@ BANDWIDTH_SHARE = 0.99
 CUTOFF_PER_BANDWIDTH = 10.0
 """Cut-off chosen from the data, over the motion bandwidth (Gautier: ten times the dynamics)."""
 
-LOWEST_CUTOFF_HZ = 1.0
+LOWEST_CUTOFF_HZ = 2.0
 """Lowest cut-off that is chosen [Hz]."""
 
-HIGHEST_CUTOFF_PER_RATE = 0.15
+HIGHEST_CUTOFF_PER_RATE = 0.3
 """Highest cut-off that is chosen, as a fraction of the sample rate."""
 
+NOISE_BAND = (0.2, 0.45)
+"""Band of the position's spectrum that is taken for noise, in units of the sample rate."""
 
-def choose_cutoff(bandwidth: Array, rate: float) -> float:
-    """Low-pass cut-off [Hz] for positions and efforts.
+NOISE_RATIO = 10.0
+"""Power of the position, over that of its noise, above which it is motion."""
+
+ROLL_OFF_RATIO = 100.0
+"""Power of the position at a frequency, over that one to two octaves above, at the end of the motion: at least 700 if
+accelerations jump, at most 10 of white or correlated noise and of random walks."""
+
+PROPORTIONAL_BAND = 1.2
+"""Ratio of the ends of the band, to its center, over which the power is smoothed by its median: narrow lines vanish."""
+
+MOVING_SHARE = 0.05
+"""Speed of a joint, relative to the fastest one, above which its bandwidth counts."""
+
+
+def choose_cutoff(bandwidth: Array, speed: Array, rate: float) -> float:
+    """Low-pass cut-off [Hz] for regressor and efforts: from the median bandwidth of the joints that move.
 
     Args:
-        bandwidth: motion bandwidth of each joint [Hz], shape (joints,); 0 for joints at rest.
+        bandwidth: motion bandwidth of each joint [Hz], shape (n,); 0 for joints at rest.
+        speed: RMS velocity of each joint [rad/s or m/s], shape (n,).
         rate: sample rate [Hz].
     """
-    chosen = CUTOFF_PER_BANDWIDTH * bandwidth.max(initial=0.0)
-    return float(np.clip(chosen, LOWEST_CUTOFF_HZ, HIGHEST_CUTOFF_PER_RATE * rate))
+    moving = (bandwidth > 0.0) & (speed > MOVING_SHARE * speed.max(initial=0.0))
+    chosen = CUTOFF_PER_BANDWIDTH * float(np.median(bandwidth[moving])) if moving.any() else 0.0
+    return float(np.clip(chosen, LOWEST_CUTOFF_HZ, max(LOWEST_CUTOFF_HZ, HIGHEST_CUTOFF_PER_RATE * rate)))
 
 
-def motion_bandwidth(frequency: Array, power: Array) -> float:
-    """Frequency below which `BANDWIDTH_SHARE` of a velocity's power lies, its noise left aside [Hz].
+def motion_bandwidth(frequency: Array, power: Array, rate: float) -> tuple[float, float]:
+    """Bandwidth of a motion, and its RMS velocity, from the power spectrum of the position.
 
-    Noise is what the upper half of the spectrum holds; the motion is taken to end where its power, averaged over seven
-    adjacent frequencies, first falls below ten times that.
+    Quantization and jitter are flat in the position, but grow with the square of the frequency in its derivative, whose
+    power they dominate at high sample rates. The motion is taken to end at the highest frequency from which the power
+    of the position rolls off steeply and at which it exceeds that of the noise; vibration lines above are left out.
+
+    Args:
+        frequency: frequencies of the spectrum [Hz], ascending from 0.
+        power: power spectral density of the position [rad^2/Hz or m^2/Hz].
+        rate: sample rate [Hz].
+
+    Returns:
+        Frequency below which `BANDWIDTH_SHARE` of the velocity's power lies [Hz]; 0 for a joint at rest. RMS velocity
+        [rad/s or m/s].
     """
-    floor = float(np.median(power[len(power) // 2 :]))
-    level = np.convolve(power, np.ones(7) / 7, mode="same")
-    below = np.flatnonzero(level[3:] < 10.0 * floor)
-    end = int(below[0]) + 3 if len(below) else len(power)
-    total = np.cumsum(power[:end])
-    if total[-1] < 20.0 * floor * end or total[-1] == 0.0:
-        return 0.0
-    return float(frequency[min(int(np.searchsorted(total, BANDWIDTH_SHARE * total[-1])), len(frequency) - 1)])
+    low, high = (share * rate for share in NOISE_BAND)
+    noise = float(np.median(power[(frequency >= low) & (frequency <= high)]))
+    end = _find_roll_off(frequency, power, noise)
+    above = (power > NOISE_RATIO * noise) & (frequency <= end)
+    velocity = np.where(above, power - noise, 0.0) * (2.0 * np.pi * frequency) ** 2
+    total = np.cumsum(velocity)
+    if total[-1] == 0.0:
+        return 0.0, 0.0
+    bandwidth = np.interp(BANDWIDTH_SHARE * total[-1], total, frequency + 0.5 * frequency[1])
+    return float(bandwidth), float(np.sqrt(total[-1] * frequency[1]))
+
+
+def _find_roll_off(frequency: Array, power: Array, noise: float) -> float:
+    """Highest frequency at which a motion has power [Hz]; 0 for a joint at rest."""
+    count, step = len(frequency), frequency[1]
+    for k in np.unique(np.geomspace(count - 1, 1, 200).astype(int))[::-1]:
+        near = power[math.ceil(k / PROPORTIONAL_BAND) : min(int(k * PROPORTIONAL_BAND), count - 1) + 1]
+        far = power[2 * k : 4 * k + 1]
+        plateau = float(np.median(far)) if len(far) > k else 0.0
+        if np.median(near) > max(NOISE_RATIO * noise, ROLL_OFF_RATIO * plateau):
+            return float(k * PROPORTIONAL_BAND * step)
+    return 0.0

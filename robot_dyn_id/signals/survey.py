@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import detrend
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
@@ -36,12 +37,16 @@ class Spectra:
 
     Attributes:
         frequency: [Hz].
+        seconds: time that the periodograms cover [s].
+        position: power of the positions.
         derived: power of the derivative of the positions.
         recorded: power of the recorded velocities, or None.
         cross: conjugate of the derivative times the recorded velocity, or None.
     """
 
     frequency: Array
+    seconds: float
+    position: Array
     derived: Array
     recorded: Array | None
     cross: NDArray[np.complex128] | None
@@ -50,7 +55,13 @@ class Spectra:
         """The sum of both."""
         recorded = None if self.recorded is None or other.recorded is None else self.recorded + other.recorded
         cross = None if self.cross is None or other.cross is None else self.cross + other.cross
-        return Spectra(self.frequency, self.derived + other.derived, recorded, cross)
+        position, derived = self.position + other.position, self.derived + other.derived
+        return Spectra(self.frequency, self.seconds + other.seconds, position, derived, recorded, cross)
+
+    @property
+    def density(self) -> Array:
+        """Power spectral density of the positions [rad^2/Hz or m^2/Hz], shape (n, frequencies)."""
+        return 2.0 * self.position / self.seconds
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,7 @@ class Survey:
         tau_distinct: number of distinct effort values (up to 1000).
         zero_rows: share of the samples in which the effort is exactly zero.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints at rest.
+        speed: RMS velocity [rad/s or m/s].
         has_velocity: whether velocities are recorded.
         has_temperature: whether temperatures are.
         velocity_gain: recorded velocity over the derivative of the position, where there is motion.
@@ -89,6 +101,7 @@ class Survey:
     tau_distinct: Integers
     zero_rows: Array
     bandwidth: Array
+    speed: Array
     has_velocity: bool
     has_temperature: bool
     velocity_gain: Array
@@ -103,8 +116,8 @@ class Survey:
 
     @property
     def cutoff(self) -> float:
-        """The cut-off frequency that the motion asks for [Hz]."""
-        return choose_cutoff(self.bandwidth, self.rate)
+        """Cut-off frequency for regressor and efforts that suits the motion [Hz]."""
+        return choose_cutoff(self.bandwidth, self.speed, self.rate)
 
     @property
     def velocity_agrees(self) -> bool:
@@ -183,7 +196,7 @@ def survey(
                 ranges.add(trial, segment, chunk)
                 yield segment, chunk
 
-        for window in windows(watched(), Cut(step, length, 0)):
+        for window in windows(watched(), Cut(step, length // 2, length // 4)):
             if window.q.shape[1] >= min(length, 16):
                 one = _periodograms(window.q, window.dq, step, length)
                 spectra = one if spectra is None else spectra.plus(one)
@@ -199,25 +212,30 @@ def survey(
 
 
 def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spectra:
-    """Spectra of one stretch: derivative of the position, recorded velocity, and their product."""
+    """Spectra of one stretch: position, derivative of the position, recorded velocity, and product of the velocities.
+
+    Each is weighted with the duration of the stretch.
+    """
+    count = q.shape[1]
     velocity = np.gradient(q, step, axis=1)
-    window = np.hanning(q.shape[1])
-    scale = step / (window**2).sum()
+    window = np.hanning(count)
+    scale = step / (window**2).sum() * count * step
 
     def transform(values: Array) -> NDArray[np.complex128]:
-        centered = (values - values.mean(axis=1, keepdims=True)) * window
-        return np.asarray(np.fft.rfft(centered, n=length, axis=1) * math.sqrt(scale))
+        return np.asarray(np.fft.rfft(detrend(values, axis=1) * window, n=length, axis=1) * math.sqrt(scale))
 
-    derived = transform(velocity)
+    position, derived = np.abs(transform(q)) ** 2, transform(velocity)
     # the central difference has gain sin(w h) / (w h): undone, so that it compares with a true velocity
     turn = 2 * np.pi * np.fft.rfftfreq(length)
     gain = np.where(turn < 2.5, np.sinc(turn / np.pi), np.sinc(2.5 / np.pi))
     derived = derived / gain
     frequency = np.asarray(np.fft.rfftfreq(length, step), dtype=np.float64)
     if dq is None:
-        return Spectra(frequency, np.abs(derived) ** 2, None, None)
+        return Spectra(frequency, count * step, position, np.abs(derived) ** 2, None, None)
     recorded = transform(dq)
-    return Spectra(frequency, np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded)
+    return Spectra(
+        frequency, count * step, position, np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded
+    )
 
 
 def _conclude(
@@ -229,10 +247,9 @@ def _conclude(
     spectra: Spectra,
 ) -> Survey:
     frequency = spectra.frequency
-    better = spectra.derived if spectra.recorded is None else np.minimum(spectra.derived, spectra.recorded)
     still = ranges.high["q"] - ranges.low["q"] < 1e-9
-    bandwidth = np.array([motion_bandwidth(frequency, power) for power in better])
-    bandwidth = np.where(still, 0.0, bandwidth)
+    of_joints = [motion_bandwidth(frequency, power, 1.0 / step) for power in spectra.density]
+    bandwidth, speed = np.where(still, 0.0, np.array(of_joints).T)
     inside = (frequency > 0) & (frequency <= np.maximum(bandwidth, 2 / PERIODOGRAM)[:, None])
     gain, lag, quieter = np.ones(len(joints)), np.zeros(len(joints)), np.zeros(len(joints), dtype=bool)
     if spectra.recorded is not None and spectra.cross is not None:
@@ -260,6 +277,7 @@ def _conclude(
         tau_distinct=np.array([len(distinct) for distinct in ranges.distinct]),
         zero_rows=np.asarray(ranges.zeros) / ranges.count,
         bandwidth=bandwidth,
+        speed=speed,
         has_velocity=spectra.recorded is not None,
         has_temperature=ranges.warm,
         velocity_gain=gain,

@@ -14,7 +14,7 @@ from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, UsageError
-from robot_dyn_id.kernels.following import EFFORT, PREVIOUS, SPEED, VELOCITY, follow
+from robot_dyn_id.kernels.following import AIM, EFFORT, PREVIOUS, SPEED, VELOCITY, follow
 from robot_dyn_id.model.joint_values import JointValues, joint_array
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
@@ -104,17 +104,21 @@ class _State:
     q: Array
     dq: Array
     dry: Array
+    slip: Array
     late: Array
     memory: Array
 
     @staticmethod
-    def at(piece: FilteredWindow, first: int, coordinates: int, delay: int) -> _State:
+    def at(piece: FilteredWindow, first: int, compiled: CompiledDynamics, delay: int) -> _State:
         """State of the recorded motion at a sample of a window."""
         q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
-        memory = np.zeros((4, len(q)))
+        memory = np.zeros((5, len(q)))
         memory[PREVIOUS], memory[VELOCITY], memory[SPEED], memory[EFFORT] = q, dq, dq, 0.0
+        memory[AIM] = (piece.reference or piece.motion).q[:, first]
         late = np.repeat(np.stack([q, dq])[None], delay + 1, axis=0)
-        return _State(piece.segment, int(piece.number[first]), q, dq, np.zeros(coordinates), late, memory)
+        slip = np.array([compiled.slip()] * 2)
+        number = int(piece.number[first])
+        return _State(piece.segment, number, q, dq, np.zeros(compiled.coordinates), slip, late, memory)
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ class Replay:
                 q = piece.motion.q[:, first]
                 self.dynamics.forward_dynamics(q, np.zeros_like(q), np.zeros_like(q))  # names a joint without inertia
                 ticks = max(1, round(self.controller.rate / rate))
-                state = _State.at(piece, first, compiled.coordinates, round(self.controller.delay * rate * ticks))
+                state = _State.at(piece, first, compiled, round(self.controller.delay * rate * ticks))
                 tail = tail[:, :, :0]
             begin = state.number - int(piece.number[0])
             aim = piece.reference or piece.motion
@@ -193,7 +197,7 @@ class Replay:
         gains = [joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS]
         steps = math.ceil(period / STEP - 1e-9)
         settings = (controller.law == "computed_torque", *gains, share, period, ticks, steps)
-        moving = (state.q, state.dq, state.dry, state.late, state.memory, out)
+        moving = (state.q, state.dq, state.dry, state.slip, state.late, state.memory, out)
         done = follow(*(compiled.arguments, *settings, *wanted, *moving))
         if done < count:
             raise ConvergenceError(

@@ -296,7 +296,7 @@ class PositionServo:
     """Stiff position controller with integral action and an exact model."""
 
     def __init__(self, dynamics: CompiledDynamics, bandwidth: float, period: float) -> None:
-        """Initialize the integrator.
+        """Initialize the integrator, and the friction states of the model at rest.
 
         Args:
             dynamics: dynamics of the plant.
@@ -306,10 +306,17 @@ class PositionServo:
         self._dynamics, self._period = dynamics, period
         self._gains = Gains.from_bandwidth(bandwidth, integral=True)
         self._sum = np.zeros(len(dynamics.model.joint_names))
+        self._slip, self._aim = dynamics.slip(), np.full(len(self._sum), np.nan)
 
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
-        """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,)."""
+        """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,).
+
+        Friction, its internal states included, is that of the setpoints, see `computed_torque`.
+        """
+        if np.isfinite(self._aim[0]):
+            self._dynamics.slide(self._slip, setpoint.q - self._aim)
+        self._aim = setpoint.q.copy()
         acceleration = wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
-        torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq)
+        torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq, self._slip)
         self._sum += np.where(np.abs(torque) < limit, self._period * (setpoint.q - q), 0.0)
         return torque

@@ -11,11 +11,12 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, TermStates, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.stepping import advance, motor_effort
+from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.friction_laws import FrictionLaws
 
 STEP = 1e-3
 """Longest integration step [s]."""
@@ -51,7 +52,8 @@ def warm_up() -> None:
     """Compile the simulation kernels with a minimal robot, so that later calls use the cached machine code."""
     one, dynamics = np.ones(1), _smallest()
     plant = Plant(dynamics, one)
-    plant.advance(plant.dynamics.effort(one, one, one, one), STEP)
+    plant.dynamics.slide(plant.slip, one)
+    plant.advance(plant.dynamics.effort(one, one, one, one, plant.slip), STEP)
     feedback(one, one, 1.0, 1.0, 1.0)
     warm_up_regressor()
 
@@ -88,48 +90,43 @@ class CompiledDynamics:
             InputError: a term is not supported by the kernels.
         """
         self.model = dynamics.regressor.model
-        joints, bodies = len(self.model.joint_names), len(self.model.body_names)
-        inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
-        viscous: dict[tuple[float, ...], float] = {}
-        coulomb: dict[tuple[tuple[float, ...], float], float] = {}
-        for group in dynamics.regressor.term_groups:
-            values = dynamics.parameters[10 * bodies + group.numbers][0]
-            if not np.any(dynamics.parameters[10 * bodies + group.numbers]):
-                continue
-            for weights, value in zip(group.weights, values.tolist(), strict=True):
-                along = tuple(weights.tolist())
-                match group.term:
-                    case RotorInertia():
-                        inertia += value * np.outer(weights, weights)
-                    case Offset():
-                        constant += value * weights
-                    case Viscous():
-                        viscous[along] = viscous.get(along, 0.0) + value
-                    case Coulomb(width):
-                        coulomb[along, width] = coulomb.get((along, width), 0.0) + value
-                    case term:
-                        known = "viscous, coulomb, offset, rotor_inertia"
-                        raise InputError(f"term {term.name} cannot be simulated: identify with {known} only")
-        # a coordinate has one viscous and one Coulomb friction
-        laws = [(along, viscous.pop(along, 0.0), value, width) for (along, width), value in coulomb.items()]
-        laws += [(along, value, 0.0, 0.0) for along, value in viscous.items()]
-        row, column = np.tril_indices(joints)
-        slots = np.flatnonzero(inertia[row, column])
-        friction = [np.array([law[k] for law in laws], dtype=np.float64) for k in range(4)]
-        self.coordinates = len(laws)
+        friction = FrictionLaws.from_dynamics(dynamics)
+        row, column = np.tril_indices(len(self.model.joint_names))
+        slots = np.flatnonzero(friction.inertia[row, column])
+        self._friction = friction
+        self.coordinates = len(friction.weights)
         self.arguments: tuple[Any, ...] = (
             *dynamics.kernel_arguments,
             slots,
-            inertia[row, column][slots][:, None].copy(),
-            constant,
-            friction[0].reshape(-1, joints),
-            *friction[1:],
+            friction.inertia[row, column][slots][:, None].copy(),
+            friction.constant,
+            friction.weights,
+            friction.viscous,
+            friction.starts,
+            friction.laws,
+            friction.loads,
         )
 
-    def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array) -> Array:
-        """Torque that gives the accelerations `ddq`, with the friction at the velocities `sliding`, shape (n,) each."""
+    def slip(self, states: TermStates | None = None) -> Array:
+        """States of the friction laws for the kernels, shape (m,), from those of the terms; zeros by default."""
+        return self._friction.slip(states)
+
+    def slide(self, slip: Array, moved: Array) -> None:
+        """Advance such states, in place, by a displacement of the joints [rad or m], shape (n,)."""
+        slide(self.arguments[WEIGHTS], self.arguments[STARTS], self.arguments[LAWS], moved, slip)
+
+    def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array, slip: Array) -> Array:
+        """Torque that gives the accelerations `ddq`, shape (n,).
+
+        Args:
+            q: positions, shape (n,).
+            dq: velocities, shape (n,).
+            ddq: accelerations, shape (n,).
+            sliding: velocities of which the friction is, shape (n,).
+            slip: states of the friction laws, shape (m,).
+        """
         state = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))  # other strides would be compiled separately
-        return np.asarray(motor_effort(*self.arguments, *state))
+        return np.asarray(motor_effort(*(*self.arguments, *state, slip)))
 
 
 class Plant:
@@ -141,6 +138,7 @@ class Plant:
         dq: velocities [rad/s or m/s], shape (n,), changed in place.
         effort_limit: effort limits of the motors [N m or N], shape (n,); infinite for joints without a limit.
         dry: dry friction torques of the last step, the initial values of the next iteration.
+        slip: states of the friction laws, shape (m,), changed in place.
     """
 
     def __init__(self, dynamics: Dynamics, q: Array, effort_limit: Array | None = None) -> None:
@@ -154,6 +152,7 @@ class Plant:
         self.q, self.dq = np.array(q, dtype=np.float64), np.zeros(len(q))
         self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
         self.dry = np.zeros(self.dynamics.coordinates)
+        self.slip = self.dynamics.slip()
 
     def advance(self, effort: Array, duration: float) -> Array:
         """Advance the state under constant torques in equal steps of at most `STEP`.
@@ -170,7 +169,7 @@ class Plant:
         """
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
         count = steps(duration)
-        state = applied, duration / count, count, self.q, self.dq, self.dry
+        state = applied, duration / count, count, self.q, self.dq, self.dry, self.slip
         excess = advance(*(*self.dynamics.arguments, *state))
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
             raise self.broken_down()

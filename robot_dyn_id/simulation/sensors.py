@@ -129,7 +129,7 @@ def simulated_recording(
         UsageError: see `resample_residuals`.
     """
     q, dq, ddq, _ = motion.evaluate(t)
-    tau = regressor.torque(Motion(q, dq, ddq), parameters)
+    tau = regressor.torque(regressor.with_states(Motion(q, dq, ddq), float(t[1] - t[0])), parameters)
     return measured(regressor.model.joint_names, Chunk(t, q.T, dq.T, tau.T), sensors, seed)
 
 

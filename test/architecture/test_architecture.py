@@ -93,8 +93,11 @@ INSIDE = {
         *(
             "holdout",
             "extrapolation",
+            "scales",
             "metrics",
+            "rollout",
             "verdict",
+            "uses",
             "settings",
             "model",
             "estimation",

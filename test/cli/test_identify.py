@@ -22,6 +22,7 @@ from support.simulated import ARM, changed, save_npz
 
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.parameters import USES
 
 
 @pytest.mark.parametrize("data", ["data.npz", "bag", "bare.mcap"])
@@ -29,7 +30,9 @@ def test_identify(files, tmp_path, cli, data):
     code, out, _ = cli("identify", files / data, "--robot", files / "arm.urdf", "--out", tmp_path / "new", "--json")
     assert code == 0
     answer = check_answer(json.loads(out))
-    assert (answer["verdict"], answer["findings"]) == ("good", [])
+    assert answer["verdict"] == "good"
+    assert {one["severity"] for one in answer["findings"]} <= {"info"}
+    assert tuple(answer["fit_for"]) == USES
     assert answer["rows"]["dropped"] == 0
     assert answer["parameters_file"] == str(tmp_path / "new" / "parameters.yaml")
     assert json.loads((tmp_path / "new" / "report.json").read_text()) == answer
@@ -37,6 +40,12 @@ def test_identify(files, tmp_path, cli, data):
     stored = read_parameters(tmp_path / "new" / "parameters.yaml")
     expected = read_parameters(files / "parameters.yaml")
     np.testing.assert_allclose(stored.values, expected.values, atol=1e-6)
+    keys = ("answer", "figure", "unit", "threshold", "because", "joints")
+    for fit in stored.fit_for:
+        assert answer["fit_for"][fit.use] == {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in ((key, getattr(fit, key)) for key in keys)
+        }
 
 
 def test_without_json_a_table_is_printed(files, tmp_path, cli):

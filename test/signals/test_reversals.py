@@ -113,7 +113,9 @@ def test_given_thresholds_are_used():
 
 def test_an_identification_leaves_them_out(robot, recording):
     def run(**options):
-        return identify(*split([recording], robot.joints), robot.model, Settings(**options), "test")
+        return identify(
+            *split([recording], robot.joints), robot.model, Settings(velocity="recorded", **options), "test"
+        )
 
     plain, auto = run(), run(reversal_speed="auto")
     assert 0.8 < auto.rows[0] / plain.rows[0] < 1.0
@@ -139,7 +141,7 @@ class Reversing:
         sensors = Sensors(np.array([0.5]), 1e-5, 0.005)
         motion = random_fourier(self.model, seed)
         recording = simulated_recording(self.truth, self.parameters, motion, sample_times(60.0, 500.0), sensors, seed)
-        self.trials = prepared(recording, self.model.joint_names)
+        self.trials = prepared(recording, self.model.joint_names, 6.25)
         held_out = Motion(*random_fourier(self.model, seed + 100).evaluate(np.linspace(0.0, 50.0, 10_001))[:3])
         self.slow = held_out.take(np.abs(held_out.dq[0]) < 0.1)
 

@@ -45,6 +45,9 @@ PARAMETERS = {
     **{"fv": 1.5, "fc": 1.0, "off": 0.2, "Ir": 0.1, "ks": 3.0, "fl": 0.1, "ft": -0.01},
     **{"fcp": 1.2, "fcn": 0.8, "fvp": 1.5, "fvn": 1.1, "fcs": 1.0, "dfs": 0.6},
     **{"fci": 1.0, "dfi": 0.6, "kva": 1.5, "kvb": 0.2, "kvc": 0.1},
+    **{"fca": 0.4, "fcb": 0.6, "fsa": 0.5, "fsb": 0.3, "fsc": 0.4, "fvd": 0.2},
+    **{"fda": 0.1, "fdb": 0.2, "fdc": 0.3, "fdd": 0.4, "fde": 0.5, "fdf": 0.6},
+    **{"fla": 0.01, "flb": 0.02, "flc": 0.03, "fld": 0.04, "fle": 0.05, "flf": 0.06},
 }
 """True values of the terms, by symbol."""
 

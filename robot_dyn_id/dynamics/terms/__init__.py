@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms in addition to the rigid bodies: friction, rotor inertia, spring, offset.
+"""Terms in addition to the rigid bodies: friction with and without presliding, rotor inertia, spring, offset.
 
 A new term is one file, and one line in `TERMS`.
 """
 
+from robot_dyn_id.dynamics.terms.absolute_velocity import AbsoluteVelocity
 from robot_dyn_id.dynamics.terms.asymmetric import Asymmetric
 from robot_dyn_id.dynamics.terms.contract import Coordinate, FreeConstant, Term, refuse_overlaps
-from robot_dyn_id.dynamics.terms.coulomb import Coulomb
+from robot_dyn_id.dynamics.terms.coulomb import Coulomb, DoubleCoulomb
 from robot_dyn_id.dynamics.terms.coupling import Coupling
 from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.dynamics.terms.groups import TermGroup, TermStates, group_terms
 from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
-from robot_dyn_id.dynamics.terms.load_coulomb import LoadCoulomb
+from robot_dyn_id.dynamics.terms.load import LoadCoulomb, LoadDahl
 from robot_dyn_id.dynamics.terms.offset import Offset
 from robot_dyn_id.dynamics.terms.rotor_inertia import RotorInertia
+from robot_dyn_id.dynamics.terms.saturating_viscous import SaturatingViscous
 from robot_dyn_id.dynamics.terms.spring import Spring
 from robot_dyn_id.dynamics.terms.stribeck import Stribeck
 from robot_dyn_id.dynamics.terms.temperature_coulomb import TemperatureCoulomb
@@ -33,22 +35,30 @@ TERMS: dict[str, type[Term]] = {
         TemperatureCoulomb,
         Spring,
         Dahl,
+        LoadDahl,
+        DoubleCoulomb,
+        SaturatingViscous,
+        AbsoluteVelocity,
     )
 }
 """Terms by the name that configurations use."""
 
 __all__ = [
     "TERMS",
+    "AbsoluteVelocity",
     "Asymmetric",
     "Coordinate",
     "Coulomb",
     "Coupling",
     "Dahl",
+    "DoubleCoulomb",
     "FreeConstant",
     "ImprovedStribeck",
     "LoadCoulomb",
+    "LoadDahl",
     "Offset",
     "RotorInertia",
+    "SaturatingViscous",
     "Spring",
     "Stribeck",
     "TemperatureCoulomb",

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
+from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -28,9 +29,9 @@ class Asymmetric(Term):
 
     name: ClassVar[str] = "asymmetric"
     symbols: ClassVar[tuple[str, ...]] = ("fcp", "fcn", "fvp", "fvn")
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
     not_negative: ClassVar[tuple[str, ...]] = symbols
-    includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset"))
+    includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset", "absolute_velocity"))
     option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
@@ -43,6 +44,12 @@ class Asymmetric(Term):
         slopes[1, :2] = _halves(sign_slope(dy, self.smoothing_width), dy)
         slopes[1, 2:] = _halves(np.ones_like(dy), dy)
         return slopes
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        dry = (FrictionLaw(SIGN, self.smoothing_width, side, symbol=k) for k, side in enumerate((1, -1)))
+        return (*dry, *(FrictionLaw(VISCOUS, side=side, symbol=k) for k, side in enumerate((1, -1), start=2)))
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:

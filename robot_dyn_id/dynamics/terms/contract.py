@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.laws import FrictionLaw
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.options import CheckedOptions
 from robot_dyn_id.parameters import effort_unit_over
@@ -69,7 +70,7 @@ class Term(CheckedOptions):
     """
 
     symbols: ClassVar[tuple[str, ...]]
-    powers: ClassVar[tuple[tuple[int, int], ...]]
+    powers: ClassVar[tuple[tuple[float, float], ...]]
     not_negative: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[Mapping[str, str]] = {}
     includes: ClassVar[frozenset[str]] = frozenset()
@@ -139,13 +140,18 @@ class Term(CheckedOptions):
         return effort_unit_over(effort_unit, *self.powers[index])
 
     @property
+    def laws(self) -> tuple[FrictionLaw, ...] | None:
+        """Friction laws whose sum the term is, for forward simulations; None if it cannot be simulated."""
+        return None
+
+    @property
     def constants(self) -> dict[str, float]:
         """Constants by name: the values that the columns depend on in addition to the motion."""
         return {field.name: float(getattr(self, field.name)) for field in fields(self)}
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:
-        """Constants that an estimator may choose."""
+        """Constants that an estimator may choose; a term with states has none."""
         return ()
 
     def with_constants(self, values: Mapping[str, float]) -> Self:

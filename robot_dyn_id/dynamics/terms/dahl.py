@@ -17,6 +17,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import DAHL, FrictionLaw
 from robot_dyn_id.kernels.presliding import slide
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -48,7 +49,7 @@ class PreslidingTerm(Term):
     breakaway_displacement_5: float = 30e-3
     breakaway_displacement_6: float = 100e-3
 
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),) * ELEMENTS
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),) * ELEMENTS
     state_names: ClassVar[tuple[str, ...]] = ("deflection",) * ELEMENTS
     state_parameters: ClassVar[tuple[str, ...]] = DISPLACEMENTS
     option_ranges: ClassVar[OptionRanges] = dict.fromkeys(DISPLACEMENTS, Range(0, includes_low=False))
@@ -69,6 +70,11 @@ class PreslidingTerm(Term):
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.slopes`; a hard sign has the slope 0."""
         return np.zeros((3, ELEMENTS, len(dy)))
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return tuple(FrictionLaw(DAHL, distance, symbol=k) for k, distance in enumerate(self.displacements.tolist()))
 
     def integrate(self, y: Array, step: float, start: Array) -> Array:
         """See `Term.integrate`; exact for a motion that does not reverse between two samples."""

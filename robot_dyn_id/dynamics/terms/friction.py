@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from robot_dyn_id.dynamics.terms import TERMS, Term
 
+_PRESLIDING = ("viscous", "double_coulomb", "dahl")
+
 FRICTION: dict[str, tuple[str, ...]] = {
     "none": (),
     "viscous": ("viscous",),
@@ -16,6 +18,10 @@ FRICTION: dict[str, tuple[str, ...]] = {
     "improved_stribeck": ("improved_stribeck",),
     "load": ("viscous", "coulomb", "load_coulomb"),
     "temperature": ("viscous", "coulomb", "temperature_coulomb"),
+    "presliding": _PRESLIDING,
+    "saturating": (*_PRESLIDING, "saturating_viscous"),
+    "presliding_load": (*_PRESLIDING, "load_coulomb", "load_dahl"),
+    "complete": (*_PRESLIDING, "saturating_viscous", "load_coulomb", "load_dahl", "absolute_velocity"),
 }
 """Names of the terms of each combination."""
 

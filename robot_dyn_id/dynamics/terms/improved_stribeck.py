@@ -32,7 +32,7 @@ class ImprovedStribeck(Stribeck):
 
     name: ClassVar[str] = "improved_stribeck"
     symbols: ClassVar[tuple[str, ...]] = ("fci", "dfi", "kva", "kvb", "kvc")
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0), (1, 1), (2, 2), (3, 3))
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0), (1, 1), (2, 2), (3, 3))
     not_negative: ClassVar[tuple[str, ...]] = ("fci",)
     differences: ClassVar[Mapping[str, str]] = {"dfi": "fci"}
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "stribeck"))

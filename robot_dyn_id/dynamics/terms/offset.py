@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import CONSTANT, FrictionLaw
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Offset(Term):
 
     name: ClassVar[str] = "offset"
     symbols: ClassVar[tuple[str, ...]] = ("off",)
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),)
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
@@ -27,3 +28,8 @@ class Offset(Term):
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.slopes`."""
         return np.zeros((3, 1, len(y)))
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return (FrictionLaw(CONSTANT),)

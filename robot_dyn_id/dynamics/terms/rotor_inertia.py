@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import INERTIA, FrictionLaw
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class RotorInertia(Term):
 
     name: ClassVar[str] = "rotor_inertia"
     symbols: ClassVar[tuple[str, ...]] = ("Ir",)
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 2),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 2),)
     not_negative: ClassVar[tuple[str, ...]] = symbols
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
@@ -31,3 +32,8 @@ class RotorInertia(Term):
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.slopes`."""
         return np.array([np.zeros_like(y), np.zeros_like(y), np.ones_like(y)])[:, None]
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return (FrictionLaw(INERTIA),)

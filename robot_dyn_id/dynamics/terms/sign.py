@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
+from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.options import OptionRanges, Range
 
 SMOOTHING_WIDTH = FreeConstant("smoothing_width", 1e-4, 0.5)
@@ -41,8 +42,13 @@ class SignTerm(Term):
 
     smoothing_width: float = 0.02
 
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),)
     option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return (FrictionLaw(SIGN, self.smoothing_width),)
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

@@ -27,7 +27,7 @@ class Spring(Term):
 
     name: ClassVar[str] = "spring"
     symbols: ClassVar[tuple[str, ...]] = ("ks",)
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((1, 0),)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 0),)
     option_ranges: ClassVar[OptionRanges] = {"rest_position": Range()}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

@@ -33,7 +33,7 @@ class Stribeck(Term):
 
     name: ClassVar[str] = "stribeck"
     symbols: ClassVar[tuple[str, ...]] = ("fcs", "dfs")
-    powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0), (0, 0))
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0))
     not_negative: ClassVar[tuple[str, ...]] = ("fcs",)
     differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))

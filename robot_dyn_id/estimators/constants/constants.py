@@ -117,7 +117,7 @@ class Constants:
         terms = list(self.problem.regressor.terms)
         for number in self.numbers:
             terms[number] = (terms[number][0], self.term(number, logarithms))
-        return Regressor(self.problem.regressor.model, tuple(terms))
+        return self.problem.regressor.with_terms(terms)
 
     def first_column(self, number: int) -> int:
         """Column of the first symbol of a term in the regressor."""

@@ -22,7 +22,7 @@ class DerivedTerm(Term):
 
     term: Term
 
-    def describe(self, symbols: Sequence[str], powers: Sequence[tuple[int, int]]) -> None:
+    def describe(self, symbols: Sequence[str], powers: Sequence[tuple[float, float]]) -> None:
         """Set symbols and powers of the columns, and the signal of the term; called when the value is made."""
         object.__setattr__(self, "symbols", tuple(symbols))
         object.__setattr__(self, "powers", tuple(powers))

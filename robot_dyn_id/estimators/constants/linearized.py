@@ -12,7 +12,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants, compute_costs
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Factors, Solution
@@ -65,7 +64,7 @@ class Linearized:
                         constant.append(i)
                         parent.append(position[first + symbol])
                     at += 1
-        wide = constants.problem.with_columns(Regressor(here.model, (*here.terms, *added)), np.array(columns))
+        wide = constants.problem.with_columns(here.with_terms((*here.terms, *added)), np.array(columns))
         slopes = np.array([constant, parent], dtype=np.int64)
         return cls(constants, logarithms, weighted, wide, *slopes)
 

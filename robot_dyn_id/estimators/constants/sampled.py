@@ -10,7 +10,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes
 from robot_dyn_id.estimators.constants.constants import Constants
@@ -92,7 +91,7 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
         places[number] = (len(columns) + np.arange(count)).reshape(len(values), len(wanted))
         columns += range(at, at + count)
         at += count
-    wide = Regressor(regressor.model, (*regressor.terms, *added))
+    wide = regressor.with_terms((*regressor.terms, *added))
     problem = constants.problem.with_columns(wide, np.array(columns))
     return SampledProblem(problem, np.arange(len(fixed)), fixed, places, parents)
 

@@ -14,13 +14,18 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import (
     TERMS,
+    AbsoluteVelocity,
     Asymmetric,
     Coulomb,
     Coupling,
+    Dahl,
+    DoubleCoulomb,
     ImprovedStribeck,
     LoadCoulomb,
+    LoadDahl,
     Offset,
     RotorInertia,
+    SaturatingViscous,
     Spring,
     Stribeck,
     TemperatureCoulomb,
@@ -63,6 +68,18 @@ HAND = {
     "spring": (Spring(0.25), [[0.25, -0.5, 0.75, -0.25]]),
     "load": (LoadCoulomb(0.0), [[1, -1, 0, -1]]),
     "temperature": (TemperatureCoulomb(0.1), [np.tanh([2, -1, 0, -4])]),
+    "double coulomb": (DoubleCoulomb(0.1, 0.2), [np.tanh([2, -1, 0, -4]), np.tanh([1, -0.5, 0, -2])]),
+    "saturating": (
+        SaturatingViscous(0.1),
+        [
+            [np.sqrt(0.2), -np.sqrt(0.1), 0, -np.sqrt(0.4)],
+            [np.cbrt(0.2), -np.cbrt(0.1), 0, -np.cbrt(0.4)],
+            np.arctan([2, -1, 0, -4]),
+        ],
+    ),
+    "absolute velocity": (AbsoluteVelocity(), [[0.2, 0.1, 0, 0.4]]),
+    "dahl in sliding": (Dahl(), [[1, -1, 0, -1]] * 6),
+    "load dahl in sliding": (LoadDahl(), [[1, -1, 0, -1]] * 6),
 }
 
 NEW = [term for term, _ in HAND.values()]
@@ -139,18 +156,27 @@ def test_constants_that_a_term_cannot_have_are_refused():
 
 def test_units():
     units = {
-        "N m": ["N m", "N m", "N m s", "N m s^2", "N m s^3", "N m", "N m", "N m s", "N m s", "1", "N m/K", "N m"],
-        "N": ["N", "N", "N s/m", "N s^2/m^2", "N s^3/m^3", "N", "N", "N s/m", "N s/m", "1", "N/K", "N/m"],
+        "N m": [
+            *("N m", "N m", "N m s", "N m s^2", "N m s^3", "N m", "N m", "N m s", "N m s", "1", "N m/K", "N m"),
+            *("N m s^0.5", "N m s^0.333", "N m", "N m s"),
+        ],
+        "N": [
+            *("N", "N", "N s/m", "N s^2/m^2", "N s^3/m^3", "N", "N", "N s/m", "N s/m", "1", "N/K", "N/m"),
+            *("N s^0.5/m^0.5", "N s^0.333/m^0.333", "N", "N s/m"),
+        ],
     }
     terms = (ImprovedStribeck(), Asymmetric(), LoadCoulomb(), TemperatureCoulomb(), Spring())
+    terms += (SaturatingViscous(), AbsoluteVelocity())
     for effort, expected in units.items():
         assert [term.unit(effort, i) for term in terms for i in range(len(term.symbols))] == expected
 
 
 # --- Energy ------------------------------------------------------------------------------------------------------
 
+MAY_DRIVE = ("spring", "improved_stribeck", "absolute_velocity")
 
-@pytest.mark.parametrize("term", [term for term in NEW if term.name not in ("spring", "improved_stribeck")], ids=str)
+
+@pytest.mark.parametrize("term", [term for term in NEW if term.name not in MAY_DRIVE], ids=str)
 def test_friction_takes_energy_away(term):
     """Each column on its own, at any speed: parameters that are not negative brake."""
     dy = np.linspace(-5, 5, 1001)

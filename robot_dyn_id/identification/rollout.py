@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts: simulations without feedback under recorded efforts, from recorded states, and their errors with time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.windows import FilteredWindow
+from robot_dyn_id.simulation.plant import Plant
+
+HORIZONS_S = (0.1, 1.0, 5.0)
+"""Times after which the simulated positions are compared with the recorded ones [s]."""
+
+START_INTERVAL_S = 1.0
+"""Time between the starts of two rollouts [s]; longer in long recordings, see `MAX_ROLLOUT_SAMPLES`."""
+
+MAX_ROLLOUT_SAMPLES = 30_000
+"""Largest number of simulated samples of all rollouts."""
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """Errors of simulated positions.
+
+    Attributes:
+        errors: median absolute error after each of `HORIZONS_S` [rad or m], shape (3, n); infinite where at least half
+            of the simulations diverge, NaN where no recording is that long.
+        count: number of simulations that reach the first horizon in the recording.
+        problem: reason why nothing can be simulated; empty if it can.
+    """
+
+    errors: Array
+    count: int
+    problem: str = ""
+
+
+@dataclass
+class _Rollout:
+    """One simulation: the plant, and the grid number of its start."""
+
+    plant: Plant
+    start: int
+
+
+@dataclass
+class _Runs:
+    """Simulations under way along one stream of windows, and the errors found so far.
+
+    Attributes:
+        dynamics: the model.
+        rate: rate of the grid [Hz].
+        interval: samples between the starts of two rollouts.
+        errors: absolute errors of finished horizons, each of shape (n,), by horizon.
+        active: simulations under way.
+        segment: number of the present segment.
+        begin: grid number of its first sample.
+    """
+
+    dynamics: Dynamics
+    rate: float
+    interval: int
+    errors: tuple[list[Array], ...] = field(default_factory=lambda: tuple([] for _ in HORIZONS_S))
+    active: list[_Rollout] = field(default_factory=list)
+    segment: int = -1
+    begin: int = 0
+
+    @property
+    def offsets(self) -> list[int]:
+        """Number of samples of each horizon."""
+        return [max(1, round(horizon * self.rate)) for horizon in HORIZONS_S]
+
+    def add(self, window: FilteredWindow) -> None:
+        """Simulate along the samples of one window.
+
+        Raises:
+            InputError: the model cannot be simulated at all.
+        """
+        assert window.tau is not None
+        own = np.flatnonzero(window.own).tolist()
+        if window.segment != self.segment and own:
+            self.active, self.segment, self.begin = [], window.segment, int(window.number[own[0]])
+        for k in own:
+            number = int(window.number[k])
+            self._compare(number, window.motion.q[:, k])
+            if (number - self.begin) % self.interval == 0:
+                plant = Plant(self.dynamics, window.motion.q[:, k])
+                plant.dq[:] = window.motion.dq[:, k]
+                self.active.append(_Rollout(plant, number))
+            after = min(k + 1, window.tau.shape[1] - 1)
+            self._advance(number, 0.5 * (window.tau[:, k] + window.tau[:, after]))
+
+    def _compare(self, number: int, q: Array) -> None:
+        """Note the errors of the rollouts that reach a horizon, and end those that reach the last one."""
+        for one in self.active:
+            for offset, found in zip(self.offsets, self.errors, strict=True):
+                if number - one.start == offset:
+                    found.append(np.abs(one.plant.q - q))
+        self.active = [one for one in self.active if number - one.start < self.offsets[-1]]
+
+    def _advance(self, number: int, effort: Array) -> None:
+        """Advance by one sample; a rollout that diverges has no finite error at its remaining horizons."""
+        for one in tuple(self.active):
+            try:
+                one.plant.advance(effort, 1.0 / self.rate)
+            except RobotDynIdError:
+                self.active.remove(one)
+                for offset, found in zip(self.offsets, self.errors, strict=True):
+                    if one.start + offset > number:
+                        found.append(np.full(len(effort), np.inf))
+
+
+def simulate_rollouts(dynamics: Dynamics, trials: FilteredTrials) -> Rollouts:
+    """Simulate a model under the recorded efforts, again and again from the recorded state.
+
+    Efforts contain noise, and an arm is unstable in most poses: errors grow exponentially, and those of the last
+    horizon state little about the model. The first two matter for predictive control and short simulations.
+
+    Args:
+        dynamics: the identified model.
+        trials: recordings with efforts.
+    """
+    joints = len(dynamics.regressor.model.joint_names)
+    rate = trials.plan.rate
+    cost = sum(trials.survey.durations) * rate * HORIZONS_S[-1] / START_INTERVAL_S
+    interval = max(1, round(START_INTERVAL_S * rate * max(1.0, cost / MAX_ROLLOUT_SAMPLES)))
+    runs = _Runs(dynamics, rate, interval)
+    try:
+        for window in _with_efforts(trials):
+            runs.add(window)
+    except RobotDynIdError as error:
+        return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
+    medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in runs.errors]
+    return Rollouts(np.array(medians), len(runs.errors[0]))
+
+
+def _with_efforts(trials: FilteredTrials) -> Iterator[FilteredWindow]:
+    return (window for window in trials if window.tau is not None)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uses that a model is fit for: the figure that each use needs, its threshold, and the answer.
+
+A criterion compares one figure of one joint with the largest value that a use tolerates. The answer is `yes` up to that
+threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond. Findings of severity warning
+lower the answers of the uses that they concern, and an error lowers all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.metrics import HeldOut
+from robot_dyn_id.identification.rollout import HORIZONS_S, Rollouts
+from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.parameters import ANSWERS, USES, FitFor
+from robot_dyn_id.signals.ranges import Ranges
+
+YES, LIMITED, NO = ANSWERS
+
+SHORT_S, LONG_S = HORIZONS_S[:2]
+"""Times after which errors of rollouts decide whether forward simulation is fit at all, and whether it is fit [s]."""
+
+MIN_ROLLOUT_DISTANCE = 0.01
+"""Error of a rollout that is always tolerated [rad or m]."""
+
+CERTAINTY = 2.0
+"""Standard deviations of the gravity torque that are compared with its tolerance."""
+
+_MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
+
+LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "effort_in_amperes": (NO, USES),
+    "effort_sign": (NO, USES),
+    "positions_in_degrees": (NO, USES),
+    "effort_too_large": (LIMITED, USES),
+    "outside_training": (LIMITED, USES),
+    "held_out_too_slow": (LIMITED, _MOTION_USES),
+    "validated_at_rest": (LIMITED, (*_MOTION_USES, "collision_detection")),
+    "joint_not_identifiable": (LIMITED, _MOTION_USES),
+    "not_excited": (LIMITED, ("computed_torque", "forward_simulation", "payload")),
+    "negative_parameter": (LIMITED, ("computed_torque", "forward_simulation")),
+    "effort_delayed": (LIMITED, ("computed_torque", "collision_detection")),
+    "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
+    "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
+}
+"""Best answer about some uses in the presence of a finding of severity warning."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Figure of one joint, or of the whole arm, that a use depends on.
+
+    Attributes:
+        use: one of `USES`.
+        code: code of the finding that reports a figure above its threshold.
+        joint: name of the joint; empty for the whole arm.
+        figure: the figure; NaN if it could not be determined.
+        unit: unit of figure and threshold; empty for ratios.
+        threshold: largest figure with the answer yes.
+        limited: largest figure with the answer limited.
+    """
+
+    use: str
+    code: str
+    joint: str
+    figure: float
+    unit: str
+    threshold: float
+    limited: float
+
+    @property
+    def answer(self) -> str:
+        """One of `ANSWERS`; `no` for a figure that is not known."""
+        return YES if self.figure <= self.threshold else LIMITED if self.figure <= self.limited else NO
+
+    @property
+    def ratio(self) -> float:
+        """Figure over threshold; infinite if one of them is not known."""
+        ratio = self.figure / self.threshold if self.threshold > 0.0 else math.inf
+        return math.inf if math.isnan(ratio) else ratio
+
+
+@dataclass(frozen=True)
+class ModelScales:
+    """Uncertainty and rollouts of a model.
+
+    Attributes:
+        gravity_deviation: standard deviation of the torque at rest [N m or N], shape (n,).
+        inertia_deviation: relative standard deviation of the diagonal of the mass matrix, shape (n,).
+        rollouts: simulations under the recorded efforts.
+    """
+
+    gravity_deviation: Array
+    inertia_deviation: Array
+    rollouts: Rollouts
+
+
+def list_criteria(
+    held_out: HeldOut, scales: ModelScales, trained: Ranges, thresholds: Thresholds
+) -> tuple[Criterion, ...]:
+    """All criteria of a model.
+
+    Args:
+        held_out: metrics on held-out data, with the friction of the joints.
+        scales: uncertainty and rollouts of the model.
+        trained: ranges of the training motion.
+        thresholds: thresholds of the uses.
+    """
+    found = []
+
+    def add(use: str, code: str, joint: str, figure: float, unit: str, threshold: float) -> None:
+        found.append(Criterion(use, code, joint, figure, unit, threshold, thresholds.limited_ratio * threshold))
+
+    for number, joint in enumerate(held_out.joints):
+        tolerated = thresholds.rated_share * joint.rated
+        still = max(thresholds.friction_share * joint.friction, tolerated)
+        moving = max(thresholds.torque_share * joint.rms, tolerated)
+        spread = CERTAINTY * float(scales.gravity_deviation[number])
+        inertia = float(scales.inertia_deviation[number])
+        add("gravity_compensation", "gravity_error_high", joint.name, joint.rmse, joint.unit, still)
+        add("gravity_compensation", "gravity_uncertain", joint.name, spread, joint.unit, still)
+        add("feed_forward", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
+        add("computed_torque", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
+        add("computed_torque", "inertia_uncertain", joint.name, inertia, "", thresholds.inertia_share)
+        contact = thresholds.contact_share * joint.rated
+        add("collision_detection", "contact_threshold_high", joint.name, joint.detectable, joint.unit, contact)
+    capacity = estimate_capacity(held_out)
+    add("payload", "payload_resolution_low", "", held_out.apparent_load, "kg", thresholds.payload_share * capacity)
+    return (*found, *_list_rollout_criteria(held_out, scales.rollouts, trained.q_max - trained.q_min, thresholds))
+
+
+def _list_rollout_criteria(
+    held_out: HeldOut, rollouts: Rollouts, ranges: Array, thresholds: Thresholds
+) -> Iterator[Criterion]:
+    """Criteria of forward simulation: a large error after `LONG_S` limits it, one after `SHORT_S` excludes it."""
+    distances = np.maximum(thresholds.rollout_share * ranges, MIN_ROLLOUT_DISTANCE)
+    for number, joint in enumerate(held_out.joints):
+        unit = "m" if joint.unit == "N" else "rad"
+        distance = float(distances[number])
+        short, long = rollouts.errors[:2, number].tolist()
+        if np.isnan([short, long]).any():
+            yield Criterion(
+                "forward_simulation", "rollout_not_computed", joint.name, math.nan, unit, distance, distance
+            )
+            continue
+        limit = max(distance * SHORT_S / LONG_S, MIN_ROLLOUT_DISTANCE)
+        yield Criterion("forward_simulation", "rollout_error_high", joint.name, long, unit, distance, math.inf)
+        yield Criterion("forward_simulation", "rollout_diverges", joint.name, short, unit, limit, limit)
+
+
+def estimate_capacity(held_out: HeldOut) -> float:
+    """Point mass at the last link that needs the rated effort of one joint in the poses of the motion [kg]."""
+    rated = np.array([joint.rated for joint in held_out.joints])
+    torque = np.array([joint.load_torque for joint in held_out.joints])
+    masses = np.divide(rated, torque, out=np.full(len(torque), np.inf), where=torque > 0.0)
+    rotary = np.array([joint.unit != "N" for joint in held_out.joints])
+    # joints near the load carry little of it, and their drives are as weak
+    carrying = (torque > 0.1 * torque[rotary].max(initial=0.0)) | ~rotary
+    return float(masses[carrying].min(initial=np.inf)) if np.isfinite(torque).all() else math.nan
+
+
+def report_criteria(criteria: Iterable[Criterion], rollouts: Rollouts) -> tuple[Finding, ...]:
+    """Findings about figures above their thresholds, one for each code; information, as they concern single uses."""
+    exceeded: dict[str, dict[str, Criterion]] = {}
+    for one in criteria:
+        if one.answer != YES:
+            exceeded.setdefault(one.code, {})[one.joint] = one
+    return tuple(_report(code, list(by_joint.values()), rollouts) for code, by_joint in exceeded.items())
+
+
+def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Finding:
+    joints = [one.joint for one in criteria if one.joint]
+    listed = ", ".join(f"{one.joint} {_format(one)}" for one in criteria)
+    match code:
+        case "gravity_error_high":
+            message = f"the held-out error exceeds what gravity compensation tolerates: joint {listed}"
+            return make_finding("gravity_error_high", message, joints)
+        case "gravity_uncertain":
+            message = f"two standard deviations of the gravity torque exceed what is tolerated: joint {listed}"
+            return make_finding("gravity_uncertain", message, joints)
+        case "torque_error_high":
+            message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
+            return make_finding("torque_error_high", message, joints)
+        case "inertia_uncertain":
+            message = f"the relative standard deviation of the inertia exceeds what is tolerated: joint {listed}"
+            return make_finding("inertia_uncertain", message, joints)
+        case "rollout_error_high":
+            message = f"simulated for {LONG_S:g} s without feedback, the motion differs from the recorded one: {listed}"
+            return make_finding("rollout_error_high", message, joints)
+        case "rollout_diverges":
+            message = (
+                f"simulated for {SHORT_S:g} s without feedback, the motion differs from the recorded one: {listed}"
+            )
+            return make_finding("rollout_diverges", message, joints)
+        case "rollout_not_computed":
+            reason = rollouts.problem or f"no stretch of the held-out data lasts {LONG_S:g} s"
+            return make_finding("rollout_not_computed", f"no forward simulation on held-out data: {reason}")
+        case "contact_threshold_high":
+            message = f"only large external torques stand out from the model's errors: joint {listed}"
+            return make_finding("contact_threshold_high", message, joints)
+        case _:
+            message = f"the errors of the model imitate a payload of {_format(criteria[0])}"
+            return make_finding("payload_resolution_low", message)
+
+
+def _format(one: Criterion) -> str:
+    """Figure and threshold: `1.2 of 0.8 N m`, or `40% of 20%`."""
+    if not one.unit:
+        figure = f"{one.figure:.0%}" if math.isfinite(one.figure) else "infinite"
+        return f"{figure} of {one.threshold:.0%}"
+    return f"{one.figure:.3g} of {one.threshold:.3g} {one.unit}"
+
+
+@dataclass(frozen=True)
+class UseJudgment:
+    """Answer about one use.
+
+    Attributes:
+        fit: answer about the whole arm, the worst one of its joints.
+        joints: answer about each joint.
+    """
+
+    fit: FitFor
+    joints: Mapping[str, str]
+
+
+def judge_uses(
+    joint_names: Sequence[str], criteria: Iterable[Criterion], findings: Iterable[Finding]
+) -> tuple[UseJudgment, ...]:
+    """Judge what a model is fit for.
+
+    Args:
+        joint_names: joints of the robot, n.
+        criteria: figures and thresholds of the uses.
+        findings: everything that was found about data and model.
+    """
+    criteria, findings = tuple(criteria), tuple(findings)
+    return tuple(
+        _judge_use(use, joint_names, [one for one in criteria if one.use == use], findings)
+        for use in USES
+        if any(one.use == use for one in criteria)
+    )
+
+
+def _judge_use(
+    use: str, joint_names: Sequence[str], criteria: Sequence[Criterion], findings: Sequence[Finding]
+) -> UseJudgment:
+    answers = dict.fromkeys(joint_names, YES)
+    reasons: list[tuple[str, str]] = []  # of each answer below yes: its code
+
+    def lower(answer: str, code: str, joints: Sequence[str]) -> None:
+        reasons.append((answer, code))
+        for joint in joints or joint_names:
+            if joint in answers:
+                answers[joint] = max(answers[joint], answer, key=ANSWERS.index)
+
+    for one in criteria:
+        if one.answer != YES:
+            lower(one.answer, one.code, [one.joint] if one.joint else [])
+    for finding in findings:
+        answer, uses = LOWERED_BY.get(finding.code, (YES, ()))
+        if finding.severity == "error":
+            lower(NO, finding.code, ())
+        elif finding.severity == "warning" and use in uses:
+            lower(answer, finding.code, finding.joints)
+    whole = max((YES, *(answer for answer, _ in reasons)), key=ANSWERS.index)
+    worst = max(criteria, key=lambda one: (ANSWERS.index(one.answer), one.ratio))
+    because = tuple(dict.fromkeys(code for answer, code in reasons if answer == whole))
+    limiting = tuple(name for name, answer in answers.items() if answer == whole) if whole != YES else ()
+    joints = () if len(limiting) == len(joint_names) else limiting
+    return UseJudgment(FitFor(use, whole, worst.figure, worst.unit, worst.threshold, because, joints), answers)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terms of an identified model in the form of the simulation kernels: inertias, constants and friction laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.terms import Term, TermStates
+from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, VISCOUS, FrictionLaw
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels import stepping
+
+SHAPES = {SIGN: stepping.SIGN, DAHL: stepping.DAHL, POWER: stepping.POWER, ARCTAN: stepping.ARCTAN}
+"""Laws of the kernels."""
+
+
+@dataclass(frozen=True)
+class FrictionLaws:
+    """Terms of a robot with n joints as sums of laws on g friction coordinates, m laws in all.
+
+    Laws of the same shape and constant on the same coordinate are one: Dahl elements that several terms have in common
+    have one state.
+
+    Attributes:
+        inertia: rotor inertias, shape (n, n).
+        constant: constant torques [N m or N], shape (n,).
+        weights: weights of the friction coordinates, shape (g, n).
+        viscous: viscous friction forward and backward, shape (g, 2).
+        starts: first law of each coordinate, and their number, shape (g + 1,).
+        laws: see `kernels.stepping`, shape (m, 5).
+        loads: standard parameters that the load is computed from, shape (b, 10); (0, 10) if no law depends on it.
+        places: index of the law of each state of a term, shape (s, g), by term.
+    """
+
+    inertia: Array
+    constant: Array
+    weights: Array
+    viscous: Array
+    starts: Integers
+    laws: Array
+    loads: Array
+    places: Mapping[Term, Integers]
+
+    @classmethod
+    def from_dynamics(cls, dynamics: Dynamics) -> FrictionLaws:
+        """Convert the terms of a robot; those whose parameters are all zero are left out.
+
+        Raises:
+            InputError: a term that is not a sum of laws.
+        """
+        regressor = dynamics.regressor
+        joints, first = len(regressor.model.joint_names), 10 * len(regressor.model.body_names)
+        inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
+        viscous: dict[tuple[float, ...], Array] = {}
+        summed: dict[tuple[float, ...], dict[tuple[str, float, int], Array]] = {}
+        elements: dict[Term, list[list[tuple[tuple[float, ...], tuple[str, float, int]]]]] = {}
+        for group in regressor.term_groups:
+            term, values = group.term, dynamics.parameters[first + group.numbers]
+            if not np.any(values) or term.signal == "temperature":  # at the reference temperature it has no torque
+                continue
+            strength = np.array([0.0, 1.0] if term.signal == "load" else [1.0, 0.0])
+            for law in _laws_of(term):
+                places = []
+                for weights, value in zip(group.weights, law.factor * values[law.symbol], strict=True):
+                    along, key = tuple(weights.tolist()), (law.shape, law.constant, law.side)
+                    if law.shape == INERTIA:
+                        inertia += value * np.outer(weights, weights)
+                    elif law.shape == CONSTANT:
+                        constant += value * weights
+                    elif law.shape == VISCOUS:
+                        sides = np.array([law.side >= 0, law.side <= 0])
+                        viscous[along] = viscous.get(along, np.zeros(2)) + value * sides
+                    else:
+                        laws = summed.setdefault(along, {})
+                        laws[key] = laws.get(key, np.zeros(2)) + value * strength
+                        places.append((along, key))
+                if law.shape == DAHL:
+                    elements.setdefault(term, []).append(places)
+        coordinates = dict.fromkeys([*summed, *viscous])
+        listed = [(along, key, value) for along in coordinates for key, value in summed.get(along, {}).items()]
+        counts = [len(summed.get(along, {})) for along in coordinates]
+        number = {(along, key): k for k, (along, key, _) in enumerate(listed)}
+        loaded = any(value[1] for _, _, value in listed)
+        return cls(
+            inertia,
+            constant,
+            np.array(list(coordinates), dtype=np.float64).reshape(-1, joints),
+            np.array([viscous.get(along, np.zeros(2)) for along in coordinates]).reshape(-1, 2),
+            np.cumsum([0, *counts]),
+            np.array([(SHAPES[s], c, side, *value) for _, (s, c, side), value in listed]).reshape(-1, 5),
+            regressor.load_bodies.reshape(-1, 10).copy() if loaded else np.empty((0, 10)),
+            {term: np.array([[number[place] for place in row] for row in rows]) for term, rows in elements.items()},
+        )
+
+    def slip(self, states: TermStates | None = None) -> Array:
+        """States of the laws, shape (m,), from those of the terms, shape (s, g, 1) each; zeros by default."""
+        slip = np.zeros(len(self.laws))
+        for term, places in self.places.items() if states is not None else ():
+            assert states is not None
+            slip[places] = states[term][..., 0]
+        return slip
+
+
+def _laws_of(term: Term) -> tuple[FrictionLaw, ...]:
+    """Laws of a term.
+
+    Raises:
+        InputError: a term that has none.
+    """
+    if term.laws is None:
+        raise InputError(f"term {term.name} cannot be simulated: identify with another friction model")
+    return term.laws

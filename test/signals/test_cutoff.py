@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cut-off follows the motion, whatever the noise, the resolution and the rate of the positions."""
+
+import numpy as np
+import pytest
+from support.simulated import Simulated, changed
+
+from robot_dyn_id.signals.cutoff import choose_cutoff
+from robot_dyn_id.signals.survey import survey
+
+ROBOT = Simulated()
+RATES = (100.0, 1000.0)
+
+
+@pytest.fixture(scope="module", params=RATES)
+def recording(request):
+    return ROBOT.record(duration=40.0, rate=request.param, noise=0.0, velocity=0.0)
+
+
+def cutoff(recording, **channels):
+    return survey([changed(recording, dq=None, **channels)], recording.joint_names, {}).cutoff
+
+
+def random_walk(q, seed=1):
+    """Errors that are integrated white noise, as jitter of the stamps makes them."""
+    steps = np.random.default_rng(seed).normal(size=q.shape)
+    return 1e-4 * np.cumsum(steps, axis=0) / np.sqrt(len(q) / 40.0)
+
+
+FAULTS = {
+    "12 bit": lambda q, t: np.round(q * 4096 / (2 * np.pi)) * (2 * np.pi) / 4096,
+    "16 bit": lambda q, t: np.round(q * 65536 / (2 * np.pi)) * (2 * np.pi) / 65536,
+    "white noise": lambda q, t: q + 1e-4 * np.random.default_rng(0).normal(size=q.shape),
+    "random walk": lambda q, t: q + random_walk(q),
+    "vibration at 30 Hz": lambda q, t: q + 3e-4 * np.sin(2 * np.pi * 30.0 * t)[:, None],
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_noise_is_not_taken_for_motion(recording, fault):
+    clean, faulty = cutoff(recording), cutoff(recording, q=lambda q: FAULTS[fault](q, recording.samples.t))
+    assert 3.0 < clean < 7.0, "ten times harmonics of 0.1 to 0.5 Hz"
+    assert faulty == pytest.approx(clean, rel=0.15)
+
+
+def test_the_cutoff_is_that_of_most_joints_that_move():
+    bandwidth, speed = np.array([0.5, 0.6, 30.0, 40.0]), np.array([1.0, 0.8, 0.5, 0.01])
+    assert choose_cutoff(bandwidth, speed, 1000.0) == pytest.approx(6.0)
+    assert choose_cutoff(np.array([0.0, 0.7]), np.array([0.0, 1e-3]), 1000.0) == pytest.approx(7.0)
+    assert choose_cutoff(np.zeros(2), np.zeros(2), 1000.0) == 2.0, "nothing moves"
+    assert choose_cutoff(np.array([5.0]), np.ones(1), 30.0) == pytest.approx(9.0), "0.3 sample rates"

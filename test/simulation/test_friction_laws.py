@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Friction with states in the simulated plant: the exact equations of one joint, passivity, sticking, inverse dynamics."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from support.robots import OBLIQUE, panda_arm, ratio
+
+from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import TERMS, Coupling
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.plant import SMALLEST, CompiledDynamics, Plant
+from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
+
+DISTANCES = np.array([0.3e-3, 1e-3, 3e-3, 10e-3, 30e-3, 100e-3])
+LEVELS = np.array([0.3, 0.2, 0.4, 0.3, 0.2, 0.1])
+START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
+
+
+def robot_with(model, values, couplings=()):
+    """The URDF's bodies and terms by name, each with its parameters on every joint."""
+    terms = terms_on_joints(model, [TERMS[name]() for name in values], couplings)
+    regressor = Regressor(model, terms)
+    bodies = len(model.body_names)
+    own = [np.tile(np.atleast_1d(value), bodies) for value in values.values()]
+    rest = [np.ones(len(term.symbols)) for coupling in couplings for term in coupling.terms]
+    parameters = np.concatenate([model.inertial_parameters, *own, *rest])
+    return Dynamics(regressor, np.arange(len(parameters)), parameters)
+
+
+def one_joint(**values):
+    """One joint with a moment of inertia of 1 kg m^2 about a vertical axis."""
+    return robot_with(RobotModel.from_urdf(SMALLEST), values)
+
+
+def simulate(robot, effort, step, duration):
+    """Positions under effort(t), held at the middle of each step."""
+    plant, path = Plant(robot, np.zeros(1)), []
+    for k in range(round(duration / step)):
+        plant.advance(np.array([effort((k + 0.5) * step)]), step)
+        path.append(plant.q[0])
+    return np.array(path)
+
+
+def exact(effort, friction, duration, t):
+    """The same motion by an implicit Runge-Kutta method of variable steps."""
+
+    def slope(time, y):
+        dq, z = y[1], y[2:]
+        dz = dq / DISTANCES * (1.0 - z * np.sign(dq))
+        return np.concatenate([[dq, effort(time) - friction(dq, z)], dz])
+
+    solution = solve_ivp(slope, (0.0, duration), np.zeros(8), "LSODA", t, rtol=1e-9, atol=1e-12, max_step=1e-3)
+    return solution.y[0]
+
+
+def test_one_joint_moves_as_the_equations_of_dahl_say():
+    def effort(t):
+        return 2.0 * np.sin(5.0 * t) + 0.8 * np.sin(23.0 * t)
+
+    def friction(dq, z):
+        return 0.3 * dq + LEVELS @ z
+
+    robot, duration = one_joint(viscous=0.3, dahl=LEVELS), 1.0
+    errors = []
+    for step in (1e-3, 0.5e-3):
+        here = simulate(robot, effort, step, duration)
+        truth = exact(effort, friction, duration, step * np.arange(1, len(here) + 1))
+        errors.append(np.abs(here - truth).max() / np.abs(truth).max())
+    assert errors[0] < 4e-3
+    assert errors[1] < 0.6 * errors[0]  # first order, by friction alone
+
+
+def test_states_follow_the_path_of_the_plant():
+    model = panda_arm()
+    robot = robot_with(model, {"viscous": 0.5, "dahl": LEVELS, "load_dahl": 0.02 * LEVELS})
+    plant = Plant(robot, START)
+    states = robot.initial_states()
+    for k in range(300):
+        before = plant.q.copy()
+        plant.advance(robot.gravity(plant.q) + 4.0 * np.sin(0.02 * k + np.arange(7)), 1e-3)
+        states = robot.advance(states, before, plant.q, 1e-3)
+    assert np.abs(plant.slip).max() > 0.5
+    assert plant.slip == pytest.approx(plant.dynamics.slip(states), abs=1e-12)
+    assert len(plant.slip) == 6 * 7, "elements of the same distance are one"
+
+
+ALL = {
+    "viscous": 0.3,
+    "offset": 0.1,
+    "rotor_inertia": 0.05,
+    "load_coulomb": 0.01,
+    "dahl": LEVELS,
+    "load_dahl": 0.02 * LEVELS,
+    "double_coulomb": (0.2, 0.3),
+    "saturating_viscous": (0.4, 0.2, 0.3),
+    "absolute_velocity": -0.1,
+}
+
+
+@pytest.mark.parametrize("text", [OBLIQUE, ""], ids=["tree", "panda"])
+def test_inverse_and_forward_dynamics_are_those_of_the_model(text):
+    model = RobotModel.from_urdf(text) if text else panda_arm()
+    joints = model.joint_names[-2:]
+    coupling = Coupling("wrist", ((joints[0], 1.0), (joints[1], 1.0)), (TERMS["dahl"](), TERMS["viscous"]()))
+    robot = robot_with(model, ALL, () if text else (coupling,))
+    compiled, rng = CompiledDynamics(robot), np.random.default_rng(0)
+    motion = random_motion(model, 10, seed=4)
+    for k in range(10):
+        q, dq, ddq = motion.q[:, k], motion.dq[:, k], motion.ddq[:, k]
+        states = robot.regressor.random_states(rng, 1)
+        bodies = states[TERMS["load_dahl"]()].shape[1]
+        states[TERMS["load_dahl"]()] = states[TERMS["dahl"]()][:, :bodies]  # of one path
+        torque = robot.inverse_dynamics(q, dq, ddq, states)
+        assert ratio(compiled.effort(q, dq, ddq, dq, compiled.slip(states)), torque) < 1e-12
+        plant = Plant(robot, q)
+        plant.dq[:], plant.slip[:] = dq, compiled.slip(states)
+        plant.advance(torque, 1e-8)
+        assert ratio((plant.dq - dq) / 1e-8, ddq) < 1e-3
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_free_motion_loses_energy_until_the_springs_hold_it(scale):
+    """Kinetic energy and that of the elements, fd d z^2 / 2 each: 30 N m on a wrist of 0.01 kg m^2 is stiff."""
+    model = RobotModel.from_urdf(panda_arm().urdf, panda_arm().joint_names, gravity=(0, 0, 0))
+    robot = robot_with(model, {"viscous": 0.1, "dahl": scale * LEVELS})
+    plant, energy = Plant(robot, START), []
+    plant.dq[:] = np.random.default_rng(0).uniform(-1, 1, 7)
+    for _ in range(1000):
+        kinetic = 0.5 * plant.dq @ robot.mass_matrix(plant.q) @ plant.dq
+        energy.append(kinetic + 0.5 * np.sum(scale * LEVELS * DISTANCES * plant.slip.reshape(7, 6) ** 2))
+        plant.advance(np.zeros(7), 1e-3)
+    assert np.all(np.diff(energy) <= 2e-3 * energy[0])
+    assert kinetic < 1e-3 * energy[0]
+
+
+def test_an_arm_hangs_in_its_elements_without_creeping():
+    """Elements of 300 N m in all hold the arm: it swings, comes to rest, and stays."""
+    robot = robot_with(panda_arm(), {"viscous": 2.0, "dahl": 200.0 * LEVELS})
+    plant = Plant(robot, START)
+    for _ in range(3000):
+        plant.advance(np.zeros(7), 1e-3)
+    rest = plant.q.copy()
+    for _ in range(1000):
+        plant.advance(np.zeros(7), 1e-3)
+    assert np.abs(plant.q - START).max() < 0.05
+    assert np.abs(plant.q - rest).max() < 1e-6
+
+
+def test_saturating_friction_limits_the_speed_and_is_accurate_while_it_slides():
+    def effort(t):
+        return 2.0 * np.sin(5.0 * t)
+
+    def friction(dq, z):
+        return 0.5 * np.sign(dq) * np.abs(dq) ** 0.5
+
+    values = np.zeros(len(TERMS["saturating_viscous"].symbols))
+    values[0] = 0.5
+    here = simulate(one_joint(saturating_viscous=values), effort, 1e-3, 2.0)
+    truth = exact(effort, friction, 2.0, 1e-3 * np.arange(1, 2001))
+    assert np.abs(here - truth).max() < 1e-4 * np.abs(truth).max()
+
+
+def test_the_position_controller_follows_with_presliding_friction():
+    robot = robot_with(panda_arm(), {"viscous": 0.5, "dahl": 3.0 * LEVELS, "load_dahl": 0.05 * LEVELS})
+    simulated = SimulatedRobot(robot, START, 1e-3)
+    distance = [np.abs(simulated.tick()[0] - START).max() for _ in range(300)]
+    assert max(distance) < 1e-4
