@@ -188,6 +188,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
             "record more motion at low velocity, or fix the constants in the configuration",
         ),
+        "base_tilted": Definition(
+            "info",
+            "A small tilt of the base against the gravity vector that was given explains the torques significantly "
+            "better in cross-validation; the model has the tilted gravity vector.",
+            "check the mounting of the robot, and give the gravity vector of the message to other tools",
+        ),
         "prior_not_physical": Definition(
             "warning",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "

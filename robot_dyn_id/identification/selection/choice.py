@@ -43,6 +43,12 @@ MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
 default."""
 
+MAX_VELOCITY_ERROR = 0.05
+"""Largest error of the size of recorded velocities that are tried, a ratio."""
+
+MAX_VELOCITY_LAG_PERIODS = 0.05
+"""Largest delay of recorded velocities that are tried, in periods of the cut-off."""
+
 COARSE_STRENGTHS = (1.0, 100.0)
 """Strengths of the prior at which terms and motion filters are compared: the better one counts."""
 
@@ -251,7 +257,7 @@ def _choose_motion_filter(
     """
     ratios = MOTION_CUTOFF_RATIOS if options.motion_filter else (None,)
     recorded = trials.plan.recorded_velocity
-    both = options.velocity and trials.survey.velocity_agrees and trials.survey.has_velocity
+    both = options.velocity and _has_comparable_velocity(trials)
     sources = (recorded, not recorded) if both else (recorded,)
     columns = wide.columns_of([family for family in wide.families if family.name in BEFORE_LOAD])
     found: list[tuple[float, FilteredTrials, Array, str]] = []
@@ -275,6 +281,15 @@ def _choose_motion_filter(
         for place, (loss, _, _, name) in enumerate(found)
     )
     return found[best][1], found[best][2], tried if len(found) > 1 else ()
+
+
+def _has_comparable_velocity(trials: FilteredTrials) -> bool:
+    """Whether recorded velocities are those of the positions, but for a delay that is short against the filter."""
+    surveyed = trials.survey
+    moving = surveyed.bandwidth > 0.0
+    late = np.abs(surveyed.velocity_lag) * trials.plan.low_pass.cutoff
+    agrees = (np.abs(surveyed.velocity_gain - 1.0) < MAX_VELOCITY_ERROR) & (late < MAX_VELOCITY_LAG_PERIODS)
+    return bool(surveyed.has_velocity and agrees[moving].all())
 
 
 def _with_motion_filter(trials: FilteredTrials, ratio: float | None, recorded: bool | None = None) -> FilteredTrials:

@@ -84,6 +84,10 @@ class CrossValidation:
     def _products(self) -> Array:
         return self.grams.weighted(self.weights)
 
+    @cached_property
+    def _total(self) -> Array:
+        return np.asarray(self._products[list(self.blocks)].sum(axis=0))
+
     def gram(self, columns: Integers, left_out: int | None = None, *, all_rows: bool = False) -> Array:
         """Gram matrix of the weighted rows [W tau] of some columns, shape (p + 1, p + 1).
 
@@ -92,9 +96,12 @@ class CrossValidation:
             left_out: block that is left out; None: no block is.
             all_rows: whether rows in no block are used too.
         """
-        used = [block for block in self.blocks if block != left_out] + [self.grams.block_count] * all_rows
         places = np.append(columns, self.grams.columns)
-        return np.asarray(self._products[np.ix_(used, places, places)].sum(axis=0))
+        at = np.ix_(places, places)
+        gram = self._total[at]
+        if left_out is not None:
+            gram = gram - self._products[left_out][at]
+        return gram + self._products[self.grams.block_count][at] if all_rows else gram
 
     def fit(self, candidate: Candidate, left_out: int | None = None, *, all_rows: bool = False) -> Array:
         """Parameters of all columns, zero in those that the candidate has not, shape (c,); see `gram`."""
