@@ -304,6 +304,9 @@ MODELS = {
     "temperature": ((Viscous(), Coulomb(), TemperatureCoulomb(), Offset()), ()),
     "spring": ((Viscous(), Coulomb(), Spring(0.3), Offset()), ()),
     "coupling": ((Viscous(), Coulomb(), Offset()), (WRIST,)),
+    "presliding": ((Viscous(), Dahl(), Offset()), ()),
+    "load presliding": ((Viscous(), Coulomb(), LoadDahl(), Offset()), ()),
+    "saturating": ((Viscous(), DoubleCoulomb(), SaturatingViscous(), AbsoluteVelocity(), Offset()), ()),
 }
 
 

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from support.simulated import GRIPPER, LIFT
+from support.simulated import GRIPPER, LIFT, Simulated
 
 from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, Offset, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, LoadDahl, Offset, Term, Viscous
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 
 STEP = 1e-3
@@ -106,3 +113,105 @@ def test_states_follow_the_coordinate_of_a_mimic_joint_and_of_a_coupling():
     for coordinate, path in enumerate((q[0], q[1], -0.5 * q[1] + 0.3, q[0] - 2.0 * q[1])):
         alone = Dahl().integrate(path[None], STEP, np.zeros((6, 1)))[:, 0]
         np.testing.assert_allclose(states[:, coordinate], alone, rtol=1e-9, atol=1e-12)
+
+
+# --- Load ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_load_is_computed_from_the_load_parameters():
+    model = RobotModel.from_urdf(LIFT)
+    heavier = tuple((2.0 * model.inertial_parameters).tolist())
+    terms = terms_on_joints(model, (LoadCoulomb(0.0), LoadDahl()))
+    own, given = Regressor(model, terms), Regressor(model, terms, heavier)
+    motion = own.with_states(random_motion(model, 40), STEP)
+    np.testing.assert_allclose(given.dense(motion)[20:], 2.0 * own.dense(motion)[20:], rtol=1e-12)
+    np.testing.assert_array_equal(given.with_terms(terms[:2]).load_parameters, heavier)
+    with pytest.raises(UsageError, match="load_parameters has 3 numbers, expected 20"):
+        Regressor(model, terms, (1.0, 2.0, 3.0))
+
+
+def test_deflections_of_the_load_term_are_multiplied_by_the_absolute_load():
+    model = RobotModel.from_urdf(LIFT)
+    regressor = Regressor(model, terms_on_joints(model, (LoadDahl(),)))
+    motion = random_motion(model, 30)
+    motion = replace(motion, states=regressor.random_states(np.random.default_rng(0), 30))
+    load = np.abs(regressor.signals(motion)["load"])
+    columns = regressor.dense(motion)[20:].reshape(2, 6, 2, 30)
+    for joint in range(2):
+        np.testing.assert_allclose(columns[joint, :, joint], load[joint] * motion.states[LoadDahl()][:, joint])
+        assert not columns[joint, :, 1 - joint].any()
+
+
+# --- Parameter sets ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Relaxation(Term):
+    """A spring in series with a damper, on each joint: a state that depends on time."""
+
+    time_constant: float = 0.5
+
+    name: ClassVar[str] = "relaxation"
+    symbols: ClassVar[tuple[str, ...]] = ("kr",)
+    powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 0),)
+    state_names: ClassVar[tuple[str, ...]] = ("damper",)
+    state_parameters: ClassVar[tuple[str, ...]] = ("time_constant",)
+
+    def columns(self, y, dy, ddy):
+        return self.time_constant * dy[None]
+
+    def state_columns(self, y, dy, ddy, states):
+        return states
+
+    def integrate(self, y, step, start):
+        kept = np.exp(-step / self.time_constant)
+        states = np.empty((1, *y.shape))
+        states[..., 0] = start
+        for k in range(1, y.shape[1]):  # exact for constant velocities between samples
+            gained = self.time_constant * (1.0 - kept) * (y[:, k] - y[:, k - 1]) / step
+            states[..., k] = kept * states[..., k - 1] + gained
+        return states
+
+
+def test_a_term_of_the_user_with_a_state_joins_by_its_class(tmp_path, monkeypatch):
+    monkeypatch.setattr("support.simulated.PARAMETERS", {"fv": 1.5, "kr": 4.0})
+    terms = (Viscous(), Relaxation())
+    robot = Simulated(LIFT, terms)
+    recording = robot.record(duration=60.0, noise=0.02, velocity=1e-4)
+    result = identify(*split([recording], robot.joints), robot.model, Settings(terms=terms), "test")
+    values = dict(zip(result.parameters.names, result.parameters.values, strict=True))
+    assert values["kr1"] == pytest.approx(4.0, rel=0.02)
+    assert values["kr2"] == pytest.approx(4.0, rel=0.02)
+    write_parameters(tmp_path / "parameters.yaml", result.parameters)
+    with pytest.raises(InputError, match="term relaxation on lift is not known"):
+        Regressor.from_parameters(read_parameters(tmp_path / "parameters.yaml"))
+    read = read_parameters(tmp_path / "parameters.yaml", [Relaxation])
+    assert [(state.name, state.joint, state.parameter_values) for state in read.states] == [
+        ("relaxation.damper", "lift", (0.5,)),
+        ("relaxation.damper", "turn", (0.5,)),
+    ]
+    _, tau, _ = predict_recording(recording, read)
+    inside = slice(200, -200)
+    assert np.linalg.norm((tau - recording.samples.tau)[inside]) < 0.03 * np.linalg.norm(recording.samples.tau[inside])
+
+
+def test_states_and_load_parameters_are_stored(tmp_path):
+    terms = (Viscous(), Dahl(breakaway_displacement_6=0.2), LoadCoulomb(), Offset())
+    robot = Simulated(LIFT, terms)
+    parameters = identify(
+        *split([robot.record(duration=20.0, noise=0.02)], robot.joints), robot.model, Settings(terms=terms), "test"
+    ).parameters
+    assert len(parameters.states) == 2
+    assert parameters.states[1].parameter_values[-1] == 0.2
+    heavier = replace(parameters, load_parameters=2.0 * robot.model.inertial_parameters)
+    write_parameters(tmp_path / "parameters.yaml", heavier)
+    read = read_parameters(tmp_path / "parameters.yaml")
+    assert read.states == parameters.states
+    regressor = Regressor.from_parameters(read)
+    assert regressor.load_parameters == tuple(heavier.load_parameters.tolist())
+    assert regressor.terms == robot.regressor.terms
+    other = replace(read.states[0], parameter_values=(*read.states[0].parameter_values[:-1], 0.5))
+    with pytest.raises(InputError, match="states is not that of its URDF and terms"):
+        Regressor.from_parameters(replace(read, states=(other, *read.states[1:])))
+    with pytest.raises(InputError, match=r"load_parameters has shape \(3,\)"):
+        replace(read, load_parameters=np.ones(3))
