@@ -200,11 +200,23 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "prior.",
             "correct the inertia in the URDF",
         ),
+        "prior_from_geometry": Definition(
+            "info",
+            "The URDF has no masses, or placeholders: bodies that are made from its geometry and the rated efforts of "
+            "its joints determine what the data do not.",
+            "write estimates of masses and inertias into the URDF if they are known",
+        ),
         "prior_contradicted": Definition(
             "info",
             "Parameters differ from the prior by more than their own size: the URDF has other axes or lengths, or its "
             "masses are placeholders.",
             "check that the URDF describes this robot (axes, link lengths, tool) and that its masses are realistic",
+        ),
+        "links_contradicted": Definition(
+            "warning",
+            "Physically consistent links predict the training torques more than 2 % worse than bodies that cannot "
+            "exist: signals or kinematics contradict every real robot.",
+            "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
         ),
         "simulated_nearest_robot": Definition(
             "warning",

@@ -8,7 +8,7 @@ import argparse
 from robot_dyn_id.dynamics.terms.friction import with_friction
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.files.configuration import Configuration, read_configuration
-from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.prior import read_prior
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 
@@ -38,7 +38,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     if getattr(arguments, "friction", None) is not None:
         given["terms"] = with_friction(configuration.settings.terms, arguments.friction)
     if getattr(arguments, "prior", None) is not None:
-        given["prior"] = read_parameters(arguments.prior)
+        given["prior"] = read_prior(arguments.prior)
     return configuration.with_values(**given)
 
 

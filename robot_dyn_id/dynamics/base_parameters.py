@@ -200,6 +200,17 @@ def base_parameters(
     )
 
 
+def combine_columns(regressor: Regressor, independent: Integers) -> Array:
+    """Every column of a regressor as a combination of independent ones: base = mapping @ full, shape (p, c).
+
+    Args:
+        regressor: robot and terms.
+        independent: indices of the independent columns, ascending, shape (p,).
+    """
+    motion = random_motion(regressor.model, count_sufficient_samples(regressor))
+    return _mapping(compute_echelon(stack_regressor(regressor, motion)), independent)
+
+
 def _expression(row: Array, own: int, names: Sequence[str]) -> str:
     """Expression of a combination: the parameter that names it first, the others in column order."""
     others = [i for i in np.flatnonzero(row).tolist() if i != own]

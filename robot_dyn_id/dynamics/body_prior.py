@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import parameters_of, solid
-from robot_dyn_id.findings import Finding
+from robot_dyn_id.dynamics.consistency import central, parameters_of, solid
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ MIN_LENGTH_SHARE = 0.07
 
 PAYLOAD_SHARE = 0.1
 """Share of a joint's rated effort that holds the next link at its length, where the URDF has no masses."""
+
+MIN_COMPARED_BODIES = 3
+"""Least number of bodies whose equal masses and inertias are taken for placeholders."""
+
+SAME = 1e-6
+"""Relative difference of masses and principal moments below which they are the same."""
 
 DEFAULT_GRAVITY = 9.81
 """Gravity that ratings refer to [m/s^2]."""
@@ -58,19 +64,26 @@ class BodyPrior:
 
     @classmethod
     def from_model(cls, model: RobotModel) -> Self:
-        """The URDF's bodies where it has masses; else bodies from its geometry and rated efforts."""
-        return cls.from_urdf(model) if model.inertial_parameters.any() else cls.from_geometry(model)
+        """The URDF's bodies, unless its masses are missing or placeholders; else bodies from its geometry."""
+        if has_placeholder_masses(model):
+            return cls.from_geometry(model)
+        return cls.from_bodies(f"URDF of {model.name}", model.inertial_parameters, model)
 
     @classmethod
-    def from_urdf(cls, model: RobotModel) -> Self:
-        """The URDF's bodies, with the least changes that make them physically consistent.
+    def from_bodies(cls, source: str, parameters: Array, model: RobotModel) -> Self:
+        """Given bodies, with the least changes that make them physically consistent.
+
+        Args:
+            source: what they come from, for messages.
+            parameters: standard parameters, shape (10 b,).
+            model: robot whose lengths give the scales.
 
         Raises:
-            InputError: the URDF has no masses, or no inertias.
+            InputError: no masses, or no inertias.
         """
-        bodies, findings = solid(model.inertial_parameters.reshape(-1, 10), model.body_names)
+        bodies, findings = solid(parameters.reshape(-1, 10), model.body_names)
         masses = np.maximum(bodies[:, 0], MIN_MASS_SHARE * np.median(bodies[:, 0]))
-        return cls(f"URDF of {model.name}", bodies, masses, link_lengths(model), findings)
+        return cls(source, bodies, masses, link_lengths(model), findings)
 
     @classmethod
     def from_geometry(cls, model: RobotModel) -> Self:
@@ -91,7 +104,25 @@ class BodyPrior:
                 centers[parent] = 0.5 * model.translation[body]
         second = (GYRATION_SHARE * lengths[:, None, None]) ** 2 * np.eye(3) + centers[:, :, None] * centers[:, None, :]
         pseudo = np.block([[second, centers[:, :, None]], [centers[:, None, :], np.ones((len(lengths), 1, 1))]])
-        return cls(f"geometry of {model.name}", parameters_of(masses[:, None, None] * pseudo), masses, lengths)
+        bodies = parameters_of(masses[:, None, None] * pseudo)
+        message = "the URDF's masses are missing or placeholders: the prior is made from its geometry and rated efforts"
+        finding = make_finding("prior_from_geometry", message)
+        return cls(f"geometry of {model.name}", bodies, masses, lengths, (finding,))
+
+
+def has_placeholder_masses(model: RobotModel) -> bool:
+    """Whether the URDF's masses say nothing: none at all, no inertia, or the same mass and inertia for every link.
+
+    Equal links count as placeholders only if their three principal moments are equal, too, as those of no real link.
+    """
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    if not bodies[:, 0].any() or not bodies[:, 1:].any():
+        return True
+    if len(bodies) < MIN_COMPARED_BODIES or not bodies[:, 0].all():
+        return False
+    moments = np.array([np.linalg.eigvalsh(central(body)[2]) for body in bodies])
+    equal_masses = np.ptp(bodies[:, 0]) <= SAME * bodies[:, 0].max()
+    return bool(equal_masses and np.ptp(moments) <= SAME * np.abs(moments).max())
 
 
 def link_lengths(model: RobotModel) -> Array:

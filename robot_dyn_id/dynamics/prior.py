@@ -33,12 +33,14 @@ class Prior:
         scales: size of an error that is as large as the parameter itself, by the robot's own masses and lengths, shape
             (c,); infinite where nothing is known.
         mapping: base = mapping @ full, shape (p, c).
+        individual: whether each body's values are known; those of a parameter set may hold only in combination.
     """
 
     source: str
     values: Array
     scales: Array
     mapping: Array
+    individual: bool = True
 
     @property
     def center(self) -> Array:
@@ -139,6 +141,7 @@ def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array
         values=np.append(parameters.standard_parameters, parameters.term_values),
         scales=np.append(inertial_scales(regressor.model), np.where(sizes > 0.0, sizes, np.inf)),
         mapping=mapping,
+        individual=False,
     )
 
 

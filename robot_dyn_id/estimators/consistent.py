@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physically consistent estimate: weighted least squares, and the nearest physically consistent parameters."""
+"""Physically consistent estimate: weighted least squares of all parameters within what a real robot can have."""
 
 from __future__ import annotations
 
@@ -8,51 +8,100 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import not_negative, solid
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.base_parameters import combine_columns
+from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.consistency import not_negative
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.completion import METRICS, Completion
+from robot_dyn_id.estimators.consistent_fit import FLOOR, ConsistentFit, fit_consistent
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors
-from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
-from robot_dyn_id.findings import Finding
+from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
+from robot_dyn_id.estimators.non_negative import BoundedNormal
+from robot_dyn_id.estimators.sandwich import compute_score_covariance, rescale_covariance
+from robot_dyn_id.estimators.weighting import solve_reweighted
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
+
+DRAWS = 200
+"""Number of draws for standard deviations and intervals."""
+
+INTERVAL_PERCENTILES = (2.5, 97.5)
+"""Percentiles of the ends of the intervals."""
+
+MAX_COST_OF_LINKS = 1.02
+"""Ratio of the errors with and without consistent links above which the data contradict every real robot."""
 
 
 @dataclass(frozen=True)
 class Consistent(CheckedOptions):
-    """All standard parameters, every body with positive mass and a positive-definite pseudo-inertia.
+    """All standard parameters: every body a real one, friction and rotor inertia not negative.
 
-    Well-determined combinations are kept as closely as consistency allows; undetermined ones stay close to the URDF.
-    Covariance and standard deviations are those of weighted least squares: the bounds and the prior only reduce errors,
-    and add a bias towards the URDF where the data are weak.
+    Least squares with one weight per joint and a pull of the bodies towards those of the URDF, or of its geometry where
+    it has no masses; an earlier parameter set pulls all parameters that it knows. Standard deviations and intervals are
+    those of draws within the signs, see `non_negative`; they contain the prior's uncertainty.
 
     Attributes:
-        metric: distance from the URDF, `entropic` or `euclidean`; see `completion`.
-        spread: expected difference of the bodies from those of the URDF, relative to their size.
+        strength: information of the prior: 1 takes an error as large as a body's scales (mass, mass times length, mass
+            times length squared) for one standard deviation of independent residuals; 0 only determines what the data
+            do not.
         floor: minimum pseudo-inertia of a body, as a share of the prior's (in the Loewner order).
+        weights: weight of each joint; empty: 1 / RMS of the residuals of `weighted`.
+        signed: names of columns that may be negative although they are friction or inertia.
         autoregressive_order: AR order of the noise model; 0: white residuals.
         method: `qr` or `gram`.
     """
 
-    metric: str = "entropic"
-    spread: float = 1.0
-    floor: float = 0.01
+    strength: float = 1.0
+    floor: float = FLOOR
+    weights: tuple[float, ...] = ()
+    signed: tuple[str, ...] = ()
     autoregressive_order: int = 6
     method: str = "qr"
 
     name: ClassVar[str] = "consistent"
-    uses_prior: ClassVar[bool] = False  # bodies of an earlier set need not be physically consistent
+    uses_prior: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "metric": Choice(METRICS),
-        "spread": Range(1e-3, 1e3),
-        "floor": Range(0, 1, includes_high=False),
+        "strength": Range(0.0),
+        "floor": Range(0, 1, includes_low=False, includes_high=False),
         "autoregressive_order": Range(0),
         "method": Choice(METHODS),
     }
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`.
+
+        Raises:
+            UsageError: a problem that is not one of a regressor, or weights of another number of joints.
+            InputError: fewer rows than parameters.
+        """
+        if not isinstance(problem, RegressorProblem):
+            raise UsageError("consistent: the problem has no robot: use another estimator")
+        if self.weights and len(self.weights) != len(problem.joint_names):
+            raise UsageError(f"consistent: {len(self.weights)} weights for {len(problem.joint_names)} joints")
+        factors = compress_rows(problem, self.method)
+        ordinary, plain, weights = solve_reweighted(factors)
+        weights = np.array(self.weights) if self.weights else weights
+        task = ConsistentTask.from_problem(problem, factors.stack(weights), self)
+        found = task.fit()
+        signs_only = task.fit(links=False)
+        values = task.mapping @ found.values
+        noise, middle = compute_score_covariance(problem, values, plain.inverse, weights, self.autoregressive_order)
+        draws = task.draw(found, task.mapping.T @ middle @ task.mapping) @ task.mapping.T
+        spread = np.sqrt(np.mean((draws - values) ** 2, axis=0))
+        solution = replace(ordinary, values=values)
+        covariance = rescale_covariance(task.covariance(found, task.mapping.T @ middle @ task.mapping, spread), spread)
+        estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
+        unconstrained = factors.solve(weights).values if self.weights else plain.values
+        return replace(
+            estimate,
+            full=found.values,
+            intervals=np.percentile(draws, INTERVAL_PERCENTILES, axis=0).T,
+            unconstrained=unconstrained,
+            findings=(*task.prior.findings, *task.report_cost(found, signs_only, factors)),
+        )
 
     def find_nearest(
         self, prior: Prior, regressor: Regressor, root: Array, values: Array
@@ -70,40 +119,118 @@ class Consistent(CheckedOptions):
 
         Raises:
             InputError: a prior without masses.
-            ConvergenceError: see `Completion.solve`.
         """
-        inertial = 10 * len(regressor.model.body_names)
-        bodies, findings = solid(prior.values[:inertial].reshape(-1, 10), regressor.model.body_names)
-        bounded = not_negative(regressor)
-        return Completion(
-            root, values, prior.mapping, bodies, bounded, self.spread, self.floor, self.metric
-        ).solve(), findings
+        bodies = BodyPrior.from_model(regressor.model)
+        rows = np.column_stack([root @ prior.mapping, root @ values])
+        found = fit_consistent(rows.T @ rows, bodies, not_negative(regressor), self.strength, floor=self.floor)
+        return found.values, bodies.findings
 
-    def fit(self, problem: LinearProblem) -> Estimate:
-        """See `Estimator.fit`.
 
-        Raises:
-            UsageError: a problem without a prior.
-            InputError: a prior without masses.
+@dataclass(frozen=True)
+class ConsistentTask:
+    """All that a physically consistent fit needs.
+
+    Attributes:
+        gram: Gram matrix of the weighted rows of all columns, and of the rows of an earlier set, (c + 1, c + 1).
+        earlier: information that an earlier set contributes to it, shape (c, c).
+        prior: prior bodies.
+        mapping: base = mapping @ full, shape (p, c).
+        bounded: mask of the terms that are not negative, shape (c - 10 b,).
+        strength: information of the prior.
+        floor: least pseudo-inertia of a body, as a share of the prior's.
+        names: names of the bodies.
+    """
+
+    gram: Array
+    earlier: Array
+    prior: BodyPrior
+    mapping: Array
+    bounded: Mask
+    strength: float
+    floor: float
+    names: tuple[str, ...]
+
+    @classmethod
+    def from_problem(cls, problem: RegressorProblem, stack: Array, options: Consistent) -> ConsistentTask:
+        """Make the task of a problem.
+
+        Args:
+            problem: the problem.
+            stack: its weighted rows [W tau], compressed, shape (any, p + 1).
+            options: options of the estimator.
         """
-        if problem.prior is None or not isinstance(problem, RegressorProblem):
-            raise UsageError(
-                "consistent: the URDF has no masses: write estimates of masses and inertias into it, or use weighted"
-            )
-        plain = WeightedLeastSquares(self.autoregressive_order, self.method).fit(problem)
-        factors = Factors.from_problem(problem, method=self.method)
-        largest = float(plain.residual_rms.max(initial=0.0))
-        rms = np.maximum(plain.residual_rms, 1e-9 * largest if largest > 0.0 else 1.0)
-        root = factors.root(1.0 / rms)
-        # Autocorrelated residuals hold less information than independent ones: by this factor on average.
-        inflation = max(1.0, float(np.sum((root @ plain.covariance) * root)) / max(1, len(plain.values)))
-        full, findings = self.find_nearest(problem.prior, problem.regressor, root / np.sqrt(inflation), plain.values)
-        found = problem.prior.mapping @ full
-        return replace(
-            plain,
-            values=found,
-            residual_rms=np.sqrt(factors.squared_residuals(found) / np.maximum(factors.counts, 1)),
-            findings=(*plain.findings, *findings),
-            full=full,
-            unconstrained=plain.values,
+        regressor, prior = problem.regressor, problem.prior
+        mapping = combine_columns(regressor, problem.columns) if prior is None else prior.mapping
+        columns = mapping.shape[1]
+        rows = np.column_stack([stack[:, :-1] @ mapping, stack[:, -1]])
+        strength, earlier = options.strength, np.zeros((columns, columns))
+        bodies = BodyPrior.from_model(regressor.model)
+        if prior is not None and prior.individual:
+            bodies = BodyPrior.from_bodies(prior.source, prior.values[: bodies.bodies.size], regressor.model)
+        elif prior is not None:
+            known = np.sqrt(strength) * prior.rows(1.0)
+            known = np.column_stack([known[:, :-1] @ mapping, known[:, -1]])
+            rows, strength = np.concatenate([rows, known]), 0.0
+            earlier = known[:, :-1].T @ known[:, :-1]
+        names = np.array(regressor.names[bodies.bodies.size :])
+        bounded = not_negative(regressor) & ~np.isin(names, options.signed)
+        return cls(
+            rows.T @ rows, earlier, bodies, mapping, bounded, strength, options.floor, regressor.model.body_names
         )
+
+    def fit(self, *, links: bool = True) -> ConsistentFit:
+        """See `fit_consistent`."""
+        return fit_consistent(self.gram, self.prior, self.bounded, self.strength, links=links, floor=self.floor)
+
+    def draw(self, fit: ConsistentFit, middle: Array) -> Array:
+        """Draw estimates within the signs, shape (`DRAWS`, c).
+
+        Args:
+            fit: the estimate.
+            middle: covariance of the score of the weighted rows, shape (c, c).
+        """
+        at = np.flatnonzero(fit.live)
+        inertial = self.prior.bodies.size
+        bounded = np.append(np.zeros(inertial, dtype=bool), self.bounded)
+        draws = np.zeros((DRAWS, len(fit.values)))
+        known = np.ix_(at, at)
+        bounds = BoundedNormal(fit.normal[known], fit.right[at], bounded[at])
+        draws[:, at] = bounds.draw((middle + self._prior_information(fit))[known], DRAWS)
+        return draws
+
+    def covariance(self, fit: ConsistentFit, middle: Array, spread: Array) -> Array:
+        """Covariance of the base parameters whose bounds do not hold; the others are uncorrelated, shape (p, p).
+
+        Args:
+            fit: the estimate.
+            middle: covariance of the score of the weighted rows, shape (c, c).
+            spread: standard deviations of the base parameters, shape (p,).
+        """
+        inertial = self.prior.bodies.size
+        free = np.flatnonzero(fit.live & np.append(np.ones(inertial, dtype=bool), ~fit.at_zero))
+        known = np.ix_(free, free)
+        inverse = np.linalg.solve(fit.normal[known], self.mapping[:, free].T)
+        covariance = inverse.T @ (middle + self._prior_information(fit))[known] @ inverse
+        lost = np.diag(covariance) <= 1e-6 * spread**2
+        covariance[lost, lost] = spread[lost] ** 2
+        return np.asarray(covariance)
+
+    def _prior_information(self, fit: ConsistentFit) -> Array:
+        """Information of the prior, shape (c, c)."""
+        information = self.earlier.copy()
+        at = np.arange(self.prior.bodies.size)
+        information[at, at] += fit.strength / self.prior.scales.ravel() ** 2
+        return information
+
+    def report_cost(self, fit: ConsistentFit, signs_only: ConsistentFit, factors: Factors) -> tuple[Finding, ...]:
+        """Finding about data that contradict every robot with consistent links."""
+        squares = [float(factors.squared_residuals(self.mapping @ one.values).sum()) for one in (fit, signs_only)]
+        if squares[0] <= MAX_COST_OF_LINKS**2 * squares[1]:
+            return ()
+        ratio = np.sqrt(squares[0] / squares[1])
+        names = [name for name, low in zip(self.names, fit.at_floor, strict=True) if low]
+        message = (
+            f"no real robot fits these data as well as bodies that cannot exist: errors are {ratio - 1:.0%} larger "
+            f"with physically consistent links; at the limit: {', '.join(names) or 'none'}"
+        )
+        return (make_finding("links_contradicted", message, names),)

@@ -18,7 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
-from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram
+from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram, matrix_coordinates
 
 FLOOR = 0.01
 """Least pseudo-inertia of a body, as a share of the prior's: it keeps bodies off the boundary."""
@@ -32,6 +32,9 @@ TERM_RIDGE = 1e-8
 MIN_COLUMN_RATIO = 1e-12
 """Columns of terms whose norm is below this share of the largest are rounding: their parameters are zero."""
 
+FLOOR_MARGIN = 1e-3
+"""Bodies whose least share of the prior's pseudo-inertia is below the floor times 1 plus this lie on the boundary."""
+
 GAP = 1e-13
 """Duality gap as a share of the squared torques."""
 
@@ -43,12 +46,20 @@ class ConsistentFit:
     Attributes:
         values: all c parameters, shape (c,); bounded ones may be exactly zero.
         at_zero: mask of the columns of terms whose bound holds, or that the data do not excite, shape (c - 10 b,).
+        at_floor: mask of the bodies on the boundary of what is physically consistent, shape (b,).
         strength: strength of the prior that was used: at least that of rounding.
+        live: mask of the columns that the data excite; all inertial ones, because the prior knows them, shape (c,).
+        normal: regularized normal matrix, shape (c, c).
+        right: right side of the normal equations, shape (c,).
     """
 
     values: Array
     at_zero: Mask
+    at_floor: Mask
     strength: float
+    live: Mask
+    normal: Array
+    right: Array
 
 
 def fit_consistent(
@@ -70,30 +81,35 @@ def fit_consistent(
         The fit. Whatever the rows, its bodies are physically consistent and its bounded terms are not negative.
     """
     inertial = prior.bodies.size
-    size = np.sqrt(np.maximum(np.diag(gram)[inertial:-1], 0.0))
-    live = size > MIN_COLUMN_RATIO * size.max(initial=0.0)
-    columns = np.append(np.arange(inertial), inertial + np.flatnonzero(live))
-    bounds = np.flatnonzero(bounded[live]) + inertial
     scales = prior.scales.ravel()
     information = scales[:, None] * gram[:inertial, :inertial] * scales
     strength = max(strength, MIN_STRENGTH_RATIO * float(np.linalg.norm(information, 2)))
+    size = np.sqrt(np.maximum(np.diag(gram)[inertial:-1], 0.0))
+    weight = np.append(strength / scales**2, TERM_RIDGE * size**2)
+    normal = gram[:-1, :-1] + np.diag(weight)
+    right = gram[:-1, -1] + weight * np.append(prior.bodies.ravel(), np.zeros(len(size)))
 
-    transform = _transform(prior, size[live])
-    weight = np.append(strength / scales**2, TERM_RIDGE * size[live] ** 2)
-    expected = np.append(prior.bodies.ravel(), np.zeros(len(columns) - inertial))
-    normal = gram[np.ix_(columns, columns)] + np.diag(weight)
-    right = gram[columns, -1] + weight * expected
-    quadratic = transform.T @ normal @ transform
+    excited = size > MIN_COLUMN_RATIO * size.max(initial=0.0)
+    live = np.append(np.ones(inertial, dtype=bool), excited)
+    columns = np.flatnonzero(live)
+    bounds = np.flatnonzero(bounded[excited]) + inertial
+    transform = _transform(prior, size[excited])
+    quadratic = transform.T @ normal[np.ix_(columns, columns)] @ transform
     program = ConeProgram(
-        0.5 * (quadratic + quadratic.T), -transform.T @ right, len(prior.bodies) if links else 0, bounds, floor
+        quadratic=0.5 * (quadratic + quadratic.T),
+        linear=-transform.T @ right[columns],
+        bodies=len(prior.bodies) if links else 0,
+        bounded=bounds,
+        floor=floor,
     )
     coordinates, multipliers = program.solve(GAP * float(gram[-1, -1]))
     coordinates[bounds] = np.where(coordinates[bounds] <= multipliers, 0.0, coordinates[bounds])
+    at_floor = _least_share(coordinates[:inertial]) < (1.0 + FLOOR_MARGIN) * floor
     if links:
-        coordinates[:inertial] = _inside(coordinates[:inertial].reshape(-1, 10), floor).ravel()
-    values = np.zeros(len(gram) - 1)
+        coordinates[:inertial] = _inside(coordinates[:inertial], floor)
+    values = np.zeros(len(live))
     values[columns] = transform @ coordinates
-    return ConsistentFit(values, values[inertial:] == 0.0, strength)
+    return ConsistentFit(values, values[inertial:] == 0.0, at_floor, strength, live, normal, right)
 
 
 def _transform(prior: BodyPrior, sizes: Array) -> Array:
@@ -111,10 +127,14 @@ def _transform(prior: BodyPrior, sizes: Array) -> Array:
     return out
 
 
+def _least_share(coordinates: Array) -> Array:
+    """Smallest eigenvalue of each body's matrix, from coordinates of shape (10 b,)."""
+    return np.asarray(np.linalg.eigvalsh(np.einsum("ks,sij->kij", coordinates.reshape(-1, 10), BASIS))[:, 0])
+
+
 def _inside(coordinates: Array, floor: float) -> Array:
     """Bodies moved towards the prior until their smallest eigenvalue is the floor, where rounding has left it lower."""
-    matrices = np.einsum("ks,sij->kij", coordinates, BASIS)
-    least = np.linalg.eigvalsh(matrices)[:, 0]
+    least = _least_share(coordinates)
     share = np.clip((floor - least) / np.maximum(1.0 - least, 1e-300), 0.0, 1.0)[:, None]
-    unit = np.einsum("ij,sij->s", np.eye(4), BASIS)
-    return np.asarray(coordinates + share * (unit - coordinates))
+    bodies = coordinates.reshape(-1, 10)
+    return np.asarray(bodies + share * (matrix_coordinates(np.eye(4)) - bodies)).ravel()

@@ -25,10 +25,6 @@ def compute_sandwich(
 ) -> tuple[Array, Array]:
     """Sandwich covariance G (sum w^4 Z' Omega Z) G' of the estimate G sum w^2 Z' tau.
 
-    For weighted least squares G is the inverse of the normal matrix, and Z are its own rows. Omega = C C' is the
-    covariance of a joint's residual, where C filters white noise with the AR model. For stationary residuals C' C is
-    the same except near the ends, so that W' Omega W is the Gram matrix of the filtered columns C W.
-
     Args:
         problem: rows whose residuals are used.
         values: parameters, shape (p,).
@@ -40,6 +36,28 @@ def compute_sandwich(
     Returns:
         RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p).
     """
+    noise, middle = compute_score_covariance(problem, values, bread, weights, order, scores)
+    return noise, bread @ middle @ bread.T
+
+
+def compute_score_covariance(
+    problem: LinearProblem,
+    values: Array,
+    bread: Array,
+    weights: Array,
+    order: int,
+    scores: LinearProblem | None = None,
+) -> tuple[Array, Array]:
+    """Covariance sum w^4 Z' Omega Z of the score sum w^2 Z' tau, with the arguments of `compute_sandwich`.
+
+    For weighted least squares G is the inverse of the normal matrix, and Z are its own rows. Omega = C C' is the
+    covariance of a joint's residual, where C filters white noise with the AR model. For stationary residuals C' C is
+    the same except near the ends, so that W' Omega W is the Gram matrix of the filtered columns C W. G corrects the
+    residuals for degrees of freedom.
+
+    Returns:
+        RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p).
+    """
     lagged = LaggedGrams.from_problem(problem, order)
     residual = lagged.residual_autocovariance(values)
     autocovariance = residual * (lagged.counts / degrees_of_freedom(len(values), lagged.counts))[:, None]
@@ -47,9 +65,8 @@ def compute_sandwich(
         whitening = fit_whitening(autocovariance, lagged.counts)
         colored = Grams.from_problem(problem, whitening.color_tiles(scores or problem))
         middle = colored.total(weights**2 * whitening.noise_rms)[:-1, :-1]
-        covariance = bread @ middle @ bread.T
-        autocovariance = residual + lagged.absorbed_autocovariance(covariance)
-    return whitening.noise_rms, covariance
+        autocovariance = residual + lagged.absorbed_autocovariance(bread @ middle @ bread.T)
+    return whitening.noise_rms, middle
 
 
 def rescale_covariance(covariance: Array, spread: Array) -> Array:

@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Estimator
 from robot_dyn_id.files.flexible_section import FlexibleSettings, read_flexible_section
-from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.prior import read_prior
 from robot_dyn_id.files.values import (
     check_keys,
     choice,
@@ -25,6 +25,7 @@ from robot_dyn_id.files.values import (
     read_value,
 )
 from robot_dyn_id.identification.settings import VELOCITIES, Settings
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
@@ -138,7 +139,7 @@ def read_configuration(path: str | Path | None) -> Configuration:
 
 
 def files_named_in(path: str | Path) -> tuple[Path, ...]:
-    """Files that a configuration file names: the earlier parameter set, if there is one.
+    """Files that a configuration file names: the prior, if there is one.
 
     Raises:
         UsageError: the configuration is not readable.
@@ -165,8 +166,8 @@ def _read_reversal_speed(value: Any, key: str) -> float | str:
     return AUTO if value == AUTO else float(read_value(float, value, key))
 
 
-def _read_prior(value: Any, key: str) -> ParameterSet:
-    return read_parameters(read_value(str, value, key))
+def _read_prior(value: Any, key: str) -> ParameterSet | RobotDescription:
+    return read_prior(read_value(str, value, key))
 
 
 def _read_terms(value: Any, key: str) -> tuple[Term, ...]:

@@ -6,14 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
+from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior, earlier_prior, nominal_prior
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress
 from robot_dyn_id.signals.diagnosis import delay
 from robot_dyn_id.signals.health import check_motion_content
@@ -67,11 +71,24 @@ def fit_model(
 
 
 def choose_prior(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
-    """The earlier parameter set if one is given, else the URDF if it has masses, else None."""
-    if settings.prior is not None:
-        return earlier_prior(settings.prior, regressor, base.mapping)
+    """Choose the prior of an identification.
+
+    Returns:
+        The parameter set or the robot description that the settings name; else the URDF, unless its masses are missing
+        or placeholders; else None.
+
+    Raises:
+        InputError: a robot description of other joints, or without masses; a parameter set of other columns.
+    """
     model = regressor.model
-    return nominal_prior(model, base.mapping) if model.inertial_parameters.any() else None
+    if isinstance(settings.prior, ParameterSet):
+        return earlier_prior(settings.prior, regressor, base.mapping)
+    if settings.prior is None:
+        return None if has_placeholder_masses(model) else nominal_prior(model, base.mapping)
+    described = RobotModel.from_description(settings.prior, model.joint_names, model.held, tuple(model.gravity))
+    if described.body_names != model.body_names:
+        raise InputError(f"prior: {settings.prior.source} has other moving joints than the robot")
+    return nominal_prior(described, base.mapping)
 
 
 def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:

@@ -13,6 +13,7 @@ from robot_dyn_id.estimators import PRIOR_USERS, Estimator, WeightedLeastSquares
 from robot_dyn_id.estimators.bootstrap import check_bootstrap_draws
 from robot_dyn_id.estimators.essential import check_limit
 from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.filtering import LowPass
@@ -46,7 +47,7 @@ class Settings:
         filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
-        prior: earlier parameter set for estimators that use a prior, instead of the URDF.
+        prior: earlier parameter set, or robot description, for estimators that use a prior, instead of the URDF.
         reversal_speed: low-velocity threshold below which a joint's rows are left out [rad/s or m/s]: 0 keeps all,
             `auto` is three standard deviations of the velocity noise.
         reversal_speeds: low-velocity thresholds of single joints, which override `reversal_speed`.
@@ -66,7 +67,7 @@ class Settings:
     filter_order: int = 4
     velocity: str = "auto"
     pivots: str = "rref"
-    prior: ParameterSet | None = None
+    prior: ParameterSet | RobotDescription | None = None
     reversal_speed: float | str = 0.0
     reversal_speeds: Mapping[str, float] = field(default_factory=dict)
     period: float = 0.0

@@ -22,10 +22,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia, solid
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.estimators.completion import Completion
+from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.findings import Finding, make_finding
@@ -214,8 +215,11 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
     size, directions = np.linalg.eigh(covariance / (scale := _scale(bodies[0])) / scale[:, None])
     shown = size > np.finfo(float).eps * size[-1]
     root = (directions[:, shown] / np.sqrt(size[shown])).T / scale
+    rows = np.column_stack([root, root @ values])
+    radius = np.sqrt(bodies[:, [4, 6, 9]].sum(axis=1) / (2.0 * bodies[:, 0]))
+    prior = BodyPrior(f"payload on {link}", bodies, bodies[:, 0], radius)
     nothing = np.zeros(0, dtype=bool)
-    full = Completion(root, values, np.eye(10), bodies, nothing, PRIOR_SPREAD, FLOOR_RATIO, "entropic").solve()
+    full = fit_consistent(rows.T @ rows, prior, nothing, PRIOR_SPREAD**-2, floor=FLOOR_RATIO).values
     step = root @ (full - values)
     findings = []
     if not_excited:

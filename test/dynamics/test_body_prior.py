@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prior bodies and their scales."""
 
+import re
+
 import numpy as np
 from support.robots import panda_arm
 from support.simulated import ARM
 
-from robot_dyn_id.dynamics.body_prior import BodyPrior, link_lengths
+from robot_dyn_id.dynamics.body_prior import BodyPrior, has_placeholder_masses, link_lengths
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.model.robot import RobotModel
 
@@ -34,3 +36,17 @@ def test_a_urdf_without_masses_has_bodies_from_its_geometry():
     assert np.all(BodyPrior.from_model(twice).masses > prior.masses)
     unlimited = RobotModel.from_urdf(bare.replace('effort="', 'effort="0" ignored="'))
     np.testing.assert_array_equal(BodyPrior.from_model(unlimited).masses, 1.0)
+
+
+def test_placeholders_are_recognized_and_equal_links_are_not():
+    def arm(mass, inertia):
+        text = re.sub(r'<mass value="[^"]*"/>', mass, ARM)
+        return RobotModel.from_urdf(re.sub(r"<inertia [^>]*>", inertia, text))
+
+    ball = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    rod = '<inertia ixx="0.1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    none = '<inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/>'
+    assert has_placeholder_masses(arm('<mass value="1"/>', ball))
+    assert not has_placeholder_masses(arm('<mass value="1"/>', rod))
+    assert has_placeholder_masses(arm('<mass value="0"/>', none))
+    assert not has_placeholder_masses(RobotModel.from_urdf(ARM))
