@@ -17,6 +17,7 @@ from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress
 from robot_dyn_id.signals.diagnosis import delay
@@ -85,10 +86,20 @@ def choose_prior(settings: Settings, regressor: Regressor, base: BaseParameters)
         return earlier_prior(settings.prior, regressor, base.mapping)
     if settings.prior is None:
         return None if has_placeholder_masses(model) else nominal_prior(model, base.mapping)
-    described = RobotModel.from_description(settings.prior, model.joint_names, model.held, tuple(model.gravity))
+    return nominal_prior(describe_prior(settings.prior, model), base.mapping)
+
+
+def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:
+    """The robot of another description, with the joints and the gravity of a model.
+
+    Raises:
+        InputError: other moving joints.
+        ModelError: a description that cannot be used.
+    """
+    described = RobotModel.from_description(prior, model.joint_names, model.held, tuple(model.gravity))
     if described.body_names != model.body_names:
-        raise InputError(f"prior: {settings.prior.source} has other moving joints than the robot")
-    return nominal_prior(described, base.mapping)
+        raise InputError(f"prior: {prior.source} has other moving joints than the robot")
+    return described
 
 
 def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:

@@ -8,23 +8,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.estimation import fit_model
+from robot_dyn_id.identification.estimation import describe_prior, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.metrics import compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.diagnosis import nominal_agreement
@@ -47,6 +51,7 @@ class Identification:
         unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
         essential: result of the backward elimination, if one was requested.
         identifiable: identifiability of every parameter.
+        selection: choice of the model, and the alternatives; None if nothing was chosen.
     """
 
     parameters: ParameterSet
@@ -56,6 +61,7 @@ class Identification:
     unconstrained_nrmse: float | None = None
     essential: Essential | None = None
     identifiable: tuple[Identifiability, ...] = ()
+    selection: Selection | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -101,13 +107,19 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
-    progress("finding the base parameters")
-    base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
+    selection = None
+    if settings.chooses_model:
+        selection = choose_model(trials, model, _options(settings, model), progress)
+        trials, regressor = selection.trials, selection.regressor
+        settings = replace(settings, estimator=selection.complete(settings.estimator))
+        findings += selection.findings
+    progress("finding the base parameters")
+    base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
@@ -123,6 +135,39 @@ def identify(
         unconstrained_nrmse=_compute_unconstrained_nrmse(fit.model, others),
         essential=fit.essential,
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
+        selection=selection,
+    )
+
+
+def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
+    """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
+
+    Raises:
+        InputError: a prior with other joints than are to be identified.
+    """
+    if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
+        if settings.prior.joint_names != model.joint_names:
+            raise InputError(
+                f"prior: the parameter set of {settings.prior.robot_name} has other joints than are to be identified"
+            )
+        return replace(Regressor.from_parameters(settings.prior), model=model)
+    terms = () if settings.terms is None and settings.chooses_model else settings.fixed_terms
+    return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+
+
+def _options(settings: Settings, model: RobotModel) -> Options:
+    """What settings leave to be chosen from the data."""
+    prior = settings.prior
+    given = isinstance(prior, RobotDescription)
+    return Options(
+        terms=settings.terms,
+        couplings=settings.couplings,
+        motion_filter=settings.motion_cutoff is None,
+        velocity=settings.velocity == "auto",
+        base_tilt=settings.base_tilt,
+        strength=GIVEN_PRIOR_STRENGTH if given else None,
+        reduced=given,
+        prior=BodyPrior.from_model(describe_prior(prior, model)) if isinstance(prior, RobotDescription) else None,
     )
 
 

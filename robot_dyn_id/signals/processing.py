@@ -222,7 +222,9 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
         valid = window.valid[:, rows]
         if not valid.any():
             for joint, support in enumerate(layout.supports):
-                yield Tile(joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])), window.trial, window.t[rows])
+                yield Tile(
+                    joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])), window.trial, window.t[rows]
+                )
             continue
         packed = np.empty((layout.starts[-1], len(window.motion)))
         regressor.fill(window.motion, layout.slots, packed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gram matrices of all candidate columns, by joint and by block: every candidate is fitted from them without the data."""
+"""Gram matrices of all candidate columns by joint and block: candidates are fitted from them without the data."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class BlockGrams:
         matrices = tuple(np.zeros((blocks.count + 1, len(s) + 1, len(s) + 1)) for s in problem.supports)
         counts = np.zeros((len(matrices), blocks.count + 1), dtype=np.int64)
         for tile in problem.tiles():
+            assert tile.t is not None  # tiles of recordings have stamps
             numbers = blocks.numbers(tile.trial, tile.t)
             for number in np.unique(numbers).tolist():
                 rows = np.ascontiguousarray(tile.block[:, numbers == number])
@@ -58,7 +59,7 @@ class BlockGrams:
     @property
     def block_count(self) -> int:
         """Number of blocks K."""
-        return self.counts.shape[1] - 1
+        return int(self.counts.shape[1]) - 1
 
     def weighted(self, weights: Array) -> Array:
         """Sum over the joints with one weight each, shape (K + 1, c + 1, c + 1)."""

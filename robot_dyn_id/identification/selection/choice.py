@@ -20,6 +20,7 @@ from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import not_negative
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coupling, Term
+from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
@@ -32,7 +33,7 @@ from robot_dyn_id.identification.selection.families import (
     list_couplings,
     list_families,
 )
-from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilt_directions, tilted
+from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilted
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
@@ -72,6 +73,7 @@ MAX_COUPLINGS = 2
 
 MAX_TILT_DEG = 10.0
 """Largest tilt of the base that is a small error of the mounting [deg]; a larger one is a wrong gravity vector."""
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -156,6 +158,12 @@ class Selection:
     block_models: tuple[BlockModel, ...]
     consistency_cost: float
     findings: tuple[Finding, ...]
+
+    def complete(self, estimator: Estimator) -> Estimator:
+        """The estimator with the chosen strength and weights."""
+        if not isinstance(estimator, Consistent):
+            return estimator
+        return replace(estimator, strength=self.strength, weights=tuple(self.weights.tolist()))
 
 
 @dataclass(frozen=True)
@@ -268,7 +276,7 @@ def _choose_motion_filter(
             filtered = _with_motion_filter(trials, ratio, source)
             grams = BlockGrams.from_trials(filtered, wide.regressor, blocks)
             validation = CrossValidation.from_grams(grams, wide.pull, wide.bounded, wide.reference, wide.blocks(blocks))
-            if reference is None:
+            if weights is None or reference is None:
                 reference, weights = validation.errors(wide.reference), validation.weights
             validation = replace(validation, weights=weights)
             loss, strength, _ = wide.least_loss(validation, columns, reference)

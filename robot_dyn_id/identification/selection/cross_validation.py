@@ -101,7 +101,7 @@ class CrossValidation:
         gram = self._total[at]
         if left_out is not None:
             gram = gram - self._products[left_out][at]
-        return gram + self._products[self.grams.block_count][at] if all_rows else gram
+        return np.asarray(gram + self._products[self.grams.block_count][at] if all_rows else gram)
 
     def fit(self, candidate: Candidate, left_out: int | None = None, *, all_rows: bool = False) -> Array:
         """Parameters of all columns, zero in those that the candidate has not, shape (c,); see `gram`."""
