@@ -385,7 +385,7 @@ def test_an_earlier_parameter_set_is_a_prior(tmp_path):
     alone = np.linalg.norm(identified("map", short).estimate.values - truth)
     print(errors, alone)
     assert errors[0] < 0.7 * alone
-    with pytest.raises(UsageError, match="estimator weighted uses no prior: use map, map_constants, "):
+    with pytest.raises(UsageError, match="estimator weighted uses no prior: use consistent, map, map_constants, "):
         parse_configuration({"prior": str(tmp_path / "first.yaml")})
     with pytest.raises(InputError, match=r"nowhere\.yaml: "):
         parse_configuration({"estimator": "map", "prior": str(tmp_path / "nowhere.yaml")})
