@@ -78,6 +78,56 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "give `gain` [N m/A] for each joint in the configuration",
             overrulable=True,
         ),
+        "gain_inconsistent": Definition(
+            "error",
+            "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
+            "parameters: its gain or unit differs from that of the other joints.",
+            "correct `gain` or the unit of the joint",
+            overrulable=True,
+        ),
+        "gain_unverifiable": Definition(
+            "info",
+            "Neither weight nor inertia in the efforts of a joint determines their scale: a wrong gain there would "
+            "not be found.",
+            "compare the effort of the joint with a known load",
+        ),
+        "effort_units": Definition(
+            "error",
+            "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses.",
+            "convert the efforts to N m",
+            overrulable=True,
+        ),
+        "effort_gravity_compensated": Definition(
+            "warning",
+            "The efforts hold inertia or friction, but no weight in any direction: the driver compensates gravity "
+            "before it reports them. The model is identified without gravity, and predicts such efforts.",
+            "record the complete joint torques for a model with gravity, or state `effort_kind`",
+        ),
+        "effort_external": Definition(
+            "error",
+            "The efforts hold neither weight nor inertia nor friction, as estimates of external torques.",
+            "record measured joint torques or motor currents, or state `effort_kind`",
+            overrulable=True,
+        ),
+        "gravity_direction": Definition(
+            "error",
+            "Another direction of gravity in the base frame explains the efforts, with free inertial parameters: the "
+            "base is mounted on a wall, on a ceiling or on a slope. A warning below 15 degrees.",
+            "set the gravity vector",
+            overrulable=True,
+        ),
+        "joints_swapped": Definition(
+            "error",
+            "With two joints exchanged the rigid-body dynamics fit: their names, or columns, are exchanged.",
+            "correct the names or the order of the joints in the recording",
+            overrulable=True,
+        ),
+        "urdf_in_millimeters": Definition(
+            "error",
+            "Consecutive joints of the URDF are more than 10 m apart.",
+            "convert the lengths of the URDF to meters",
+            overrulable=True,
+        ),
         "effort_coarse": Definition(
             "warning",
             "The effort of a joint takes fewer than 50 distinct values: its sensor resolves only a few steps.",
@@ -111,9 +161,38 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_delayed": Definition(
             "warning",
-            "The residual is proportional to the rate of change of the torque: efforts and positions are stamped at "
-            "different times.",
+            "The inertial and gravity torque of the strong joints is late or early by a common time: efforts and "
+            "positions are stamped at different times. The delay is compensated.",
             "correct the time stamps, or the filter of the effort signal",
+        ),
+        "effort_offset_drifts": Definition(
+            "warning",
+            "The zero of an effort sensor moves along a recording or between recordings by more than 10 % of the "
+            "effort's variation.",
+            "zero the torque sensors before the recording, or record with one temperature of the drives",
+        ),
+        "friction_drifts": Definition(
+            "warning",
+            "The friction of a joint changes along a recording by more than 15 %: the drives warm up.",
+            "warm up the robot before the recording",
+        ),
+        "contact": Definition(
+            "warning",
+            "For a short time the torque differs far more than usual from the model: the robot touched something, or "
+            "the effort failed.",
+            "record without contacts, or leave these times out",
+        ),
+        "load_changed": Definition(
+            "warning",
+            "Another load at the last link explains most of the residuals: the tool or payload was changed between "
+            "recordings.",
+            "identify and validate with the same tool, or describe each tool by a URDF of its own",
+        ),
+        "clock_drift": Definition(
+            "warning",
+            "The delay of the efforts changes steadily during a recording: efforts and positions are stamped by "
+            "different clocks. The drift is compensated.",
+            "stamp all channels by one clock",
         ),
         "too_little_motion": Definition(
             "warning",

@@ -162,9 +162,7 @@ def _gravity_compensated(bench: Bench, strength: int, rng: np.random.Generator) 
     return _case(bench, trial.recording(bench.robot, tau=tau), size=f"{1 - error:.0%}")
 
 
-@_fault(
-    "the driver subtracts gravity and friction", "effort_gravity_compensated", "effort_gravity_and_friction_compensated"
-)
+@_fault("the driver subtracts gravity and friction", "effort_gravity_compensated")
 def _gravity_and_friction_compensated(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, error = bench.record(), (0.1, 0.05, 0.0)[strength]
     tau = _measured(trial) - (1 - error) * (trial.gravity + trial.friction)
@@ -194,7 +192,7 @@ def _sign_without_weight(bench: Bench, strength: int, rng: np.random.Generator) 
     return _case(bench, trial.recording(bench.robot, tau=tau), size=bench.robot.joint_names[joint])
 
 
-@_fault("efforts in N mm", "effort_too_large", "effort_units")
+@_fault("efforts in N mm", "effort_too_large", "effort_units", "gain_inconsistent")
 def _millinewton(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, joints = bench.record(), _weighted(bench.record())
     tau, chosen = _measured(trial), [joints[-1:], joints[-2:], list(range(len(bench.noise)))][strength]
@@ -271,7 +269,7 @@ def _pair(effort: Array, trial: Trial, strength: int) -> tuple[int, int]:
     return pairs[(0, len(pairs) // 2, len(pairs) - 1)[strength]]
 
 
-@_fault("time stamps in nanoseconds of the epoch", "stamps_in_nanoseconds")
+@_fault("time stamps in nanoseconds of the epoch", "stamps_not_in_seconds")
 def _nanoseconds(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, unit = bench.record(), (1e3, 1e6, 1e9)[strength]
     stamps = unit * (trial.stamps + (0.0 if strength < 2 else 1.7e9))

@@ -15,12 +15,12 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress
-from robot_dyn_id.signals.diagnosis import delay
 from robot_dyn_id.signals.health import check_motion_content
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -111,7 +111,7 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     values = estimate.values if estimate.unconstrained is None else estimate.unconstrained
     findings += report_negative_terms(model.regressor, base, values, estimate.standard_deviations)
     findings += estimate.findings
-    findings += delay(model.regressor, model.columns, model.values, trials)
+    findings += examine_residuals(model, trials)
     if estimate.unexcited:
         findings += (make_finding("not_excited", f"not excited by these data: {', '.join(estimate.unexcited)}"),)
     return findings

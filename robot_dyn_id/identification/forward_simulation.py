@@ -135,7 +135,8 @@ def simulate_efforts(
 ) -> SimulatedMotion:
     """Simulate a robot under recorded efforts, from the recorded state at the start and after every gap.
 
-    There is no feedback: errors of the model and of the efforts accumulate.
+    There is no feedback: errors of the model and of the efforts accumulate. States of friction start from those along
+    the recorded motion.
 
     Args:
         recording: recording with efforts; the samples of the result are on its uniform grid.
@@ -159,7 +160,7 @@ def simulate_efforts(
     every = max(1, round(min(restart * rate, 2.0**62)))
     plant: Plant | None = None
     parts, recorded = [], []
-    for piece in trials:
+    for piece in trials.along(dynamics.regressor):
         if plant is None:
             plant = Plant(dynamics, piece.motion.q[:, np.flatnonzero(piece.own)[0]])
         parts.append(_driven(plant, piece, every, 1.0 / rate))
@@ -182,7 +183,7 @@ def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> t
     q, dq = np.empty((2, len(own), len(plant.q)))
     for row, k in enumerate(own):
         if piece.number[k] % every == 0:
-            plant.q[:], plant.dq[:] = piece.motion.q[:, k], piece.motion.dq[:, k]
+            plant.place(piece.motion, int(k))
         q[row], dq[row] = plant.q, plant.dq
         after = min(k + 1, piece.tau.shape[1] - 1)
         plant.advance(0.5 * (piece.tau[:, k] + piece.tau[:, after]), period)

@@ -19,6 +19,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
+from robot_dyn_id.identification.correction import correct_trials, realign
 from robot_dyn_id.identification.estimation import describe_prior, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
@@ -31,7 +32,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
-from robot_dyn_id.signals.diagnosis import nominal_agreement
+from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -109,6 +110,10 @@ def identify(
     """
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
+    progress("comparing efforts and motion")
+    corrected = correct_trials(trials, model, settings.ignore)
+    trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
+    regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
@@ -124,7 +129,8 @@ def identify(
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
     progress("validating on held-out data")
-    others = trials.with_recordings(held_out)
+    others, delayed = realign(trials.with_recordings(held_out), model)
+    findings += delayed
     evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
     return Identification(

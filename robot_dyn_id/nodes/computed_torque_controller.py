@@ -37,10 +37,10 @@ from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
+    ComputedTorque,
     Gains,
     ScaledNominalInertia,
     check_static_efforts,
-    computed_torque,
     rated_efforts,
     usable_dynamics,
 )
@@ -127,6 +127,7 @@ class ComputedTorqueController(RobotNode):
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
         self._gains = Gains.from_bandwidth(self.settings.bandwidth)
         self._dynamics: Dynamics | None = None
+        self._law: ComputedTorque | None = None  # of the dynamics
         self._start: ScaledNominalInertia | None = None  # used until there are dynamics
         self._offered: bytes | None = None
         self._refused = ""
@@ -206,7 +207,7 @@ class ComputedTorqueController(RobotNode):
         check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
         if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
             self._tracker = None
-        self._dynamics = dynamics
+        self._dynamics, self._law = dynamics, ComputedTorque(dynamics, self._gains)
         self._begin_law(model, rated)
 
     def _begin_unknown(self) -> None:
@@ -276,7 +277,10 @@ class ComputedTorqueController(RobotNode):
             return
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
-        self._command(self._effort(self._tracker.setpoint(time), q, dq), min(step, self.settings.timeout))
+            if self._law is not None:
+                self._law.restart()
+        step = min(step, self.settings.timeout)
+        self._command(self._effort(self._tracker.setpoint(time), q, dq, step), step)
 
     def _command(self, wanted: Array, step: float) -> None:
         """Publish what the motors may be given of a law's effort."""
@@ -299,14 +303,14 @@ class ComputedTorqueController(RobotNode):
             return
         self._troubled = self._seconds()
 
-    def _effort(self, setpoint: Setpoint, q: Array, dq: Array) -> Array:
-        if self._dynamics is None:
+    def _effort(self, setpoint: Setpoint, q: Array, dq: Array, step: float) -> Array:
+        if self._dynamics is None or self._law is None:
             assert self._start is not None
             return self._start.effort(setpoint, q, dq, self._gains)
         with np.errstate(all="ignore"):  # what is not finite is not commanded
             if self.settings.law == GRAVITY:
                 return self._dynamics.gravity(q)
-            return computed_torque(self._dynamics, setpoint, q, dq, self._gains)
+            return self._law.effort(setpoint, q, dq, step)
 
     def _follow(self, data: bytes) -> None:
         try:
@@ -361,7 +365,7 @@ class ComputedTorqueController(RobotNode):
 
     def stop(self) -> bool:
         """Leave the motors without effort."""
-        self._dynamics = self._start = None
+        self._dynamics = self._law = self._start = None
         self._command_rest()
         return True
 

@@ -118,28 +118,42 @@ class Columns:
     The columns of friction pass the same low-pass as the torque (parallel filtering, Gautier 1997): evaluated at the
     low-passed velocity, they would exceed the low-passed friction at reversals. The columns of the rigid body and of
     terms of the acceleration are smooth and are evaluated along the low-passed motion, which provides the acceleration.
+    States of terms are integrated along the positions that are added. They are kept over a `restart`.
     """
 
     def __init__(self, regressor: Regressor, cutoff: float) -> None:
         """Start without samples, for a cut-off of the low-pass [Hz]."""
-        model, self._shape = regressor.model, regressor.structure.shape
+        self._shape = regressor.structure.shape
         self.filter = CausalFilter(cutoff)
         smooth = np.array([accelerated(column.term) for column in regressor.term_columns], dtype=bool)
         bodies = self._shape[0] - len(smooth)
         self._smooth_rows = np.flatnonzero(np.concatenate([np.full(bodies, True), smooth]))
         self._rough_rows = bodies + np.flatnonzero(~smooth)
-        self._smooth = Regressor(model, tuple(pair for pair in regressor.terms if accelerated(pair[1])))
-        self._rough = Regressor(model, tuple(pair for pair in regressor.terms if not accelerated(pair[1])))
+        self._smooth = regressor.with_terms(tuple(pair for pair in regressor.terms if accelerated(pair[1])))
+        self._rough = regressor.with_terms(tuple(pair for pair in regressor.terms if not accelerated(pair[1])))
+        self.has_states = bool(self._rough.state_groups)
+        self.reset()
+
+    def reset(self) -> None:
+        """Restart without a history."""
+        self.filter.reset()
+        self._states = self._rough.initial_states()
+        self._t, self._q = -np.inf, np.empty((0, 1))
 
     def add(self, t: float, state: Array) -> None:
         """Add positions, velocities and torques at the time t [s], shape (3, n), later than the previous ones."""
         q, dq, _ = state[:, :, None]
         motion = Motion(q, dq, np.zeros_like(dq))
         signals = self._rough.signals(motion)
+        if self.has_states and np.isfinite(self._t):
+            step = t - self._t
+            self._states = {g.term: g.advance(self._states[g.term], self._q, q, step) for g in self._rough.state_groups}
+        self._t, self._q = t, q
         rows = np.empty((3 + len(self._rough_rows), self._shape[1]))
         rows[:3], rough = state, rows[3:]
         for group in self._rough.term_groups:
-            rough[group.numbers] = group.columns(q, dq, motion.ddq, signals) * group.weights  # (symbols, g, n)
+            columns = group.columns(q, dq, motion.ddq, signals, self._states)
+            rough[group.numbers] = columns * group.weights  # (symbols, g, n)
         self._values, self._slopes = self.filter.add(t, rows)
 
     def read(self) -> tuple[Motion, Array, Array]:
@@ -208,7 +222,8 @@ class ResidualMonitor:
         """Add a joint state, shape (n,) each; states that are not later than the previous one are ignored.
 
         Without velocities (None), positions and torques first pass a causal low-pass of `DIFFERENTIATOR_RATIO` times
-        the cut-off, whose derivative gives the velocities: all three have the same delay.
+        the cut-off, whose derivative gives the velocities: all three have the same delay. With states of friction,
+        which noise of the positions would wear away, positions, velocities and torques pass it as well.
 
         Returns:
             Whether the filter has settled, so that `residual` is valid.
@@ -216,6 +231,7 @@ class ResidualMonitor:
         if t <= self._last:
             if t < self._last - self.longest_gap:  # time was set back: a bag starts again
                 self._restart()
+                self._columns.reset()
                 self._last = self._evaluated = -np.inf
             else:
                 return False
@@ -226,6 +242,8 @@ class ResidualMonitor:
             (q, tau), (dq, _) = self._differentiator.add(t, np.array((q, tau)))
             if not self._differentiator.settled:
                 return False
+        elif self._columns.has_states:
+            (q, dq, tau), _ = self._differentiator.add(t, np.array((q, dq, tau)))
         self._columns.add(t, np.array((q, dq, tau)))
         return self._columns.filter.settled
 

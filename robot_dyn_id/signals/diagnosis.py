@@ -1,77 +1,268 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agreement of efforts with the URDF's own torque, and their delay against the motion."""
+"""EffortDiagnosis of a recording: which fault explains efforts that the robot's rigid-body dynamics do not fit.
+
+All hypotheses (`hypotheses`) are compared, and only the one with the largest advantage is reported, so that one fault
+does not appear under several names.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.signals.filtering import derivative
-from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.hypotheses import (
+    Exchange,
+    GravityFits,
+    ScaleProfile,
+    WeightFactors,
+    find_exchange,
+    friction_power,
+)
+from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidRows
 
-DELAY = 5e-3
-"""Delays below this [s] are not worth a word."""
+LEAST_ADVANTAGE = 1.0
+"""Advantage from which on a hypothesis replaces the recording as it is: the product of the joints' residuals falls to
+1/e."""
+
+LEAST_EXCHANGE_ADVANTAGE = 2.0
+"""Advantage from which on an exchange of two joints is reported; joints without weight exchange by chance."""
+
+LEAST_TILT_DEG, OTHER_MOUNTING_DEG = 1.5, 15.0
+"""Angle between configured and estimated gravity that is reported, and from which on the data are refused."""
+
+LEAST_TILT_ADVANTAGE = 0.8
+"""Advantage from which on a small tilt of the base is reported."""
+
+WEIGHTLESS_FACTOR = 0.2
+"""Factor of the URDF's gravity torque in the efforts below which they hold no weight."""
+
+WEIGHTLESS_ADVANTAGE = 0.3
+"""Advantage of a fit without gravity from which on efforts hold no weight, where the URDF has no masses."""
+
+LEAST_DYNAMICS = 0.3
+"""Advantage of a rigid-body fit over none, with friction in both, below which efforts hold no dynamics."""
+
+LEAST_FRICTION_SHARE = 0.3
+"""Share of the efforts' variance that friction and offsets explain above which efforts hold friction."""
+
+VERIFIED_LOSS = 0.1
+"""Loss of a third and of three times a joint's effort from which on its scale counts as verified."""
+
+MILLI_RATIO = (200.0, 5000.0)
+"""Range of ratios between the efforts and the URDF's weight that indicate N mm."""
+
+ORDER_SAMPLES = 400
+"""Number of samples with which exchanged joints are searched for."""
+
+LARGEST_OFFSET_M = 10.0
+"""Distance between consecutive joints that no robot has [m]."""
 
 
-def nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Array, Array, Array]:
-    """Measured effort against the torque of the URDF's own parameters, both about their means.
+@dataclass(frozen=True)
+class EffortDiagnosis:
+    """Findings about a recording that its rigid-body dynamics show.
 
-    Returns:
-        Slope, correlation, and RMS of the nominal torque about its mean [N m or N], shape (n,) each.
+    Attributes:
+        findings: the findings.
+        weightless: whether the efforts hold no weight, as those of drivers that compensate gravity.
     """
-    count, sums = 0, np.zeros((5, len(regressor.model.joint_names)))
-    nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
-    plan = trials.plan
-    for piece in trials:
-        if piece.tau is None or not piece.own.any():
-            continue
-        y = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
-        values = regressor.model.inertial_parameters[nominal]
-        x = regressor.torque(piece.motion.take(piece.own), values, nominal)
-        count += y.shape[1]
-        sums += np.array([x.sum(1), y.sum(1), (x * x).sum(1), (y * y).sum(1), (x * y).sum(1)])
-    x_mean, y_mean, xx, yy, xy = sums / max(count, 1)
-    xx, yy, xy = xx - x_mean**2, yy - y_mean**2, xy - x_mean * y_mean
-    known = (xx > 0) & (yy > 0)
-    slope = np.divide(xy, xx, out=np.zeros_like(xy), where=known)
-    correlation = np.divide(xy, np.sqrt(np.abs(xx * yy)), out=np.zeros_like(xy), where=known)
-    return slope, correlation, np.sqrt(np.maximum(xx, 0.0))
+
+    findings: tuple[Finding, ...]
+    weightless: bool = False
 
 
-def delay(
-    regressor: Regressor,
-    columns: Integers,
-    values: Array,
-    trials: FilteredTrials,
-) -> tuple[Finding, ...]:
-    """Findings about joints whose effort is late or early with respect to the motion.
+def diagnose(samples: MotionSamples, model: RobotModel) -> EffortDiagnosis:
+    """Compare hypotheses about a recording.
 
-    With efforts late by d the residual is -d times the torque's rate of change, to first order.
+    Args:
+        samples: samples of the training data.
+        model: the robot with the configured gravity.
     """
-    joints = len(regressor.model.joint_names)
-    product, square, error, count = np.zeros(joints), np.zeros(joints), np.zeros(joints), 0
-    plan = trials.plan
-    for piece in trials.along(regressor):
-        if piece.tau is None or not piece.own.any():
-            continue
-        predicted = plan.low_pass.apply(regressor.torque(piece.motion, values, columns), plan.rate)
-        rate = derivative(predicted, plan.rate)[:, piece.own]
-        residual = (plan.low_pass.apply(piece.tau, plan.rate) - predicted)[:, piece.own]
-        product += (residual * rate).sum(axis=1)
-        square += (rate**2).sum(axis=1)
-        error += (residual**2).sum(axis=1)
-        count += residual.shape[1]
-    late = np.divide(-product, square, out=np.zeros(joints), where=square > 0)
-    explained = np.divide(product**2, square * error, out=np.zeros(joints), where=(square > 0) & (error > 0))
-    return tuple(
-        make_finding(
-            "effort_delayed",
-            f"joint {name}: its effort is about {1e3 * abs(d):.0f} ms {'late' if d > 0 else 'early'} "
-            "with respect to its motion",
-            [name],
-        )
-        for name, d, share in zip(regressor.model.joint_names, late, explained, strict=True)
-        if abs(d) > DELAY and share > 0.2
+    gravity = GravityFits.from_samples(samples, model)
+    rows = RigidRows.from_samples(samples, [model])
+    grams = rows.grams()
+    present = grams.fit()
+    factors = WeightFactors.from_samples(samples, model)
+    scales = ScaleProfile.from_grams(grams)
+    unit = _judge_unit(factors, model)
+    if unit:
+        return EffortDiagnosis(unit)
+    weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors)
+    if weightless:
+        return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
+    direction = _find_direction(gravity, factors, samples, model)
+    if factors.reversed and _drives(samples, model, present):
+        message = "the efforts of all joints have the opposite sign: friction would drive the motion"
+        return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
+    explained = _explain(
+        gravity, direction, present, scales, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
     )
+    return EffortDiagnosis(explained or _report_unverified(scales, factors, model))
+
+
+def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
+    """Whether friction drives most joints instead of braking them."""
+    return bool((friction_power(samples, model, fit.values) < 0.0).mean() > 0.5)
+
+
+def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about a URDF whose lengths are in millimeters."""
+    longest = float(np.linalg.norm(model.translation, axis=1).max(initial=0.0))
+    if longest <= LARGEST_OFFSET_M:
+        return ()
+    message = f"joints of the URDF are up to {longest:.0f} m apart: its lengths appear to be in millimeters"
+    return (make_finding("urdf_in_millimeters", message),)
+
+
+def angle_between(one: Array, other: Array) -> float:
+    """Angle between two vectors [deg]; 180 if one of them is zero."""
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.degrees(np.arccos(np.clip(one @ other / size, -1.0, 1.0)))) if size > 0.0 else 180.0
+
+
+def _names(model: RobotModel, flags: Mask | Sequence[int]) -> list[str]:
+    return [str(name) for name in np.array(model.joint_names)[flags]]
+
+
+def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about efforts in N mm: those of all loaded joints are about 1000 times the weight."""
+    loaded = factors.loaded
+    ratios = factors.factors[loaded]
+    if not loaded.any() or not ((ratios > MILLI_RATIO[0]) & (ratios < MILLI_RATIO[1])).all():
+        return ()
+    message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: they appear to be in N mm"
+    return (make_finding("effort_units", message, _names(model, loaded)),)
+
+
+def _weightless(gravity: GravityFits, present: RigidFit, factors: WeightFactors) -> bool:
+    """Whether the efforts hold no weight in any direction of gravity."""
+    none, best = gravity.without_gravity(), gravity.fit(gravity.best_direction())
+    if not factors.known:
+        return none.advantage(present) > WEIGHTLESS_ADVANTAGE and best.advantage(none) < WEIGHTLESS_ADVANTAGE
+    loaded = np.abs(factors.factors[factors.loaded]) + 2.0 * factors.deviations[factors.loaded]
+    return bool((loaded < WEIGHTLESS_FACTOR).all()) and best.advantage(none) < LEAST_ADVANTAGE
+
+
+def _has_dynamics(rows: RigidRows, gravity: GravityFits) -> bool:
+    """Whether inertia or friction is in efforts that hold no weight."""
+    return _inertia_advantage(rows, gravity.without_gravity()) > LEAST_DYNAMICS or _friction_share(rows) > (
+        LEAST_FRICTION_SHARE
+    )
+
+
+def _inertia_advantage(rows: RigidRows, fit: RigidFit) -> float:
+    projected = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
+    return float(np.log(np.maximum(projected, fit.rms) / fit.rms).sum())
+
+
+def _friction_share(rows: RigidRows) -> float:
+    """Share of the variance of all efforts, joint by joint, that friction explains: median over the joints."""
+    left = (rows.tau**2).sum(axis=1) / rows.counts
+    return float(np.median(1.0 - left / np.maximum(rows.scale, 1e-300) ** 2))
+
+
+def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about efforts without weight: compensated gravity, or external torques."""
+    inertia, friction = _inertia_advantage(rows, fit) > LEAST_DYNAMICS, _friction_share(rows) > LEAST_FRICTION_SHARE
+    if not (inertia or friction):
+        message = "the efforts hold neither weight nor inertia nor friction of the robot"
+        return (make_finding("effort_external", message),)
+    compensated = "gravity" if friction else "gravity and friction"
+    message = f"the efforts hold no weight: the driver compensates {compensated} before it reports them"
+    return (make_finding("effort_gravity_compensated", message),)
+
+
+def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: MotionSamples, model: RobotModel) -> Array:
+    """Direction of gravity that the efforts agree with [m/s^2], shape (3,).
+
+    Slow motion determines gravity up to its sign, as the parameters are free; masses of the URDF determine the sign.
+    """
+    if factors.reversed:
+        return -model.gravity
+    direction = gravity.best_direction(_magnitude(model))
+    if angle_between(direction, model.gravity) < OTHER_MOUNTING_DEG or not model.inertial_parameters.any():
+        return direction
+    along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
+    return -direction if float(np.nanmedian(along.factors[along.loaded])) < 0.0 else direction
+
+
+def _explain(
+    gravity: GravityFits,
+    direction: Array,
+    present: RigidFit,
+    scales: ScaleProfile,
+    exchange: Exchange | None,
+    model: RobotModel,
+) -> tuple[Finding, ...]:
+    """Finding about the hypothesis with the largest advantage, if that is large enough."""
+    angle = angle_between(direction, model.gravity)
+    if angle < OTHER_MOUNTING_DEG and model.gravity.any():
+        direction = gravity.refine(model.gravity)
+        angle = angle_between(direction, model.gravity)
+    mounted = gravity.fit(direction).advantage(present)
+    if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
+        mounted = max(mounted, LEAST_ADVANTAGE)
+    least = LEAST_ADVANTAGE if angle > OTHER_MOUNTING_DEG else LEAST_TILT_ADVANTAGE
+    ratios = {
+        "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
+        "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
+        "scale": scales.advantage / LEAST_ADVANTAGE,
+    }
+    best = max(ratios, key=lambda name: ratios[name])
+    if ratios[best] < 1.0:
+        return ()
+    if best == "gravity":
+        return (_report_gravity(direction, model),)
+    if best == "exchange" and exchange is not None:
+        return (_report_exchange(exchange, model),)
+    return (_report_scale(scales, model),)
+
+
+def _magnitude(model: RobotModel) -> float:
+    """Magnitude of the configured gravity, or the standard one where none is configured [m/s^2]."""
+    size = float(np.linalg.norm(model.gravity))
+    return size if size > 0.0 else 9.81
+
+
+def _report_gravity(direction: Array, model: RobotModel) -> Finding:
+    angle = angle_between(direction, model.gravity)
+    vector = ", ".join(f"{value:.2f}" for value in (direction + 0.0).tolist())
+    return make_finding(
+        "gravity_direction",
+        f"the efforts agree with gravity [{vector}] m/s^2 in the base frame, {angle:.0f} degrees from the configured "
+        "one: the base is mounted in another way",
+        severity="error" if angle > OTHER_MOUNTING_DEG else "warning",
+        action=f"set `gravity: [{vector}]` in the configuration",
+    )
+
+
+def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
+    names = _names(model, list(exchange.joints))
+    channels = "all channels" if exchange.complete >= exchange.efforts else "the efforts"
+    message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
+    return make_finding("joints_swapped", message, names)
+
+
+def _report_scale(scales: ScaleProfile, model: RobotModel) -> Finding:
+    joint, factor = scales.best
+    name = model.joint_names[joint]
+    if factor < 0.0:
+        message = f"the effort of {name} has the opposite sign of the torque that the other joints determine"
+        return make_finding("effort_sign", message, [name])
+    message = f"the effort of {name} is about {factor:g} times the torque that the other joints determine"
+    return make_finding("gain_inconsistent", message, [name])
+
+
+def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about joints whose effort nothing compares with weight or inertia."""
+    verified = (scales.sharpness() > VERIFIED_LOSS) | factors.confirmed
+    if verified.all():
+        return ()
+    names = _names(model, ~verified)
+    message = f"nothing in these data verifies the scale of the effort of {', '.join(names)}: friction explains it"
+    return (make_finding("gain_unverifiable", message, names),)

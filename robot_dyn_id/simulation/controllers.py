@@ -54,13 +54,43 @@ def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -
     return np.asarray(setpoint.ddq + feedback(*errors, gains.proportional, gains.derivative, gains.exponent))
 
 
-def computed_torque(dynamics: Dynamics, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
-    """Computed torque M(q) (ddq_d + Kd e' + Kp e) + h(q, dq) [N m or N], shape (n,).
+class ComputedTorque:
+    """Control law tau = M(q) (ddq_d + Kd e' + Kp e) + h(q, dq), with the friction of the desired motion.
 
-    Friction is that of the desired velocity, as friction of the measured velocity would feed back its noise.
+    Friction of the measured velocity would feed back its noise, and a stiff presliding element of the measured position
+    would act as a spring of negative stiffness. So velocity and internal states of friction are those along the
+    setpoints.
+
+    Attributes:
+        dynamics: identified dynamics.
+        gains: feedback gains.
     """
-    torque = dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, gains))
-    return np.asarray(torque - dynamics.friction(q, dq) + dynamics.friction(q, setpoint.dq))
+
+    def __init__(self, dynamics: Dynamics, gains: Gains) -> None:
+        """Start without a history of the motion."""
+        self.dynamics, self.gains = dynamics, gains
+        self._states = dynamics.initial_states()
+        self._aim: Array | None = None
+
+    def restart(self) -> None:
+        """Prepare for setpoints that do not continue the previous ones; the friction states are kept."""
+        self._aim = None
+
+    def effort(self, setpoint: Setpoint, q: Array, dq: Array, step: float) -> Array:
+        """Effort at a setpoint [N m or N], shape (n,).
+
+        Args:
+            setpoint: desired position, velocity and acceleration.
+            q: measured positions [rad or m], shape (n,).
+            dq: measured velocities [rad/s or m/s], shape (n,).
+            step: time since the previous setpoint [s].
+        """
+        if self._states and self._aim is not None:
+            self._states = self.dynamics.advance(self._states, self._aim, setpoint.q, step)
+        self._aim = setpoint.q
+        torque = self.dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, self.gains))
+        sliding = self.dynamics.friction(q, setpoint.dq, self._states or None)
+        return np.asarray(torque - self.dynamics.friction(q, dq) + sliding)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, TermStates, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, Dahl, TermStates, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
@@ -55,6 +55,7 @@ def warm_up() -> None:
     plant.dynamics.slide(plant.slip, one)
     plant.advance(plant.dynamics.effort(one, one, one, one, plant.slip), STEP)
     feedback(one, one, 1.0, 1.0, 1.0)
+    Dahl().integrate(np.zeros((1, 2)), STEP, Dahl().initial_states()[:, None])
     warm_up_regressor()
 
 
@@ -153,6 +154,18 @@ class Plant:
         self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
+
+    def place(self, motion: Motion, sample: int) -> None:
+        """Place the robot in the state of a motion at one sample, friction states included.
+
+        Args:
+            motion: motion of the joints; without the states of terms they are at rest.
+            sample: number of the sample.
+        """
+        at = motion.take(slice(sample, sample + 1))
+        self.q[:], self.dq[:] = at.q[:, 0], at.dq[:, 0]
+        self.slip[:] = self.dynamics.slip(at.states)
+        self.dry[:] = 0.0
 
     def advance(self, effort: Array, duration: float) -> Array:
         """Advance the state under constant torques in equal steps of at most `STEP`.

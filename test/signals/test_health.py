@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The health gate: each check fires on its own fault, and on nothing else."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from support.simulated import Simulated, changed
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.findings import CATALOG, OVERRULABLE
-from robot_dyn_id.signals.diagnosis import delay, nominal_agreement
+from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import check_ignored, check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
@@ -170,25 +169,6 @@ def test_amperes_are_found_unless_one_joint_is_right(healthy):
 def test_efforts_that_are_too_large_are_found_with_their_joint(healthy):
     (finding,) = against_nominal(changed(healthy, tau=scaled(1, 6, 1)))
     assert (finding.code, finding.severity, finding.joints) == ("effort_too_large", "warning", ("elbow",))
-
-
-@pytest.mark.parametrize("milliseconds", [-20, 0, 3, 20])
-def test_a_delay_of_the_effort_is_found_with_its_size(milliseconds):
-    exact = ROBOT.record(duration=30.0, rate=1000.0)
-    tau = np.roll(exact.samples.tau, milliseconds, axis=0)
-    moved = changed(exact, rows=slice(100, -100, 10), tau=tau[100:-100:10])
-    trials, _ = agreement(moved)
-    found = delay(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, trials)
-    if abs(milliseconds) < 5:
-        assert found == ()
-    else:
-        assert [(finding.code, finding.joints) for finding in found] == [
-            ("effort_delayed", (name,)) for name in ROBOT.joints
-        ]
-        for finding in found:
-            size, word = re.search(r"about (\d+) ms (late|early)", finding.message).groups()
-            assert 0.85 < float(size) / abs(milliseconds) < 1.15
-            assert word == ("late" if milliseconds > 0 else "early")
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ from support.robots import OBLIQUE, panda_arm, ratio
 
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS, Coupling
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.controllers import ComputedTorque, Gains
 from robot_dyn_id.simulation.plant import SMALLEST, CompiledDynamics, Plant
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
+from robot_dyn_id.simulation.trajectory_tracking import Setpoint, Waypoints
 
 DISTANCES = np.array([0.3e-3, 1e-3, 3e-3, 10e-3, 30e-3, 100e-3])
 LEVELS = np.array([0.3, 0.2, 0.4, 0.3, 0.2, 0.1])
@@ -168,3 +170,57 @@ def test_the_position_controller_follows_with_presliding_friction():
     simulated = SimulatedRobot(robot, START, 1e-3)
     distance = [np.abs(simulated.tick()[0] - START).max() for _ in range(300)]
     assert max(distance) < 1e-4
+
+
+def follow(law, plant, amplitude):
+    """Largest distance from slow sines under a law, after the first reversals."""
+    distance = []
+    for k in range(3000):
+        t = 1e-3 * k
+        wave = 2.0 * np.pi * 0.5 * t + np.arange(7)
+        q = START + amplitude * (np.sin(wave) - np.sin(np.arange(7)))
+        wanted = Setpoint(q, np.pi * amplitude * np.cos(wave), -(np.pi**2) * amplitude * np.sin(wave))
+        if k == 0:
+            plant.dq[:] = wanted.dq
+        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3), 1e-3)
+        distance.append(np.abs(plant.q - q).max())
+    return max(distance[1500:])
+
+
+def test_computed_torque_compensates_the_hysteresis_of_the_setpoints():
+    """Motion of 10 mrad, within the breakaway of the elements: their limit sign(dq) is the wrong torque."""
+    robot = robot_with(panda_arm(), {"viscous": 0.5, "dahl": 3.0 * LEVELS, "load_dahl": 0.05 * LEVELS})
+    gains = Gains.from_bandwidth(20.0)
+
+    class Memoryless(ComputedTorque):
+        """The same law without states."""
+
+        def __init__(self, dynamics, gains):
+            super().__init__(dynamics, gains)
+            self._states = {}
+
+    with_states = follow(ComputedTorque(robot, gains), Plant(robot, START), 0.01)
+    without = follow(Memoryless(robot, gains), Plant(robot, START), 0.01)
+    assert with_states < 2e-4
+    assert with_states < 0.1 * without
+
+
+def test_recorded_efforts_drive_the_model_from_the_recorded_states():
+    """A start without the friction states of the recorded motion pushes the robot away by their torque."""
+    robot = robot_with(panda_arm(), {"viscous": 2.0, "dahl": 6.0 * LEVELS})
+    simulated = SimulatedRobot(robot, START, 1e-3)
+    t = np.linspace(0.0, 6.0, 601)
+    wave = np.pi * t[:, None] + np.arange(7)
+    q = START + 0.2 * (np.sin(wave) - np.sin(np.arange(7))) * np.minimum(t, 1.0)[:, None]
+    simulated.tracker.follow(Waypoints(t, q, np.gradient(q, t, axis=0)), 0.0, 0.0)
+    samples = np.array([simulated.tick() for _ in range(6000)])
+    motion = robot.regressor.with_states(Motion(samples[:, 0].T, samples[:, 1].T, 0.0 * samples[:, 0].T), 1e-3)
+    distance = []
+    for states in (motion, Motion(motion.q, motion.dq, motion.ddq)):
+        plant = Plant(robot, START)
+        plant.place(states, 3000)
+        for k in range(3000, 3500):
+            plant.advance(0.5 * (samples[k, 2] + samples[k + 1, 2]), 1e-3)
+        distance.append(np.abs(plant.q - samples[3500, 0]).max())
+    assert distance[0] < 2e-3
+    assert distance[0] < 0.1 * distance[1]

@@ -7,7 +7,7 @@ from support.robots import panda_arm
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.simulation.controllers import Gains, computed_torque, wanted_acceleration
+from robot_dyn_id.simulation.controllers import ComputedTorque, Gains, wanted_acceleration
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
@@ -113,17 +113,17 @@ def test_computed_torque_makes_the_error_a_linear_oscillator():
     """Without friction the errors obey e'' + Kd e' + Kp e = 0, critically damped."""
     dynamics, gains, w = arm(0.0, 0.0), Gains.from_bandwidth(10.0), 10.0
     plant = Plant(dynamics, START)
-    wanted = Setpoint(START - 0.2, ZERO, ZERO)
+    wanted, law = Setpoint(START - 0.2, ZERO, ZERO), ComputedTorque(dynamics, gains)
     for k in range(400):
         t = k * 1e-3
         assert np.allclose(plant.q - wanted.q, 0.2 * (1 + w * t) * np.exp(-w * t), atol=2e-3)
-        plant.advance(computed_torque(dynamics, wanted, plant.q, plant.dq, gains), 1e-3)
+        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3), 1e-3)
 
 
 def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
     dynamics, rng = arm(), np.random.default_rng(1)
     setpoint = Setpoint(*rng.normal(size=(3, 7)))
-    torque = computed_torque(dynamics, setpoint, setpoint.q, setpoint.dq, Gains.from_bandwidth(10.0))
+    torque = ComputedTorque(dynamics, Gains.from_bandwidth(10.0)).effort(setpoint, setpoint.q, setpoint.dq, 1e-3)
     assert np.allclose(torque, dynamics.inverse_dynamics(*setpoint))
     assert np.allclose(wanted_acceleration(setpoint, setpoint.q, setpoint.dq, Gains(1.0, 1.0)), setpoint.ddq)
 

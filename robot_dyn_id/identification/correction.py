@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Correction of recordings before a model is identified from them: meaning and time of the efforts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.delays import EffortDelay, estimate_delay, realign_recording
+from robot_dyn_id.signals.diagnosis import diagnose
+from robot_dyn_id.signals.health import refuse
+from robot_dyn_id.signals.samples import MotionSamples
+from robot_dyn_id.signals.trials import FilteredTrials
+
+REALIGNMENTS = 3
+"""Number of times that a delay is estimated and compensated; each removes what the linearization left."""
+
+
+@dataclass(frozen=True)
+class CorrectedTrials:
+    """Trials that a model can be identified from.
+
+    Attributes:
+        trials: the trials, with efforts at the time of the motion.
+        model: the robot, without gravity where the efforts hold none.
+        findings: what was found and corrected.
+    """
+
+    trials: FilteredTrials
+    model: RobotModel
+    findings: tuple[Finding, ...]
+
+
+def correct_trials(trials: FilteredTrials, model: RobotModel, ignore: tuple[str, ...] = ()) -> CorrectedTrials:
+    """Diagnose trials, and correct what can be corrected.
+
+    Args:
+        trials: training data.
+        model: the robot as configured.
+        ignore: codes of errors that are overruled.
+
+    Raises:
+        UnsafeDataError: a fault that cannot be corrected, and is not overruled.
+    """
+    diagnosis = diagnose(MotionSamples.from_trials(trials), model)
+    findings = refuse(diagnosis.findings, ignore, trials.survey.sources)
+    if diagnosis.weightless:
+        model = replace(model, gravity=np.zeros(3))
+    aligned, delayed = realign(trials, model)
+    return CorrectedTrials(aligned, model, (*findings, *delayed))
+
+
+def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """Move the efforts of each recording to the time of its motion, where a delay is significant.
+
+    Returns:
+        The trials, and one finding for each recording that was changed.
+    """
+    recordings, findings = [], []
+    for recording in trials.recordings:
+        moved, found = _realign(recording, trials, model)
+        recordings.append(moved)
+        findings += found
+    return (trials.with_recordings(recordings), tuple(findings)) if findings else (trials, ())
+
+
+def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) -> tuple[Recording, list[Finding]]:
+    delays: list[EffortDelay] = []
+    for _ in range(REALIGNMENTS):
+        try:
+            samples = MotionSamples.from_trials(trials.with_recordings([recording]))
+        except InputError:  # too short for the filter
+            break
+        delay = estimate_delay(samples, model)
+        if not delay.significant:
+            break
+        delays.append(delay)
+        recording = realign_recording(recording, delay)
+    return recording, _report_delays(recording.source, delays)
+
+
+def _report_delays(source: str, delays: list[EffortDelay]) -> list[Finding]:
+    """Findings about compensated delays and drifts, of which the first is the largest."""
+    if not delays:
+        return []
+    findings = []
+    total, deviation = 1e3 * sum(delay.delay for delay in delays), 1e3 * delays[-1].delay_deviation
+    if abs(total) > 2.0 * deviation:
+        late = "late" if total > 0 else "early"
+        message = (
+            f"{source}: efforts are {abs(total):.0f} ms (+- {deviation:.1f} ms) {late} with respect to the motion; "
+            "this is compensated"
+        )
+        findings.append(make_finding("effort_delayed", message))
+    drift = sum(delay.drift for delay in delays if delay.drifts)
+    if drift:
+        spread = max(delay.drift_deviation for delay in delays if delay.drifts)
+        message = (
+            f"{source}: the clock of the efforts drifts by {1e3 * drift:.2f} ms per s (+- {1e3 * spread:.2f}) against "
+            "that of the positions; this is compensated"
+        )
+        findings.append(make_finding("clock_drift", message))
+    return findings

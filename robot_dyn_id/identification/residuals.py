@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ResidualHistory of a model along recordings, and the faults that they show: drifts, contacts, another load.
+
+The residuals of a sound model look alike at the beginning and at the end of a recording, in all recordings and at all
+times. Sums over short bins are kept, so that the memory does not grow with the sample rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.terms import Offset, RotorInertia
+from robot_dyn_id.findings import Finding, format_shares, make_finding
+from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.signals.trials import FilteredTrials
+
+BIN_S = 0.25
+"""Length of a bin [s]."""
+
+BLOCKS, SHORTEST_BLOCK_S = 12, 2.5
+"""Number of contiguous blocks of a recording whose scatter shows what is significant, and their least length."""
+
+FEWEST_BLOCKS = 6
+"""Number of blocks below which no trend is judged."""
+
+SIGNIFICANT_RATIO = 4.0
+"""Trend or difference over its standard deviation above which it is reported."""
+
+OFFSET_SHARE = 0.1
+"""Change of a joint's zero, as a share of the RMS of its effort about the mean, above which it is reported."""
+
+FRICTION_SHARE = 0.15
+"""Relative change of a joint's friction along a recording above which it is reported."""
+
+CONTACT_RATIO, SINGLE_CONTACT_RATIO, USUAL_QUANTILE = 3.3, 5.0, 0.9
+"""Largest residual of a bin over the usual one, a quantile over all bins, above which it counts as a contact:
+geometric mean of the two clearest joints, and that of a robot with one joint. One joint alone shows friction that the
+model does not contain more often than a contact."""
+
+CONTACT_SHARE = 0.1
+"""Share of bins above which large residuals are not contacts but the model's own error."""
+
+LOAD_SHARE = 0.5
+"""Share of the residual's power that a change of the last link's mass explains above which the load has changed."""
+
+LOAD_COLUMNS = 4
+"""Mass and first moments of the last link, by which another load is found."""
+
+
+@dataclass(frozen=True)
+class ResidualHistory:
+    """Sums over B bins of the residuals of n joints, measured minus predicted torque, both low-passed.
+
+    Attributes:
+        joint_names: the joints.
+        t: time of each bin from the beginning of its trial [s], shape (B,).
+        trial: number of the trial of each bin, shape (B,).
+        count: number of samples, shape (n, B).
+        total: sum of the residuals [N m or N], shape (n, B).
+        power: sum of their squares, shape (n, B).
+        largest: largest magnitude, shape (n, B).
+        friction: sums of the predicted friction, of its square, and of its product with the residual, shape (3, n, B).
+        effort: sums of the measured effort and of its square, shape (2, n, B).
+        load_gram: products of the columns of the last link's mass and first moments, shape (n, B, 4, 4).
+        load_product: their products with the residual, shape (n, B, 4).
+    """
+
+    joint_names: tuple[str, ...]
+    t: Array
+    trial: Integers
+    count: Array
+    total: Array
+    power: Array
+    largest: Array
+    friction: Array
+    effort: Array
+    load_gram: Array
+    load_product: Array
+
+    @classmethod
+    def from_trials(cls, model: IdentifiedModel, trials: FilteredTrials) -> ResidualHistory | None:
+        """ResidualHistory of a model along trials; None if no sample is usable."""
+        parts = list(_bin_sums(model, trials))
+        if not parts:
+            return None
+        t, trial, *sums = (
+            np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*parts, strict=True), _AXES, strict=True)
+        )
+        starts = {number: t[trial == number].min() for number in np.unique(trial)}
+        begun = np.array([starts[number] for number in trial])
+        return cls(model.regressor.model.joint_names, t - begun, trial, *sums)
+
+    @cached_property
+    def block(self) -> Integers:
+        """Block of each bin, numbered consecutively over all trials, shape (B,)."""
+        block, first = np.empty(len(self.t), dtype=np.int64), 0
+        for number in np.unique(self.trial):
+            inside = self.trial == number
+            length = float(self.t[inside].max()) + BIN_S
+            blocks = max(1, min(BLOCKS, int(length / SHORTEST_BLOCK_S)))
+            block[inside] = first + np.minimum((self.t[inside] / length * blocks).astype(np.int64), blocks - 1)
+            first += blocks
+        return block
+
+    @cached_property
+    def swing(self) -> Array:
+        """RMS of the effort of each joint about its mean [N m or N], shape (n,)."""
+        count = np.maximum(self.count.sum(axis=1), 1)
+        mean, square = self.effort.sum(axis=2) / count
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+    @cached_property
+    def rms(self) -> Array:
+        """RMS of the residual of each joint [N m or N], shape (n,)."""
+        return np.asarray(np.sqrt(self.power.sum(axis=1) / np.maximum(self.count.sum(axis=1), 1)))
+
+
+_AXES = (0, 0, 1, 1, 1, 1, 2, 2, 1, 1)
+"""Axis of the bins in the arrays of `ResidualHistory`."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Zero and friction of n joints in each of K trials, with standard deviations from a jackknife over blocks.
+
+    Attributes:
+        offset: mean residual where the predicted friction is zero [N m or N], shape (K, n).
+        offset_change: change of it along the trial [N m or N], shape (K, n).
+        friction_change: change of the friction along the trial, as a ratio to the predicted one, shape (K, n).
+        deviations: standard deviations of the three, shape (3, K, n).
+    """
+
+    offset: Array
+    offset_change: Array
+    friction_change: Array
+    deviations: Array
+
+    @classmethod
+    def from_residuals(cls, residuals: ResidualHistory) -> Levels:
+        """Fit r = a + b x + (c + d x) f to each trial, x from -1/2 to 1/2 along it, f the predicted friction."""
+        fits = [_fit_trial(residuals, number) for number in np.unique(residuals.trial)]
+        values, deviations = (np.array(arrays) for arrays in zip(*fits, strict=True))  # (K, n, 4)
+        kept = [0, 1, 3]
+        offset, offset_change, friction_change = np.moveaxis(values[..., kept], 2, 0)
+        return cls(offset, offset_change, friction_change, np.moveaxis(deviations[..., kept], 2, 0))
+
+    def clearest_change(self, changes: Array, deviations: Array) -> tuple[Array, Array]:
+        """Change with the largest ratio to its standard deviation among all trials, and that ratio, shape (n,) each."""
+        ratio = np.abs(changes) / np.maximum(deviations, 1e-300)
+        place = np.argmax(ratio, axis=0)[None]
+        return np.take_along_axis(changes, place, 0)[0], np.take_along_axis(ratio, place, 0)[0]
+
+    def clearest_difference(self) -> tuple[Array, Array]:
+        """Difference of a trial's zero from the mean of the others, as `clearest_change`."""
+        count = len(self.offset)
+        if count < 2:
+            return np.zeros(self.offset.shape[1]), np.zeros(self.offset.shape[1])
+        difference = (self.offset - self.offset.mean(axis=0)) * count / (count - 1)
+        variance = self.deviations[0] ** 2
+        others = (variance.sum(axis=0) - variance) / (count - 1) ** 2
+        return self.clearest_change(difference, np.sqrt(variance + others))
+
+
+def _fit_trial(residuals: ResidualHistory, number: int) -> tuple[Array, Array]:
+    """Parameters of `Levels.from_residuals` of one trial and their standard deviations, shape (n, 4) each.
+
+    Standard deviations are infinite where a trial has too few blocks.
+    """
+    inside = residuals.trial == number
+    t, block = residuals.t[inside], residuals.block[inside]
+    x = t / max(float(t.max()), BIN_S) - 0.5
+    edges = np.flatnonzero(np.diff(block, prepend=-1))
+    f, ff, fr = residuals.friction[..., inside]
+    one, r = residuals.count[:, inside], residuals.total[:, inside]
+    zero = np.stack([one, one * x, f, f * x])
+    rows = [zero, zero * x, np.stack([f, f * x, ff, ff * x]), np.stack([f * x, f * x**2, ff * x, ff * x**2])]
+    gram = np.add.reduceat(np.stack(rows), edges, axis=-1).transpose(3, 2, 0, 1)  # blocks, joints, 4, 4
+    product = np.add.reduceat(np.stack([r, r * x, fr, fr * x]), edges, axis=-1).transpose(2, 1, 0)
+    values = _solve(gram.sum(axis=0), product.sum(axis=0))
+    if len(edges) < FEWEST_BLOCKS:
+        return values, np.full(values.shape, np.inf)
+    without = _solve(gram.sum(axis=0) - gram, product.sum(axis=0) - product)
+    return values, np.sqrt((len(edges) - 1) * ((without - without.mean(axis=0)) ** 2).mean(axis=0))
+
+
+def _bin_sums(model: IdentifiedModel, trials: FilteredTrials) -> Iterator[tuple[Array, ...]]:
+    """Sums over the bins of each window, in the order of the attributes of `ResidualHistory`."""
+    regressor, plan = model.regressor, trials.plan
+    bodies, inertial = Regressor(regressor.model), 10 * len(regressor.model.body_names)
+    sliding = np.array(
+        [
+            column >= inertial
+            and not isinstance(regressor.term_columns[column - inertial].term, (Offset, RotorInertia))
+            for column in model.columns
+        ]
+    )
+    for window in trials.along(regressor):
+        if window.tau is None or not window.used.any():
+            continue
+        own = np.flatnonzero(window.own)
+        valid = window.valid[:, own].astype(np.float64)
+        measured, predicted = (
+            plan.low_pass.apply(torque, plan.rate)[:, own] for torque in (window.tau, model.torque(window.motion))
+        )
+        residual = valid * (measured - predicted)
+        friction = valid * regressor.torque(window.motion.take(own), model.values[sliding], model.columns[sliding])
+        load = valid * _load_torques(bodies, window.motion.take(own))
+        edges = np.flatnonzero(np.diff(np.floor(window.t[own] / BIN_S), prepend=-np.inf))
+        pairs = [np.add.reduceat(one * load, edges, axis=2) for one in load]
+        yield (
+            window.t[own][edges],
+            np.full(len(edges), window.trial),
+            np.add.reduceat(valid, edges, axis=1),
+            np.add.reduceat(residual, edges, axis=1),
+            np.add.reduceat(residual**2, edges, axis=1),
+            np.maximum.reduceat(np.abs(residual), edges, axis=1),
+            np.add.reduceat(np.stack([friction, friction**2, friction * residual]), edges, axis=2),
+            np.add.reduceat(valid * np.stack([measured, measured**2]), edges, axis=2),
+            np.stack(pairs).transpose(2, 3, 0, 1),
+            np.add.reduceat(load * residual, edges, axis=2).transpose(1, 2, 0),
+        )
+
+
+def _load_torques(bodies: Regressor, motion: Motion) -> Array:
+    """Torques of unit mass and unit first moments of the last body, shape (4, n, N)."""
+    first = 10 * (len(bodies.model.body_names) - 1)
+    columns = [np.array([first + number]) for number in range(LOAD_COLUMNS)]
+    return np.stack([bodies.torque(motion, np.ones(1), column) for column in columns])
+
+
+def examine_residuals(model: IdentifiedModel, trials: FilteredTrials) -> tuple[Finding, ...]:
+    """Findings about drifts, contacts and loads along the trials that a model was identified from."""
+    residuals = ResidualHistory.from_trials(model, trials)
+    if residuals is None:
+        return ()
+    levels = Levels.from_residuals(residuals)
+    return (
+        *_examine_offsets(residuals, levels),
+        *_examine_friction(residuals, levels),
+        *_examine_contacts(residuals),
+        *(_examine_load(residuals) if residuals.trial.any() else ()),
+    )
+
+
+def _select(residuals: ResidualHistory, change: Array, flags: Mask) -> list[tuple[str, float]]:
+    return [
+        (name, float(value)) for name, value, flag in zip(residuals.joint_names, change, flags, strict=True) if flag
+    ]
+
+
+def _examine_offsets(residuals: ResidualHistory, levels: Levels) -> tuple[Finding, ...]:
+    """Zeros of the efforts that move along a trial or between trials."""
+    findings = []
+    for where, (change, ratio) in (
+        ("along a recording", levels.clearest_change(levels.offset_change, levels.deviations[1])),
+        ("between recordings", levels.clearest_difference()),
+    ):
+        share = np.divide(np.abs(change), residuals.swing, out=np.zeros_like(change), where=residuals.swing > 0)
+        moved = (ratio > SIGNIFICANT_RATIO) & (share > OFFSET_SHARE)
+        if moved.any():
+            which = _select(residuals, share, moved)
+            message = (
+                f"the zero of the effort moves {where}, by a share of the effort's variation of {format_shares(which)}"
+            )
+            findings.append(make_finding("effort_offset_drifts", message, [name for name, _ in which]))
+    return tuple(findings)
+
+
+def _examine_friction(residuals: ResidualHistory, levels: Levels) -> tuple[Finding, ...]:
+    """Friction that changes along a trial, of single joints or of all together."""
+    change, ratio = levels.clearest_change(levels.friction_change, levels.deviations[2])
+    changed = (ratio > SIGNIFICANT_RATIO) & (np.abs(change) > FRICTION_SHARE)
+    weight = 1.0 / np.maximum(levels.deviations[2], 1e-6) ** 2
+    total = weight.sum(axis=1)
+    mean = np.divide((weight * levels.friction_change).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    together = (np.abs(mean) * np.sqrt(total) > SIGNIFICANT_RATIO) & (np.abs(mean) > FRICTION_SHARE)
+    if not (changed.any() or together.any()):
+        return ()
+    which = _select(residuals, change, changed | together.any())
+    message = f"friction changes along a recording: {format_shares(which)}"
+    return (make_finding("friction_drifts", message, [name for name, _ in which]),)
+
+
+def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
+    """Short times of residuals far above the usual ones."""
+    usual = np.quantile(residuals.largest, USUAL_QUANTILE, axis=1, keepdims=True)
+    ratio = np.divide(residuals.largest, usual, out=np.zeros_like(residuals.largest), where=usual > 0)
+    ordered = np.sort(ratio, axis=0)
+    if len(ratio) > 1:
+        touched = np.sqrt(ordered[-1] * ordered[-2]) > CONTACT_RATIO
+    else:
+        touched = ordered[-1] > SINGLE_CONTACT_RATIO
+    if not touched.any() or touched.mean() > CONTACT_SHARE:
+        return ()
+    times = residuals.t[touched]
+    first = times[np.flatnonzero(np.diff(times, prepend=-np.inf) > 2 * BIN_S)]
+    largest = ratio[:, touched].max(axis=1)
+    joints = [name for name, one in zip(residuals.joint_names, largest, strict=True) if one > 0.5 * largest.max()]
+    listed = ", ".join(f"{time:.1f} s" for time in first[:5]) + (", ..." if len(first) > 5 else "")
+    message = (
+        f"for a short time the torque differs far more than usual from the model ({', '.join(joints)}): at {listed}"
+    )
+    return (make_finding("contact", message, joints),)
+
+
+def examine_held_out_load(model: IdentifiedModel, held_out: FilteredTrials) -> tuple[Finding, ...]:
+    """Findings about another load at the last link in held-out data than in the training data."""
+    residuals = ResidualHistory.from_trials(model, held_out)
+    return () if residuals is None else _examine_load(residuals)
+
+
+def _examine_load(residuals: ResidualHistory) -> tuple[Finding, ...]:
+    """Load at the last link that explains the residuals of a trial.
+
+    Mass and first moments are fitted to every other block, and judged on the blocks between them.
+    """
+    numbers, noise = np.unique(residuals.trial), residuals.rms
+    weight = np.divide(1.0, noise**2, out=np.zeros_like(noise), where=noise > 0)
+    best, mass = 0.0, 0.0
+    for number in numbers:
+        inside = residuals.trial == number
+        half = (residuals.block % 2).astype(bool)
+        grams, products = [], []
+        for rows in (inside & half, inside & ~half):
+            grams.append(np.einsum("j,jbkl->kl", weight, residuals.load_gram[:, rows]))
+            products.append(np.einsum("j,jbk->k", weight, residuals.load_product[:, rows]))
+        power = float(weight @ residuals.power[:, inside].sum(axis=1))
+        if power <= 0.0 or min(float(np.trace(gram)) for gram in grams) <= 0.0:
+            continue
+        halves = [_solve(gram, product) for gram, product in zip(grams, products, strict=True)]
+        explained = sum(2 * halves[1 - k] @ products[k] - halves[1 - k] @ grams[k] @ halves[1 - k] for k in range(2))
+        if explained / power > best:
+            best, mass = float(explained / power), float(_solve(grams[0] + grams[1], products[0] + products[1])[0])
+    if best < LOAD_SHARE:
+        return ()
+    message = f"another load at the last link, by {mass:+.2g} kg, explains {best:.0%} of the residuals of a recording"
+    return (make_finding("load_changed", message),)
+
+
+def _solve(gram: Array, product: Array) -> Array:
+    """Least squares with a ridge of 1e-6 of the diagonal.
+
+    Args:
+        gram: shape (..., k, k).
+        product: shape (..., k).
+    """
+    diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
+    scale = np.sqrt(np.maximum(diagonal, 1e-12 * diagonal.max(axis=-1, keepdims=True) + 1e-300))
+    scaled = gram / (scale[..., :, None] * scale[..., None, :]) + 1e-6 * np.eye(gram.shape[-1])
+    return np.asarray(np.linalg.solve(scaled, (product / scale)[..., None])[..., 0] / scale)

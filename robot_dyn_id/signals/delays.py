@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delay and drift of the efforts against the motion, and recordings without them.
+
+A delay is a property of the drivers: it shifts the inertial and gravity torque of all strong joints alike. Friction
+with hysteresis also makes a torque late or early, joint by joint, and is excluded: the columns of presliding friction
+are free (`samples.RigidRows`), and one delay per recording must explain all joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.data.recording import DerivedRecording, Recording
+from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidRows
+
+PASSES = 3
+"""Number of times that the rigid-body torque and the delay are estimated in turn."""
+
+SIGNIFICANT_SIGMAS = 5.0
+"""Number of standard deviations by which a delay that is compensated differs from zero."""
+
+SMALLEST_DELAY_S = 4e-3
+"""Shortest delay that is compensated [s]; below it filters and the smoothing of friction matter more."""
+
+SMALLEST_ADVANTAGE = 0.05
+"""Mean logarithm of the residual's decrease over the strong joints from which on a delay is compensated."""
+
+STRONG_RATIO = 0.1
+"""Effort of a joint without friction, as a ratio to the largest one, above which the joint is strong."""
+
+AGREEING_SHARE = 0.6
+"""Share of the strong joints that the delay must be an advantage for."""
+
+
+@dataclass(frozen=True)
+class EffortDelay:
+    """Delay d + r (t - t0) of the efforts of one recording against its motion; positive if efforts are late.
+
+    Attributes:
+        delay: d [s].
+        delay_deviation: standard deviation of d by a jackknife over blocks of time [s].
+        drift: r [s/s].
+        drift_deviation: standard deviation of r [s/s].
+        middle: t0 [s].
+        advantage: mean logarithm of the residual's decrease over the strong joints.
+        agreeing: share of the strong joints with a smaller residual.
+        half_length: half of the time that the samples span [s].
+    """
+
+    delay: float
+    delay_deviation: float
+    drift: float
+    drift_deviation: float
+    middle: float
+    advantage: float
+    agreeing: float
+    half_length: float
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the drift differs from zero and is long enough to matter."""
+        moved = abs(self.drift) * self.half_length
+        return (
+            self._matters and abs(self.drift) > SIGNIFICANT_SIGMAS * self.drift_deviation and moved > SMALLEST_DELAY_S
+        )
+
+    @property
+    def significant(self) -> bool:
+        """Whether the delay or the drift is compensated."""
+        late = abs(self.delay) > max(SIGNIFICANT_SIGMAS * self.delay_deviation, SMALLEST_DELAY_S)
+        return self._matters and (late or self.drifts)
+
+    @property
+    def _matters(self) -> bool:
+        return self.advantage > SMALLEST_ADVANTAGE and self.agreeing >= AGREEING_SHARE
+
+    def at(self, t: Array) -> Array:
+        """Delay at time stamps [s]; without the drift where it is not significant."""
+        return self.delay + (self.drift * (t - self.middle) if self.drifts else np.zeros_like(t))
+
+
+def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
+    """Estimate delay and drift of the efforts of one recording.
+
+    With efforts late by d the measured torque is tau(t) - d dtau/dt to first order; the rigid-body torque and d are
+    estimated in turn, all joints together.
+
+    Args:
+        samples: samples of one recording.
+        model: the robot; its masses are not used.
+    """
+    rows = RigidRows.from_samples(samples, [model])
+    regressor, middle = Regressor(model), float(samples.t.mean())
+    plain = fit = rows.grams().fit()
+    columns = rows.columns.shape[2]
+    augmented = rows
+    for _ in range(PASSES):
+        values = fit.values[:columns]
+        rate = (regressor.torque(samples.later, values) - regressor.torque(samples.earlier, values)) / samples.spacing
+        late = -np.stack([rate, rate * (samples.t - middle)], axis=2) * samples.valid[..., None]
+        augmented = rows.with_columns(rows.project(late))
+        fit = augmented.grams().fit()
+    without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-2:] for block in range(BLOCKS)]
+    deviations = np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
+    strength = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
+    strong = strength > STRONG_RATIO * strength.max(initial=0.0)
+    gains = np.log(plain.rms / fit.rms)[strong]
+    return EffortDelay(
+        delay=float(fit.values[-2]),
+        delay_deviation=float(deviations[0]),
+        drift=float(fit.values[-1]),
+        drift_deviation=float(deviations[1]),
+        middle=middle,
+        advantage=float(gains.mean()),
+        agreeing=float((gains > 0.0).mean()),
+        half_length=0.5 * float(np.ptp(samples.t)),
+    )
+
+
+class RealignedRecording(DerivedRecording):
+    """A recording whose efforts and currents are moved to the time of the motion."""
+
+    def __init__(self, recording: Recording, delay: EffortDelay) -> None:
+        """Wrap a recording.
+
+        Args:
+            recording: the recording.
+            delay: delay of its efforts.
+        """
+        self.recording = recording
+        self.delay = delay
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Recording.chunks`; the first and the last effort hold outside the recording."""
+        before: list[Chunk] = []
+        pending: list[Chunk] = []
+        for chunk in self.recording.chunks(joints):
+            pending.append(chunk)
+            while len(pending) > 1 and _latest(pending[1:]) > _latest(pending[:1]) + self._reach(pending[0]):
+                yield self._moved(before, pending[0], pending[1:])
+                before = [*before, pending.pop(0)]
+                while len(before) > 1 and _latest(before[:1]) < _earliest(pending[0]) - self._reach(pending[0]):
+                    before.pop(0)
+        while pending:
+            yield self._moved(before, pending[0], pending[1:])
+            before = [*before[-1:], pending.pop(0)]
+
+    def _reach(self, chunk: Chunk) -> float:
+        """Largest delay in a chunk, and some samples for the interpolation [s]."""
+        times = chunk.t[np.isfinite(chunk.t)]
+        if not len(times):
+            return 0.0
+        steps = np.diff(times)
+        return float(np.abs(self.delay.at(times)).max()) + 4.0 * float(np.median(steps) if len(steps) else 0.0)
+
+    def _moved(self, before: Sequence[Chunk], chunk: Chunk, after: Sequence[Chunk]) -> Chunk:
+        """A chunk with its efforts taken later by their delay."""
+        around = Chunk.join([*before[-2:], chunk, *after])
+        forward = np.isfinite(around.t) & (around.t > np.maximum.accumulate(np.concatenate([[-np.inf], around.t[:-1]])))
+        stamps = around.t[forward]
+        if len(stamps) < 4:
+            return chunk
+        times = np.clip(chunk.t + self.delay.at(chunk.t), stamps[0], stamps[-1])
+
+        def moved(values: Array | None) -> Array | None:
+            if values is None:
+                return None
+            known = values[forward]
+            if np.isfinite(known).all() and np.isfinite(times).all():
+                return interpolate_cubic(times, stamps, known)
+            return interpolate_linear(times, stamps, known)
+
+        return replace(chunk, tau=moved(around.tau), current=moved(around.current))
+
+
+def _latest(chunks: Sequence[Chunk]) -> float:
+    return max((float(np.nanmax(chunk.t)) for chunk in chunks if np.isfinite(chunk.t).any()), default=-np.inf)
+
+
+def _earliest(chunk: Chunk) -> float:
+    return float(np.nanmin(chunk.t)) if np.isfinite(chunk.t).any() else np.inf
+
+
+def realign_recording(recording: Recording, delay: EffortDelay) -> Recording:
+    """The recording with its efforts at the time of the motion; an excerpt remains one."""
+    if isinstance(recording, Excerpt):
+        return replace(recording, recording=realign_recording(recording.recording, delay))
+    return RealignedRecording(recording, delay)

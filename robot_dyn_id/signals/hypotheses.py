@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hypotheses about a recording: direction of gravity, weight in the efforts, scale and order of the channels.
+
+Each hypothesis is a rigid-body fit with free inertial parameters, without the torque that friction can explain
+(`samples.RigidRows`), so that it needs no masses in the URDF. Fits are compared by the residuals of all joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.samples import (
+    FIRST_FRICTION_COLUMN,
+    RIDGE,
+    MotionSamples,
+    RigidFit,
+    RigidGrams,
+    RigidRows,
+    solve_scaled,
+)
+
+STANDARD_WEIGHT = 9.81
+"""Magnitude of gravity [m/s^2]."""
+
+DIRECTIONS = tuple(np.array(signs, dtype=np.float64) for signs in product((-1, 0, 1), repeat=3) if any(signs))
+"""Directions from which the search for gravity starts: faces, edges and corners of a cube."""
+
+LOADED_RATIO = 0.25
+"""Gravity torque of a joint by the URDF, as a ratio to the largest one, above which the joint is loaded."""
+
+FITTED_RATIO = 0.5
+"""Residual of a joint, as a ratio to its effort without friction, up to which a factor explains the effort: without
+that condition a factor that takes the joint out of the equations would be the best one."""
+
+REVERSED_FACTOR = 0.3
+"""Factor of the URDF's weight below whose negative an effort is opposite to it."""
+
+SMALLEST_WEIGHT_RATIO = 1e-3
+"""Gravity torque of a joint, as a ratio to the largest one, that counts as zero."""
+
+GAINS = (
+    *(-10.0, -3.0, -1.0, -0.3, -0.1, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85),
+    *(1.0, 1.2, 1.4, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1e3),
+)
+"""Factors of one joint's effort that are compared."""
+
+
+@dataclass(frozen=True)
+class GravityFits:
+    """Rigid-body fits under any gravity vector.
+
+    Attributes:
+        grams: Gram matrices of four groups of columns: without gravity, and the change per m/s^2 along x, y and z.
+    """
+
+    grams: RigidGrams
+
+    @classmethod
+    def from_samples(cls, samples: MotionSamples, model: RobotModel) -> GravityFits:
+        """Evaluate the regressor without gravity and for one m/s^2 along each axis."""
+        models = [replace(model, gravity=gravity) for gravity in (np.zeros(3), *np.eye(3))]
+        rows = RigidRows.from_samples(samples, models)
+        free, *along = np.split(rows.columns, 4, axis=2)
+        columns = np.concatenate([free, *(axis - free for axis in along)], axis=2)
+        return cls(replace(rows, columns=columns).grams())
+
+    def fit(self, gravity: Array) -> RigidFit:
+        """Fit under a gravity vector [m/s^2], shape (3,)."""
+        return self._under(gravity).fit()
+
+    def without_gravity(self) -> RigidFit:
+        """Fit of efforts that hold no weight."""
+        return self.fit(np.zeros(3))
+
+    def refine(self, gravity: Array, steps: int = 8) -> Array:
+        """Direction of gravity with the smallest residual near another one, by Gauss-Newton with free parameters.
+
+        Args:
+            gravity: start [m/s^2], shape (3,), not zero.
+            steps: number of steps.
+        """
+        magnitude = float(np.linalg.norm(gravity))
+        best, least = gravity, self.fit(gravity)
+        for _ in range(steps):
+            tangent = np.linalg.svd(best[None] / magnitude)[2][1:]  # two directions at right angles to gravity
+            turn = self._turn(best, least, tangent)
+            size = float(np.linalg.norm(turn))
+            turn *= min(1.0, 0.5 * magnitude / max(size, 1e-12))
+            following = best + tangent.T @ turn
+            following *= magnitude / np.linalg.norm(following)
+            fit = self.fit(following)
+            if fit.advantage(least) <= 0.0:
+                break
+            best, least = following, fit
+            if size < 1e-4 * magnitude:
+                break
+        return best
+
+    def best_direction(self, magnitude: float = STANDARD_WEIGHT) -> Array:
+        """Gravity of a magnitude [m/s^2] with the smallest residual, shape (3,)."""
+        starts = [magnitude * direction / np.linalg.norm(direction) for direction in DIRECTIONS]
+        none = self.without_gravity()
+        first = max(starts, key=lambda gravity: self.fit(gravity).advantage(none))
+        return self.refine(first)
+
+    def _groups(self, array: Array, axes: Sequence[int]) -> Array:
+        """An array of columns with each axis of 4 c entries split into (4, c)."""
+        shape: list[int] = []
+        for axis, size in enumerate(array.shape):
+            shape += [4, size // 4] if axis in axes else [size]
+        return array.reshape(shape)
+
+    def _under(self, gravity: Array) -> RigidGrams:
+        mix = np.concatenate([[1.0], gravity])
+        grams = np.einsum("a,jaibk,b->jik", mix, self._split, mix, optimize=True)
+        products = np.einsum("a,jai->ji", mix, self._groups(self.grams.products, (1,)))
+        return replace(self.grams, grams=grams, products=products)
+
+    @cached_property
+    def _split(self) -> Array:
+        return self._groups(self.grams.grams, (1, 2))
+
+    def _turn(self, gravity: Array, fit: RigidFit, tangent: Array) -> Array:
+        """Gauss-Newton step of gravity along two tangents [m/s^2], shape (2,), with the parameters free."""
+        mix = np.concatenate([[1.0], gravity])
+        turns = np.concatenate([np.zeros((2, 1)), tangent], axis=1)
+        values, weights = fit.values, fit.weights
+        weighted = np.tensordot(weights, self._split, 1)  # (4, c, 4, c)
+        targets = np.tensordot(weights, self._groups(self.grams.products, (1,)), 1)  # (4, c)
+        by_values = np.einsum("aibk,k->aib", weighted, values)
+        free = np.einsum("a,aibk,b->ik", mix, weighted, mix, optimize=True)
+        cross = np.einsum("a,aib,tb->it", mix, by_values, turns, optimize=True)
+        both = np.einsum("i,aib,ta,ub->tu", values, by_values, turns, turns, optimize=True)
+        right = np.concatenate([mix @ targets, np.einsum("ta,ai,i->t", turns, targets, values)])
+        matrix = np.block([[free, cross], [cross.T, both]])
+        return solve_scaled(matrix, right - matrix @ np.concatenate([values, np.zeros(2)]))[-2:]
+
+
+@dataclass(frozen=True)
+class WeightFactors:
+    """Weight in the efforts, as factors of the gravity torque of the URDF's own masses.
+
+    Attributes:
+        factors: factor of each joint's gravity torque, shape (n,); NaN where the URDF has no gravity torque.
+        deviations: their standard deviations (1 sigma) for white residuals, shape (n,).
+        rms: RMS of the URDF's gravity torque that friction does not explain [N m or N], shape (n,).
+    """
+
+    factors: Array
+    deviations: Array
+    rms: Array
+
+    @classmethod
+    def from_samples(cls, samples: MotionSamples, model: RobotModel) -> WeightFactors:
+        """Fit efforts by the URDF's gravity torque, its inertial torque, and friction, joint by joint."""
+        still = Motion(samples.motion.q, np.zeros_like(samples.motion.dq), np.zeros_like(samples.motion.ddq))
+        regressor = Regressor(model)
+        weight = regressor.torque(still, model.inertial_parameters)
+        inertia = regressor.torque(samples.motion, model.inertial_parameters) - weight
+        rows = RigidRows.from_samples(samples, [model])
+        columns = rows.project(np.stack([weight, inertia], axis=2) * samples.valid[..., None])
+        smallest = SMALLEST_WEIGHT_RATIO**2 * max(float((weight**2).sum(axis=1).max()), 1e-300)
+        factors, deviations = np.full(len(weight), np.nan), np.full(len(weight), np.nan)
+        for joint, of_joint in enumerate(columns):
+            gram = of_joint.T @ of_joint
+            if gram[0, 0] <= smallest:
+                continue
+            gram[np.diag_indices(2)] = gram[np.diag_indices(2)] * (1.0 + RIDGE) + smallest * RIDGE
+            solution = np.linalg.solve(gram, of_joint.T @ rows.tau[joint])
+            residual = rows.tau[joint] - of_joint @ solution
+            factors[joint] = solution[0]
+            deviations[joint] = np.sqrt(np.linalg.inv(gram)[0, 0] * (residual**2).sum() / rows.counts[joint])
+        return cls(factors, deviations, np.sqrt((columns[..., 0] ** 2).sum(axis=1) / rows.counts))
+
+    @property
+    def loaded(self) -> Mask:
+        """Joints that carry a considerable weight by the URDF, shape (n,)."""
+        return np.asarray(np.isfinite(self.factors) & (self.rms > LOADED_RATIO * self.rms.max(initial=0.0)))
+
+    @property
+    def known(self) -> bool:
+        """Whether the URDF has masses that a loaded joint carries."""
+        return bool(self.loaded.any())
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the efforts of several loaded joints, and of all, are opposite to the URDF's weight."""
+        factors = self.factors[self.loaded]
+        return len(factors) > 1 and bool((factors < -REVERSED_FACTOR).all())
+
+    @property
+    def confirmed(self) -> Mask:
+        """Joints whose effort agrees with the URDF's weight within a factor of three, shape (n,)."""
+        known = np.isfinite(self.factors) & (self.factors > 1.0 / 3.0) & (self.factors < 3.0)
+        return np.asarray(known & (self.deviations < 0.1 * np.abs(self.factors)))
+
+
+@dataclass(frozen=True)
+class ScaleProfile:
+    """Residuals of all joints as a function of a factor of one joint's effort.
+
+    Attributes:
+        losses: sum of the logarithms of the joints' residuals for each joint and factor of `GAINS`, shape (n, gains).
+        fitting: whether the factor explains the effort of the joint, shape (n, gains).
+    """
+
+    losses: Array
+    fitting: Mask
+
+    @classmethod
+    def from_grams(cls, grams: RigidGrams) -> ScaleProfile:
+        """Compare factors of every joint, the others unchanged."""
+        losses = np.empty((len(grams.scale), len(GAINS)))
+        fitting = np.ones(losses.shape, dtype=bool)
+        effort = np.sqrt(grams.squares / grams.counts)
+        for joint in range(len(losses)):
+            for place, gain in enumerate(GAINS):
+                factors = np.ones(len(losses))
+                factors[joint] = gain
+                fit = grams.scaled(factors).fit()
+                losses[joint, place] = np.log(fit.rms).sum()
+                fitting[joint, place] = gain == 1.0 or fit.rms[joint] < FITTED_RATIO * effort[joint]
+        return cls(losses, fitting)
+
+    @property
+    def best(self) -> tuple[int, float]:
+        """Joint and factor with the smallest residuals, of those that explain the effort."""
+        joint, place = np.unravel_index(int(self._explaining.argmin()), self.losses.shape)
+        return int(joint), GAINS[int(place)]
+
+    @property
+    def advantage(self) -> float:
+        """Advantage of the best factor over the efforts as they are; see `RigidFit.advantage`."""
+        return float(self._present - self._explaining.min())
+
+    def sharpness(self) -> Array:
+        """Loss of a third and of three times each joint's effort, the smaller of both, above the present one."""
+        apart = self.losses[:, [GAINS.index(0.3), GAINS.index(3.0)]].min(axis=1)
+        return np.asarray(apart - self._present)
+
+    @property
+    def _explaining(self) -> Array:
+        return np.where(self.fitting, self.losses, np.inf)
+
+    @property
+    def _present(self) -> float:
+        return float(self.losses[0, GAINS.index(1.0)])
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Exchange of two joints in a recording.
+
+    Attributes:
+        joints: the two joints, by number.
+        complete: advantage of exchanging all channels of the two; see `RigidFit.advantage`.
+        efforts: advantage of exchanging their efforts alone.
+    """
+
+    joints: tuple[int, int]
+    complete: float
+    efforts: float
+
+    @property
+    def advantage(self) -> float:
+        """The larger advantage."""
+        return max(self.complete, self.efforts)
+
+
+def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
+    """Pair of joints whose exchange lowers the residuals most; None if the robot has one joint."""
+    joints = len(model.joint_names)
+
+    def loss(candidate: MotionSamples) -> float:
+        return float(np.log(RigidRows.from_samples(candidate, [model]).grams().fit().rms).sum())
+
+    present = loss(samples)
+    exchanges = []
+    for one, other in combinations(range(joints), 2):
+        order = np.arange(joints)
+        order[[one, other]] = other, one
+        efforts = replace(samples, tau=samples.tau[order], valid=samples.valid[order])
+        exchanges.append(Exchange((one, other), present - loss(samples.with_order(order)), present - loss(efforts)))
+    return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
+
+
+def friction_power(samples: MotionSamples, model: RobotModel, values: Array) -> Array:
+    """Mean power that friction takes from the motion of each joint [W], shape (n,); negative where it drives the joint.
+
+    Args:
+        samples: the samples.
+        model: the robot.
+        values: its inertial parameters, shape (c,).
+    """
+    left = samples.tau - Regressor(model).torque(samples.motion, values)
+    powers = np.empty(len(left))
+    for joint, (columns, usable) in enumerate(zip(samples.friction.transpose(1, 2, 0), samples.valid, strict=True)):
+        solution = np.linalg.lstsq(columns[usable], left[joint, usable], rcond=1e-8)[0]
+        torque = columns[usable, FIRST_FRICTION_COLUMN:] @ solution[FIRST_FRICTION_COLUMN:]
+        powers[joint] = float((torque * samples.motion.dq[joint, usable]).mean())
+    return powers

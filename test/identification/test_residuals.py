@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that residuals show, on simulated arms whose friction the model does not contain exactly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mutation.case import cut
+from mutation.catalog import FAULTS, clean_case
+from mutation.clean import Bench
+
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import Levels, ResidualHistory, examine_held_out_load, examine_residuals
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+
+TERMS = (Viscous(), Coulomb(), Offset(), RotorInertia())
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return Bench.draw("panda", 0)
+
+
+def fitted(robot, *recordings):
+    """Least squares on all recordings, with its data."""
+    regressor = Regressor(robot, terms_on_joints(robot, TERMS))
+    trials = FilteredTrials.from_recordings(recordings, robot.joint_names, {}, SignalSettings())
+    base = base_parameters(regressor)
+    return IdentifiedModel(
+        regressor, base, WeightedLeastSquares().fit(trials.problem(regressor, base.independent))
+    ), trials
+
+
+def codes(findings):
+    return {finding.code for finding in findings}
+
+
+def test_clean_recordings_show_nothing(arm):
+    recordings = [arm.record(number, duration=30.0).recording(arm.robot) for number in range(3)]
+    model, trials = fitted(arm.robot, *recordings[:2])
+    assert examine_residuals(model, trials) == ()
+    assert examine_held_out_load(model, trials.with_recordings(recordings[2:])) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        ("warm_up", "friction_drifts"),
+        ("offset_drift", "effort_offset_drifts"),
+        ("offset_jump", "effort_offset_drifts"),
+        ("contact", "contact"),
+        ("tool_among", "load_changed"),
+    ],
+)
+def test_faults_of_the_upper_strength_are_named(arm, key, code):
+    case = FAULTS[key].apply(arm, 2, np.random.default_rng(0))
+    assert code in codes(examine_residuals(*fitted(arm.robot, *case.training)))
+
+
+def test_another_tool_in_held_out_data_is_named(arm):
+    case = FAULTS["tool_held_out"].apply(arm, 2, np.random.default_rng(0))
+    model, trials = fitted(arm.robot, *case.training)
+    (finding,) = examine_held_out_load(model, trials.with_recordings(case.held_out))
+    assert finding.code == "load_changed"
+
+
+def test_drift_of_the_zero_is_measured(arm):
+    """A ramp of 2 N m on one joint, within three standard deviations and 10 %."""
+    recording = clean_case(arm).training[0]
+    samples = recording.samples
+    tau = samples.tau.copy()
+    tau[:, 4] += 2.0 * (samples.t - samples.t[0]) / np.ptp(samples.t)
+    model, trials = fitted(arm.robot, replace(recording, samples=replace(samples, tau=tau)))
+    levels = Levels.from_residuals(ResidualHistory.from_trials(model, trials))
+    changes, deviations = levels.offset_change[0], levels.deviations[1, 0]
+    assert abs(changes[4] - 2.0) < max(3 * deviations[4], 0.2)
+    assert (np.abs(np.delete(changes, 4)) < 4 * np.delete(deviations, 4)).all()
+
+
+def test_short_recordings_are_not_judged(arm):
+    model, trials = fitted(arm.robot, cut(clean_case(arm).training[0], 0.2, 0.45))
+    levels = Levels.from_residuals(ResidualHistory.from_trials(model, trials))
+    assert np.isinf(levels.deviations).all()
+
+
+def test_sums_over_bins_are_those_of_the_samples(arm):
+    """Root mean square of the residuals, against filtered samples."""
+    model, trials = fitted(arm.robot, clean_case(arm).training[0])
+    power, count = 0.0, 0
+    for window in trials.along(model.regressor):
+        error = trials.plan.low_pass.apply(window.tau, trials.plan.rate)
+        error = error - trials.plan.low_pass.apply(model.torque(window.motion), trials.plan.rate)
+        power, count = power + (error[:, window.own] ** 2).sum(axis=1), count + window.own.sum()
+    np.testing.assert_allclose(ResidualHistory.from_trials(model, trials).rms, np.sqrt(power / count), rtol=1e-9)

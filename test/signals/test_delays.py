@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delay and drift of efforts: estimated within their uncertainty, not confused with hysteresis, and removed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from support.simulated import Simulated, at_chunk_size, changed
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.identification.correction import realign
+from robot_dyn_id.signals.delays import (
+    SMALLEST_DELAY_S,
+    EffortDelay,
+    RealignedRecording,
+    estimate_delay,
+    realign_recording,
+)
+from robot_dyn_id.signals.samples import MotionSamples
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+
+ROBOT = Simulated()
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return ROBOT.record(duration=40.0, rate=200.0, noise=0.02)
+
+
+def late(recording, delay, drift=0.0):
+    """The recording with efforts that are late by delay + drift (t - middle)."""
+    t = recording.samples.t
+    times = t - delay - drift * (t - t.mean())
+    return changed(recording, tau=CubicSpline(t, recording.samples.tau)(np.clip(times, t[0], t[-1])))
+
+
+def trials_of(recording):
+    return FilteredTrials.from_recordings([recording], ROBOT.joints, {}, SignalSettings())
+
+
+def delay_of(recording):
+    return estimate_delay(MotionSamples.from_trials(trials_of(recording)), ROBOT.model)
+
+
+@pytest.mark.parametrize("milliseconds", [-25, 25])
+def test_a_delay_is_found_with_its_size(exact, milliseconds):
+    found = delay_of(late(exact, 1e-3 * milliseconds))
+    assert found.significant and not found.drifts
+    assert abs(found.delay - 1e-3 * milliseconds) < 3e-3
+
+
+def test_no_delay_is_found_where_there_is_none(exact):
+    assert not delay_of(exact).significant
+    assert not delay_of(late(exact, 2e-3)).significant
+
+
+def test_hysteresis_is_not_a_delay(exact):
+    """Presliding friction of 20 mrad lags behind the motion; no rigid-body torque is late."""
+    q = exact.samples.q
+    state, states = np.zeros(3), np.zeros_like(q)
+    for row in range(1, len(q)):
+        step = q[row] - q[row - 1]
+        state = np.sign(step) - (np.sign(step) - state) * np.exp(-np.abs(step) / 0.02)
+        states[row] = state
+    assert not delay_of(changed(exact, tau=exact.samples.tau + 3.0 * states)).significant
+
+
+def test_a_drift_is_found_and_removed(exact):
+    drifting = late(exact, 0.0, 2e-3)
+    trials, findings = realign(trials_of(drifting), ROBOT.model)
+    assert "clock_drift" in {one.code for one in findings}
+    left = estimate_delay(MotionSamples.from_trials(trials), ROBOT.model)
+    assert abs(left.drift) < 2e-4 and abs(left.delay) < 3e-3
+
+
+def test_a_long_delay_is_removed_in_steps(exact):
+    trials, (finding,) = realign(trials_of(late(exact, 0.08)), ROBOT.model)
+    assert finding.code == "effort_delayed"
+    left = estimate_delay(MotionSamples.from_trials(trials), ROBOT.model)
+    assert abs(left.delay) < SMALLEST_DELAY_S
+
+
+def constant(delay):
+    return EffortDelay(delay, 1e-4, 0.0, 1e-6, 0.0, 1.0, 1.0, 20.0)
+
+
+@pytest.mark.parametrize("size", [7, 500, 100_000])
+def test_realigned_efforts_do_not_depend_on_the_chunks(exact, size):
+    moved = RealignedRecording(at_chunk_size(exact, size), constant(0.05))
+    found = Chunk.join(list(moved.chunks(ROBOT.joints)))
+    whole = Chunk.join(list(RealignedRecording(at_chunk_size(exact, 10**6), constant(0.05)).chunks(ROBOT.joints)))
+    np.testing.assert_array_equal(found.t, exact.samples.t)
+    np.testing.assert_array_equal(found.q, exact.samples.q)
+    inside = slice(50, -50)
+    scale = np.abs(exact.samples.tau).max()
+    np.testing.assert_allclose(found.tau[inside], whole.tau[inside], atol=0.02 * scale)
+    np.testing.assert_allclose(found.tau[inside], np.roll(exact.samples.tau, -10, axis=0)[inside], atol=0.02 * scale)
+
+
+def test_an_excerpt_stays_one(exact):
+    part = Excerpt(exact, 0.0, 10.0, ((2.0, 3.0),))
+    moved = realign_recording(part, constant(0.01))
+    assert isinstance(moved, Excerpt) and moved.seams == part.seams and moved.source == part.source
+
+
+def test_missing_efforts_stay_missing(exact):
+    tau = exact.samples.tau.copy()
+    tau[1000:1100] = np.nan
+    moved = RealignedRecording(replace(exact, samples=replace(exact.samples, tau=tau)), constant(0.05))
+    found = Chunk.join(list(moved.chunks(ROBOT.joints))).tau
+    assert np.isnan(found[1000:1080]).all() and np.isfinite(found[1200:]).all()

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that the rigid-body dynamics of a recording show: each is named, and nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots import URDFS, joint, urdf
+from support.simulated import Simulated, changed
+
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.diagnosis import angle_between, diagnose, examine_lengths
+from robot_dyn_id.signals.hypotheses import GravityFits
+from robot_dyn_id.signals.samples import MotionSamples, RigidRows
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+
+ARM = urdf(
+    joint("base_turn", "base", "l1", rpy="0 0 0", xyz="0 0 0.3"),
+    joint("shoulder", "l1", "l2", axis="0 1 0", rpy="0 0 0", xyz="0 0 0.2"),
+    joint("elbow", "l2", "l3", axis="0 1 0", rpy="0 0 0", xyz="0.4 0 0"),
+    joint("roll", "l3", "l4", axis="1 0 0", rpy="0 0 0", xyz="0.3 0 0"),
+    links=4,
+)
+"""An upright arm of four joints."""
+
+TILT = np.radians(8.0)
+GRAVITIES = {
+    "wall": (0.0, -9.81, 0.0),
+    "ceiling": (0.0, 0.0, 9.81),
+    "slope": (9.81 * np.sin(TILT), 0.0, -9.81 * np.cos(TILT)),
+}
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Simulated(ARM)
+
+
+@pytest.fixture(scope="module")
+def recording(robot):
+    return robot.record(duration=30.0, noise=0.05)
+
+
+def samples_of(recording, joints):
+    return MotionSamples.from_trials(FilteredTrials.from_recordings([recording], joints, {}, SignalSettings()))
+
+
+@pytest.fixture(scope="module")
+def samples(robot, recording):
+    return samples_of(recording, robot.joints)
+
+
+def codes(samples, model):
+    return [(one.code, one.severity, one.joints) for one in diagnose(samples, model).findings if one.severity != "info"]
+
+
+def weight(robot, samples, parameters=None):
+    still = Motion(samples.motion.q, 0 * samples.motion.dq, 0 * samples.motion.ddq)
+    inertial = 10 * len(robot.model.body_names)
+    values = robot.parameters[:inertial] if parameters is None else parameters
+    return Regressor(robot.model).torque(still, values)
+
+
+def test_sound_recordings_have_no_findings(robot, samples):
+    diagnosis = diagnose(samples, robot.model)
+    assert codes(samples, robot.model) == [] and not diagnosis.weightless
+    bare = replace(robot.model, inertial_parameters=np.zeros_like(robot.model.inertial_parameters))
+    assert codes(samples, bare) == []
+
+
+@pytest.mark.parametrize("masses", [True, False])
+@pytest.mark.parametrize("mounting", GRAVITIES)
+def test_gravity_is_found_with_its_direction(robot, samples, mounting, masses):
+    """The robot stands upright, and is configured otherwise."""
+    if not masses and mounting == "ceiling":
+        pytest.skip("slow motion determines gravity up to its sign only")
+    model = replace(robot.model, gravity=np.array(GRAVITIES[mounting]))
+    if not masses:
+        model = replace(model, inertial_parameters=np.zeros_like(model.inertial_parameters))
+    (finding,) = diagnose(samples, model).findings
+    assert finding.code == "gravity_direction"
+    assert finding.severity == ("warning" if mounting == "slope" else "error")
+    found = np.array([float(word) for word in finding.action.partition("[")[2].partition("]")[0].split(",")])
+    if masses:
+        assert angle_between(found, robot.model.gravity) < 1.0
+    else:
+        assert min(angle_between(found, robot.model.gravity), angle_between(-found, robot.model.gravity)) < 1.0
+
+
+def test_the_search_for_gravity_is_independent_of_its_start(robot, samples):
+    fits = GravityFits.from_samples(samples, robot.model)
+    np.testing.assert_allclose(np.abs(fits.best_direction() / robot.model.gravity[2])[2], 1.0, atol=1e-4)
+    assert fits.fit(robot.model.gravity).advantage(fits.without_gravity()) > 3.0
+
+
+def test_gravity_fits_are_those_of_regressors_with_that_gravity(robot, samples):
+    gravity = np.array([1.0, -4.0, -7.0])
+    fits = GravityFits.from_samples(samples, robot.model)
+    direct = RigidRows.from_samples(samples, [replace(robot.model, gravity=gravity)]).grams().fit()
+    np.testing.assert_allclose(fits.fit(gravity).rms, direct.rms, rtol=1e-4)
+
+
+@pytest.mark.parametrize("masses", [True, False])
+def test_efforts_without_weight_are_found(robot, samples, masses):
+    """A driver that subtracts the weight, with masses that are a tenth wrong."""
+    compensated = replace(samples, tau=samples.tau - 0.97 * weight(robot, samples))
+    model = robot.model if masses else replace(robot.model, inertial_parameters=0 * robot.model.inertial_parameters)
+    compensated = compensated if masses else replace(samples, tau=samples.tau - weight(robot, samples))
+    diagnosis = diagnose(compensated, model)
+    assert [one.code for one in diagnosis.findings] == ["effort_gravity_compensated"]
+    assert diagnosis.weightless
+
+
+def test_efforts_without_dynamics_are_refused(robot, samples):
+    noise = 0.1 * np.random.default_rng(0).normal(size=samples.tau.shape)
+    assert [code for code, *_ in codes(replace(samples, tau=noise), robot.model)] == ["effort_external"]
+
+
+def test_newton_millimeters_are_found(robot, samples):
+    ((code, severity, _),) = codes(replace(samples, tau=1000.0 * samples.tau), robot.model)
+    assert (code, severity) == ("effort_units", "error")
+
+
+@pytest.mark.parametrize(
+    ("factor", "code"), [(10.0, "gain_inconsistent"), (0.1, "gain_inconsistent"), (-1.0, "effort_sign")]
+)
+@pytest.mark.parametrize("masses", [True, False])
+def test_one_wrong_gain_is_found_with_its_joint(robot, samples, factor, code, masses):
+    tau = samples.tau.copy()
+    tau[2] *= factor
+    model = robot.model if masses else replace(robot.model, inertial_parameters=0 * robot.model.inertial_parameters)
+    assert codes(replace(samples, tau=tau), model) == [(code, "error", ("elbow",))]
+
+
+def test_the_opposite_sign_of_all_efforts_is_not_a_ceiling(robot, samples):
+    ((code, _, joints),) = codes(replace(samples, tau=-samples.tau), robot.model)
+    assert (code, joints) == ("effort_sign", robot.joints)
+
+
+def test_swapped_joints_are_found(robot, samples):
+    order = np.array([0, 2, 1, 3])
+    expected = [("joints_swapped", "error", ("shoulder", "elbow"))]
+    assert codes(samples.with_order(order), robot.model) == expected
+    assert codes(replace(samples, tau=samples.tau[order]), robot.model) == expected
+
+
+def test_a_gain_that_nothing_checks_is_reported(robot):
+    """A joint about its own symmetry axis: only friction is in its effort."""
+    masses = robot.model.inertial_parameters.copy()
+    masses[30:] = [0.1, 0.0, 0, 0, 1e-5, 0, 1e-5, 0, 0, 1e-5]
+    light = Simulated(ARM)
+    light.parameters[:40] = masses
+    samples = samples_of(light.record(duration=30.0, noise=0.05), light.joints)
+    model = replace(light.model, inertial_parameters=masses)
+    (finding,) = diagnose(samples, model).findings
+    assert (finding.code, finding.severity, finding.joints) == ("gain_unverifiable", "info", ("roll",))
+
+
+def test_a_urdf_in_millimeters_is_found():
+    model = RobotModel.from_file(URDFS["ur5_robot"])
+    assert examine_lengths(model) == ()
+    (finding,) = examine_lengths(replace(model, translation=1000.0 * model.translation))
+    assert finding.code == "urdf_in_millimeters"
+
+
+def test_samples_are_those_of_the_motion(robot, recording, samples):
+    assert 400 < len(samples) <= 1500
+    assert samples.tau.shape == samples.valid.shape == (4, len(samples))
+    rate = (samples.later.q - samples.earlier.q) / samples.spacing
+    np.testing.assert_allclose(rate, samples.motion.dq, atol=0.02 * np.abs(samples.motion.dq).max())
+    assert len(changed(recording).samples) == len(recording.samples)
