@@ -375,6 +375,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "validate inertia and friction.",
             "validate on a motion like the trained one",
         ),
+        "block_not_validated": Definition(
+            "warning",
+            "Cross-validation repeats the identification without each block of the recordings. Without some of them it "
+            "failed, so that the held-out errors lack these blocks.",
+            "record longer: every block should excite all parameters",
+        ),
         "validated_at_rest": Definition(
             "info",
             "The robot is at rest in a part of the held-out data, where only gravity and stiction are validated. A "

@@ -20,10 +20,12 @@ from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.correction import correct_trials, realign
-from robot_dyn_id.identification.estimation import describe_prior, fit_model
-from robot_dyn_id.identification.evaluation import Evaluation, evaluate
+from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
+from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
+from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
+from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
-from robot_dyn_id.identification.metrics import compare
+from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
@@ -76,7 +78,7 @@ class Identification:
 
     @property
     def held_out_sources(self) -> tuple[str, ...]:
-        """Names of the held-out recordings."""
+        """Names of the held-out recordings; under cross-validation those of all training data."""
         return tuple(recording.source for recording in self.evaluation.trials.recordings)
 
     @property
@@ -97,7 +99,7 @@ def identify(
 
     Args:
         training: trials to estimate from.
-        held_out: trials to validate on.
+        held_out: trials to validate on; empty: blocked cross-validation on the training data.
         model: the robot; its joints are identified.
         settings: choices of the identification.
         software_version: version that is written into the parameter set.
@@ -128,17 +130,27 @@ def identify(
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
-    progress("validating on held-out data")
-    others, delayed = realign(trials.with_recordings(held_out), model)
-    findings += delayed
-    evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
+    if held_out:
+        progress("validating on held-out data")
+        others, delayed = realign(trials.with_recordings(held_out), model)
+        findings += delayed
+        data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
+    elif selection is not None:
+        data = HeldOutData(METHOD, trials, _list_folds(selection))
+    else:
+        count = count_blocks(settings.estimator)
+        data, not_validated = cross_validate(
+            trials, lambda part: fit_fold(part, regressor, base, settings), count, progress
+        )
+        findings += not_validated
+    evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
         evaluation=evaluation,
         training=trials,
-        unconstrained_nrmse=_compute_unconstrained_nrmse(fit.model, others),
+        unconstrained_nrmse=_compute_unconstrained_nrmse(data),
         essential=fit.essential,
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
         selection=selection,
@@ -159,6 +171,14 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
         return replace(Regressor.from_parameters(settings.prior), model=model)
     terms = () if settings.terms is None and settings.chooses_model else settings.fixed_terms
     return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+
+
+def _list_folds(selection: Selection) -> tuple[Fold, ...]:
+    """Every block with the model that was chosen and fitted without it."""
+    return tuple(
+        Fold(selection.trials.block_only(one.block, selection.blocks), selection.wide, one.columns, one.values)
+        for one in selection.block_models
+    )
 
 
 def _options(settings: Settings, model: RobotModel) -> Options:
@@ -196,7 +216,8 @@ def validate(
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
     findings += _judge_training(model, trials, settings)
     progress("predicting")
-    return evaluate(model, trials, Ranges.from_parameters(parameters), settings).with_findings(findings)
+    data = HeldOutData.from_model("recordings", trials, model)
+    return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
 
 
 def prepare_trials(
@@ -238,9 +259,7 @@ def _judge_training(model: IdentifiedModel, trials: FilteredTrials, settings: Se
     return judge_training(model.estimate.condition_number, dropped_share, settings.thresholds)
 
 
-def _compute_unconstrained_nrmse(model: IdentifiedModel, held_out: FilteredTrials) -> float | None:
+def _compute_unconstrained_nrmse(data: HeldOutData) -> float | None:
     """Held-out error of all joints without the bounds of the estimator; None if it has none."""
-    values = model.estimate.unconstrained
-    if values is None:
-        return None
-    return compare(model.regressor, model.columns, values, held_out).all_joints_nrmse
+    folds = [replace(fold, values=fold.unconstrained) for fold in data.folds if fold.unconstrained is not None]
+    return compare(folds).all_joints_nrmse if len(folds) == len(data.folds) else None

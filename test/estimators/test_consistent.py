@@ -51,7 +51,7 @@ def panda():
 @pytest.fixture(scope="module")
 def noisy(panda):
     """Short, and with noise above the torques that the inertia of a wrist makes."""
-    return panda.record(duration=12.0, noise=1.0, seed=2)
+    return panda.record(duration=12.0, noise=2.0, seed=2)
 
 
 def least_share(bodies, prior):

@@ -91,7 +91,7 @@ def test_quantiles_of_errors_are_those_of_the_samples():
     errors = np.random.default_rng(0).standard_normal((2, 50_000)) * np.array([[1.0], [1e-3]])
     histogram = ErrorHistogram.empty(2)
     for part in np.array_split(errors, 7, axis=1):
-        histogram.add(part)
+        histogram.add(part, np.ones(part.shape, dtype=bool))
     exact = np.quantile(np.abs(errors), 0.999, axis=1)
     found = histogram.quantile(0.999)
     assert np.all((found >= 0.99 * exact) & (found <= 1.07 * exact))

@@ -227,7 +227,7 @@ def choose_model(
     validation = wide.validate(trials, blocks)
     choice = wide.choose(validation)
     findings: tuple[Finding, ...] = ()
-    if options.base_tilt:
+    if wide.tilt is not None:
         tilt, row = wide.find_tilt(validation, choice)
         tried += (row,)
         if tilt is not None:
@@ -363,7 +363,7 @@ class _Wide:
         placed = terms_on_joints(model, terms, (*options.couplings, *couplings))
         load = () if bodies is None else tuple(bodies.tolist())
         tilt = None
-        if bodies is not None and options.base_tilt:
+        if bodies is not None and options.base_tilt and model.gravity.any():
             regressor: Regressor = TiltedRegressor(model, placed, load, load)
             tilt = np.arange(len(regressor.names) - DIRECTIONS, len(regressor.names))
         else:
