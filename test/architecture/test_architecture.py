@@ -58,6 +58,7 @@ INSIDE = {
             "windows",
             "filtering",
             "ranges",
+            "torque_shares",
             "blocks",
             "term_states",
             "processing",
