@@ -25,6 +25,7 @@ from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
+from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
@@ -125,6 +126,8 @@ def identify(
         trials, regressor = selection.trials, selection.regressor
         settings = replace(settings, estimator=selection.complete(settings.estimator))
         findings += selection.findings
+    else:
+        regressor = with_fitted_load(regressor, trials)
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
@@ -182,7 +185,7 @@ def _list_folds(selection: Selection) -> tuple[Fold, ...]:
 
 
 def _options(settings: Settings, model: RobotModel) -> Options:
-    """What settings leave to be chosen from the data."""
+    """Parts of the model that settings leave to be chosen from the data."""
     prior = settings.prior
     given = isinstance(prior, RobotDescription)
     return Options(

@@ -96,6 +96,7 @@ INSIDE = {
             "extrapolation",
             "model",
             "scales",
+            "load",
             "metrics",
             "rollout",
             "verdict",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
+"""ModelChoice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
 
 Families of terms, couplings and a tilt of the base are compared by fits with signs, the strength of the prior by fits
 that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among terms, couplings and
@@ -97,7 +97,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """Columns and strength that were chosen from some blocks.
 
     Attributes:
@@ -168,7 +168,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Options:
-    """What may be chosen.
+    """Parts of the model that may be chosen.
 
     Attributes:
         terms: terms of every joint that are fixed; None: families are chosen.
@@ -223,6 +223,8 @@ def choose_model(
     first = _Wide.from_options(model, prior, options, trials, bodies=None)
     trials, bodies, tried = _choose_motion_filter(trials, first, blocks, options)
     progress("comparing models")
+    wide = _Wide.from_options(model, prior, options, trials, bodies)
+    bodies = wide.fit_bodies(wide.validate(trials, blocks))  # without load-dependent friction they had to replace it
     wide = _Wide.from_options(model, prior, options, trials, bodies)
     validation = wide.validate(trials, blocks)
     choice = wide.choose(validation)
@@ -280,7 +282,7 @@ def _choose_motion_filter(
                 reference, weights = validation.errors(wide.reference), validation.weights
             validation = replace(validation, weights=weights)
             loss, strength, _ = wide.least_loss(validation, columns, reference)
-            bodies = validation.fit(Candidate(columns, strength), all_rows=True)[: wide.inertial]
+            bodies = wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
             name = f"{filtered.plan.motion_pass.cutoff:.3g} Hz, {'recorded' if source else 'derived'} velocity"
             found.append((loss, filtered, bodies, name))
     best = min(range(len(found)), key=lambda place: found[place][0])
@@ -433,7 +435,7 @@ class _Wide:
         best = int(np.argmin(losses))
         return losses[best], strengths[best], errors[best]
 
-    def choose(self, validation: CrossValidation) -> Choice:
+    def choose(self, validation: CrossValidation) -> ModelChoice:
         """Choose families, couplings and strength from the blocks of a cross-validation."""
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
@@ -451,7 +453,7 @@ class _Wide:
             errors = after
         columns = self.columns_of(families, names)
         strength, rows_of_strength = self._choose_strength(validation, columns, reference, strength)
-        return Choice(
+        return ModelChoice(
             Candidate(columns, strength),
             tuple(family.name for family in families),
             tuple(names),
@@ -545,6 +547,11 @@ class _Wide:
         parameters[candidate.columns] = fit.values
         return parameters
 
+    def fit_bodies(self, validation: CrossValidation) -> Array:
+        """Bodies of a fit with all families, shape (10 b,)."""
+        candidate = Candidate(self.columns_of(self.families), COARSE_STRENGTHS[0])
+        return self.consistent(validation, candidate, all_rows=True)[: self.inertial]
+
     def consistency_cost(self, validation: CrossValidation, candidate: Candidate) -> float:
         """Excess of the out-of-fold error of physically consistent fits over that of fits with signs, a ratio."""
         real, free = (
@@ -566,7 +573,7 @@ class _Wide:
         columns = np.flatnonzero(values)
         return BlockModel(block, columns, values[columns])
 
-    def find_tilt(self, validation: CrossValidation, choice: Choice) -> tuple[Array | None, Tried]:
+    def find_tilt(self, validation: CrossValidation, choice: ModelChoice) -> tuple[Array | None, Tried]:
         """Horizontal components of gravity, if they remove a significant part of the error, shape (2,), and the row."""
         assert self.tilt is not None
         with_tilt = replace(choice.candidate, columns=np.append(choice.candidate.columns, self.tilt))
