@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ModelChoice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
+"""Choice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
 
 Families of terms, couplings and a tilt of the base are compared by fits with signs, the strength of the prior by fits
 that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among terms, couplings and
