@@ -19,7 +19,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_trials, realign
+from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -36,6 +36,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
+from robot_dyn_id.signals.diagnosis import examine_lengths
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -122,7 +123,8 @@ def identify(
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
     selection = None
     if settings.chooses_model:
-        selection = choose_model(trials, model, _options(settings, model), progress)
+        options = replace(_options(settings, model), without_blocks=not held_out)
+        selection = choose_model(trials, model, options, progress)
         trials, regressor = selection.trials, selection.regressor
         settings = replace(settings, estimator=selection.complete(settings.estimator))
         findings += selection.findings
@@ -135,8 +137,9 @@ def identify(
     findings += report_rest_left_out([*training, *held_out])
     if held_out:
         progress("validating on held-out data")
-        others, delayed = realign(trials.with_recordings(held_out), model)
-        findings += delayed
+        sound, faults = correct_channels(held_out, model.joint_names)
+        others, delayed = realign(trials.with_recordings(sound), model)
+        findings += (*faults, *delayed)
         data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
@@ -248,8 +251,10 @@ def prepare_trials(
     """
     progress("surveying the recordings")
     model = regressor.model
-    trials = FilteredTrials.from_recordings(recordings, model.joint_names, settings.drives, signals)
-    findings = refuse(examine(trials.survey, model, signals.velocity), settings.ignore, trials.survey.sources)
+    sound, faults = correct_channels(recordings, model.joint_names)
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
+    findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
     return trials, findings

@@ -68,7 +68,7 @@ INSIDE = {
             "trials",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),

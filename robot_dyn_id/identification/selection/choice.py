@@ -179,6 +179,7 @@ class Options:
         strength: strength of the prior; None: chosen.
         reduced: whether only the families that extrapolate are tried.
         prior: prior bodies; None: those of the URDF or its geometry.
+        without_blocks: whether the choice is repeated without each block, for cross-validation.
     """
 
     terms: tuple[Term, ...] | None = None
@@ -189,6 +190,7 @@ class Options:
     strength: float | None = None
     reduced: bool = False
     prior: BodyPrior | None = None
+    without_blocks: bool = True
 
     def families(self, trials: FilteredTrials) -> tuple[Family, ...]:
         """Families that are tried."""
@@ -238,8 +240,11 @@ def choose_model(
             wide = _Wide.from_options(turned, prior, options, trials, bodies)
             validation = wide.validate(trials, blocks)
             choice = wide.choose(validation)
-    progress("validating the choice without each block")
-    block_models = tuple(wide.without(validation, block) for block in validation.blocks)
+    block_models: tuple[BlockModel, ...] = ()
+    if options.without_blocks:
+        progress("repeating the choice without each block")
+        start = choice.candidate.strength
+        block_models = tuple(wide.without(validation, block, start) for block in validation.blocks)
     final = wide.consistent(validation, choice.candidate, all_rows=True)
     cost = wide.consistency_cost(validation, choice.candidate)
     return Selection(
@@ -435,8 +440,13 @@ class _Wide:
         best = int(np.argmin(losses))
         return losses[best], strengths[best], errors[best]
 
-    def choose(self, validation: CrossValidation) -> ModelChoice:
-        """Choose families, couplings and strength from the blocks of a cross-validation."""
+    def choose(self, validation: CrossValidation, start: float | None = None) -> ModelChoice:
+        """Choose families, couplings and strength from the blocks of a cross-validation.
+
+        Args:
+            validation: the blocks.
+            start: strength that the search starts from; None: that of the families.
+        """
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
         names: list[str] = []
@@ -452,7 +462,7 @@ class _Wide:
             names.append(row.name)
             errors = after
         columns = self.columns_of(families, names)
-        strength, rows_of_strength = self._choose_strength(validation, columns, reference, strength)
+        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start or strength)
         return ModelChoice(
             Candidate(columns, strength),
             tuple(family.name for family in families),
@@ -565,10 +575,10 @@ class _Wide:
         )
         return float(np.sqrt(real / free)) - 1.0
 
-    def without(self, validation: CrossValidation, block: int) -> BlockModel:
-        """The whole choice, and its fit, without a block."""
+    def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
+        """The whole choice, and its fit, without a block; strengths are compared from a start."""
         others = replace(validation, blocks=tuple(other for other in validation.blocks if other != block))
-        candidate = self.choose(others).candidate
+        candidate = self.choose(others, start).candidate
         values = self.consistent(others, candidate)
         columns = np.flatnonzero(values)
         return BlockModel(block, columns, values[columns])
