@@ -131,7 +131,11 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     findings: tuple[Finding, ...] = ()
     if estimate.condition_number > settings.thresholds.condition_number:
         findings += check_motion_content(trials.survey, len(base.names))
-    findings += report_negative_terms(model.regressor, base, estimate.values, estimate.standard_deviations)
+    values, deviations = estimate.values, estimate.standard_deviations
+    if not settings.chooses_terms:  # of many families, only the signs tell the parts
+        values = values if estimate.unconstrained is None else estimate.unconstrained
+        deviations = deviations if estimate.unconstrained_deviations is None else estimate.unconstrained_deviations
+    findings += report_negative_terms(model.regressor, base, values, deviations)
     findings += estimate.findings
     findings += examine_residuals(model, trials)
     if estimate.unexcited:

@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
@@ -117,7 +117,7 @@ def identify(
     progress("comparing efforts and motion")
     corrected = correct_trials(trials, model, settings.ignore)
     trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
-    regressor = _fixed_regressor(model, settings)
+    unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
@@ -129,7 +129,7 @@ def identify(
         settings = replace(settings, estimator=selection.complete(settings.estimator))
         findings += selection.findings
     else:
-        regressor = with_fitted_load(regressor, trials)
+        regressor = with_fitted_load(unloaded, trials)
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
@@ -144,10 +144,11 @@ def identify(
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
     else:
-        count = count_blocks(settings.estimator)
-        data, not_validated = cross_validate(
-            trials, lambda part: fit_fold(part, regressor, base, settings), count, progress
-        )
+
+        def fit_part(part: FilteredTrials) -> IdentifiedModel:
+            return fit_fold(part, with_fitted_load(unloaded, part), base, settings)
+
+        data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
@@ -175,7 +176,7 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
                 f"prior: the parameter set of {settings.prior.robot_name} has other joints than are to be identified"
             )
         return replace(Regressor.from_parameters(settings.prior), model=model)
-    terms = () if settings.terms is None and settings.chooses_model else settings.fixed_terms
+    terms = () if settings.chooses_terms else settings.fixed_terms
     return Regressor(model, terms_on_joints(model, terms, settings.couplings))
 
 
@@ -185,6 +186,13 @@ def _list_folds(selection: Selection) -> tuple[Fold, ...]:
         Fold(selection.trials.block_only(one.block, selection.blocks), selection.wide, one.columns, one.values)
         for one in selection.block_models
     )
+
+
+def _fixed_strength(settings: Settings) -> float | None:
+    """Strength of the prior that settings determine; None if it is chosen from the data."""
+    if isinstance(settings.estimator, Consistent) and settings.estimator.strength is not None:
+        return settings.estimator.strength
+    return None if settings.prior is None else GIVEN_PRIOR_STRENGTH
 
 
 def _options(settings: Settings, model: RobotModel) -> Options:
@@ -197,7 +205,7 @@ def _options(settings: Settings, model: RobotModel) -> Options:
         motion_filter=settings.motion_cutoff is None,
         velocity=settings.velocity == "auto",
         base_tilt=settings.base_tilt,
-        strength=GIVEN_PRIOR_STRENGTH if given else None,
+        strength=_fixed_strength(settings),
         reduced=given,
         prior=BodyPrior.from_model(describe_prior(prior, model)) if isinstance(prior, RobotDescription) else None,
     )

@@ -116,9 +116,13 @@ class Settings:
 
     @property
     def chooses_model(self) -> bool:
-        """Whether terms, or at least filters and the strength of the prior, are chosen from the data."""
-        of_data = isinstance(self.estimator, Consistent) and self.estimator.strength is None
-        return of_data and not isinstance(self.prior, ParameterSet)
+        """Whether filters, the strength of the prior, and terms if none are given, are chosen from the data."""
+        return isinstance(self.estimator, Consistent) and not isinstance(self.prior, ParameterSet)
+
+    @property
+    def chooses_terms(self) -> bool:
+        """Whether the terms are chosen from the data."""
+        return self.terms is None and self.chooses_model
 
     @property
     def signals(self) -> SignalSettings:

@@ -86,6 +86,7 @@ INSIDE = {
             "cone_program",
             "non_negative",
             "consistent_fit",
+            "link_cost",
             "essential",
         ),
         *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),

@@ -108,7 +108,7 @@ def disturbed(clean, case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
-    assert (reference.evaluation.verdict.word, reference.evaluation.findings) == ("good", ())
+    assert reference.evaluation.verdict.word == "good"
     result = identified(robot, disturbed(clean, case))
     off = np.abs(result.estimate.values - reference.estimate.values) / reference.estimate.standard_deviations
     assert np.all(off < 2.0), off
@@ -122,7 +122,7 @@ def test_the_model_is_that_of_the_motion_alone(case, robot, clean, reference):
     )
     rows = reference.rows[0] * result.training.survey.cutoff / reference.training.survey.cutoff
     assert result.rows[0] == pytest.approx(rows, rel=0.1)
-    (finding,) = result.evaluation.findings
+    (finding,) = set(result.evaluation.findings) - set(reference.evaluation.findings)
     assert finding.code == "rest_left_out" and finding.message.startswith("arm.mcap is at rest from ")
     spans = [tuple(map(float, span)) for span in re.findall(r"from ([\d.]+) to ([\d.]+) s", finding.message)]
     np.testing.assert_allclose(spans, CASES[case][1], rtol=0, atol=1.0)
