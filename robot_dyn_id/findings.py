@@ -128,6 +128,40 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "convert the lengths of the URDF to meters",
             overrulable=True,
         ),
+        "effort_zero_at_rest": Definition(
+            "info",
+            "Efforts are exactly zero while the robot is at rest: the brakes carry it. These rows are left out.",
+        ),
+        "effort_saturated": Definition(
+            "warning",
+            "Many samples of an effort are at its very largest or smallest value: the sensor or the drive is at its "
+            "limit. These rows are left out.",
+            "record a slower motion, or one with a smaller load",
+        ),
+        "effort_frozen": Definition(
+            "warning",
+            "The effort of a joint is exactly constant for a time, while it otherwise changes from sample to sample. "
+            "These rows are left out.",
+            "check the connection of the effort sensor",
+        ),
+        "encoder_frozen": Definition(
+            "warning",
+            "The position of a joint is exactly constant for a time and then jumps. These rows are left out. An error "
+            "if that is more than 15 % of a recording.",
+            "check the encoder, and the driver that publishes its positions",
+            overrulable=True,
+        ),
+        "stamps_not_in_seconds": Definition(
+            "error",
+            "Time stamps are more than a second apart: they are in milliseconds, microseconds or nanoseconds.",
+            "convert the time stamps to seconds",
+        ),
+        "clock_jitter": Definition(
+            "info",
+            "Time stamps jitter, but the samples are equally spaced, as their interpolation shows: they are stamped on "
+            "arrival. The stamps are averaged.",
+            "stamp samples where they are measured",
+        ),
         "effort_coarse": Definition(
             "warning",
             "The effort of a joint takes fewer than 50 distinct values: its sensor resolves only a few steps.",
@@ -268,7 +302,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record more motion at low velocity, or fix the constants in the configuration",
         ),
         "prior_not_physical": Definition(
-            "warning",
+            "info",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
             "prior.",
             "correct the inertia in the URDF",
@@ -287,8 +321,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "links_contradicted": Definition(
             "warning",
-            "Physically consistent links predict the training torques more than 2 % worse than bodies that cannot "
-            "exist: signals or kinematics contradict every real robot.",
+            "Physically consistent links predict held-out blocks more than 2 % worse than bodies that cannot exist, "
+            "with the same columns and signs: signals or kinematics contradict every real robot.",
             "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
         ),
         "simulated_nearest_robot": Definition(
@@ -466,6 +500,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
+        ),
+        "presliding_not_exported": Definition(
+            "info",
+            "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is "
+            "too large in motions that are shorter than the breakaway displacement.",
+            "use the parameter file, or the node `simulator` with it",
         ),
         "smoothing_not_exported": Definition(
             "info", "The format has Coulomb friction without a smoothing width.", "use the parameter file"

@@ -97,8 +97,12 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     findings: tuple[Finding, ...] = ()
     if estimate.condition_number > settings.thresholds.condition_number:
         findings += check_motion_content(trials.survey, len(base.names))
-    values = estimate.values if estimate.unconstrained is None else estimate.unconstrained
-    findings += report_negative_terms(model.regressor, base, values, estimate.standard_deviations)
+    values, deviations = estimate.values, estimate.standard_deviations
+    if estimate.unconstrained is not None:
+        values = estimate.unconstrained
+    if estimate.unconstrained_deviations is not None:
+        deviations = estimate.unconstrained_deviations
+    findings += report_negative_terms(model.regressor, base, values, deviations)
     findings += estimate.findings
     findings += examine_residuals(model, trials)
     if estimate.unexcited:

@@ -68,7 +68,7 @@ INSIDE = {
             "stillness",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
@@ -86,6 +86,7 @@ INSIDE = {
             "cone_program",
             "non_negative",
             "consistent_fit",
+            "link_cost",
             "essential",
         ),
         *("consistent", "bootstrap", "stepwise", "constants", "simulated", "__init__"),

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about the uses of a model: scales against closed forms, thresholds, findings that lower an answer."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from support.simulated import TERMS, Simulated, changed, estimator_of
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.terms import Offset, Viscous
+from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
@@ -34,9 +38,10 @@ from robot_dyn_id.parameters import USES
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.torque_shares import torque_shares
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.simulation.plant import Plant
 
+METHOD = Path(__file__).parents[2] / "docs" / "method.md"
 ROBOT = Simulated()
 PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
 
@@ -273,24 +278,6 @@ def test_a_short_recording_has_no_long_rollouts(trials):
     assert np.isfinite(rollouts.errors[0]).all() and np.isnan(rollouts.errors[2]).all()
 
 
-def test_a_parameter_is_weak_by_the_torque_of_its_deviation(trials):
-    """Not by a value of zero: what counts is the torque that one standard deviation changes."""
-    values = ROBOT.base_values.copy()
-    zero = ROBOT.base.names.index("off1")
-    values[zero] = 0.0
-    deviations = np.full(len(values), 1e-6)
-    deviations[zero] = 0.01
-    shares = torque_shares(ROBOT.regressor, ROBOT.base.independent, values, deviations, trials.ranges)
-    assert np.argmax(shares) == zero
-    rng = np.random.default_rng(1)
-    low, high, fast, hard = (getattr(trials.ranges, name)[:, None] for name in ("q_min", "q_max", "dq_max", "ddq_max"))
-    motion = Motion(rng.uniform(low, high, (3, 5000)), *(rng.uniform(-m, m, (3, 5000)) for m in (fast, hard)))
-    torque = ROBOT.regressor.torque(motion, values, ROBOT.base.independent)[0]
-    assert shares[zero] == pytest.approx(0.01 / np.sqrt((torque**2).mean()), rel=0.1)
-    deviations[zero] = np.inf
-    assert np.isinf(torque_shares(ROBOT.regressor, ROBOT.base.independent, values, deviations, trials.ranges)[zero])
-
-
 def test_more_deviation_makes_a_parameter_weak(identified):
     parameters = identified.parameters
     good = with_covariance(parameters, 1e-12 * np.eye(len(parameters.names)))
@@ -303,3 +290,22 @@ def test_a_tracked_set_is_not_judged(identified):
     parameters = identified.parameters
     assert {one.use for one in parameters.fit_for} == set(USES)
     assert tracked(parameters, 1.01 * parameters.values, parameters.covariance).fit_for == ()
+
+
+def test_rollouts_start_with_the_states_of_friction(monkeypatch):
+    """With presliding, a rollout that starts in the middle of a stroke needs the deflections of its start."""
+    arm = Simulated(terms=(Viscous(), Dahl(), Offset()))
+    recording = arm.record(duration=15.0)
+    plan = SignalPlan.from_low_pass(100.0, LowPass(10.0), False)
+    trials = FilteredTrials([recording], recording.joint_names, {}, plan)
+    dynamics = Dynamics(arm.regressor, arm.base.independent, arm.base_values)
+    known = simulate_rollouts(dynamics, trials).errors[0]
+    assert np.all(known < 1e-3)
+    plain = Plant.place
+    monkeypatch.setattr(Plant, "place", lambda self, motion, k: plain(self, replace(motion, states=None), k))
+    assert simulate_rollouts(dynamics, trials).errors[0].max() > 3 * known.max()
+
+
+def test_the_table_of_thresholds_is_complete():
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", METHOD.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name: float(value) for name, value in rows} == vars(Thresholds())
