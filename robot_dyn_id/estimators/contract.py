@@ -119,6 +119,9 @@ class Estimator(Protocol):
     Attributes:
         name: name in configurations and parameter sets.
         uses_prior: whether the estimator uses an earlier parameter set as prior.
+
+    An estimator that takes many times as long as a least-squares fit has a class attribute `expensive = True`: it is
+    cross-validated on fewer blocks.
     """
 
     name: ClassVar[str]

@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
-from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
+from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import (
@@ -107,7 +107,7 @@ def test_quantiles_of_errors_are_those_of_the_samples():
     errors = np.random.default_rng(0).standard_normal((2, 50_000)) * np.array([[1.0], [1e-3]])
     histogram = ErrorHistogram.empty(2)
     for part in np.array_split(errors, 7, axis=1):
-        histogram.add(part)
+        histogram.add(part, np.ones(part.shape, dtype=bool))
     exact = np.quantile(np.abs(errors), 0.999, axis=1)
     found = histogram.quantile(0.999)
     assert np.all((found >= 0.99 * exact) & (found <= 1.07 * exact))
@@ -126,7 +126,7 @@ def test_the_apparent_load_is_the_mass_that_the_model_has_not(trials, mass):
     tip = 10 * (len(ROBOT.model.body_names) - 1)
     loaded = ROBOT.parameters.copy()
     loaded[tip] += mass
-    held_out = compare(ROBOT.regressor, ROBOT.base.independent, ROBOT.base.mapping @ loaded, trials)
+    held_out = compare([Fold(trials, ROBOT.regressor, ROBOT.base.independent, ROBOT.base.mapping @ loaded)])
     assert held_out.apparent_load == pytest.approx(mass, abs=0.02)
     capacity = estimate_capacity(held_out)
     torques = [joint.load_torque for joint in held_out.joints]
