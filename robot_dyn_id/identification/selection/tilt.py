@@ -43,10 +43,10 @@ class TiltedRegressor(Regressor):
     To first order, their parameters are the components of the true gravity along these [m/s^2].
 
     Attributes:
-        bodies: standard parameters of the bodies, 10 per body.
+        tilted_bodies: standard parameters of the bodies, 10 per body.
     """
 
-    bodies: tuple[float, ...] = ()
+    tilted_bodies: tuple[float, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -75,5 +75,5 @@ class TiltedRegressor(Regressor):
         rest = np.zeros_like(motion.q)
         for regressor, of_joints in zip(self._in_unit_gravity, slots[-DIRECTIONS:], strict=True):
             if (of_joints >= 0).any():
-                torque = regressor.torque(Motion(motion.q, rest, rest), np.array(self.bodies))
+                torque = regressor.torque(Motion(motion.q, rest, rest), np.array(self.tilted_bodies))
                 out[of_joints[of_joints >= 0]] = torque[of_joints >= 0]
