@@ -9,7 +9,7 @@ verdict, `ignore:`, reports and programs read its code and severity; `format_fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -301,8 +301,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
             "record more motion at low velocity, or fix the constants in the configuration",
         ),
+        "base_tilted": Definition(
+            "info",
+            "A small tilt of the base against the gravity vector that was given explains the torques significantly "
+            "better in cross-validation; the model has the tilted gravity vector.",
+            "check the mounting of the robot, and give the gravity vector of the message to other tools",
+        ),
         "prior_not_physical": Definition(
-            "warning",
+            "info",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
             "prior.",
             "correct the inertia in the URDF",
@@ -321,8 +327,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "links_contradicted": Definition(
             "warning",
-            "Physically consistent links predict the training torques more than 2 % worse than bodies that cannot "
-            "exist: signals or kinematics contradict every real robot.",
+            "Physically consistent links predict held-out blocks more than 2 % worse than bodies that cannot exist, "
+            "with the same columns and signs: signals or kinematics contradict every real robot.",
             "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
         ),
         "simulated_nearest_robot": Definition(
@@ -402,6 +408,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
             "validate inertia and friction.",
             "validate on a motion like the trained one",
+        ),
+        "block_not_validated": Definition(
+            "warning",
+            "Cross-validation repeats the identification without each block of the recordings. Without some of them it "
+            "failed, so that the held-out errors lack these blocks.",
+            "record longer: every block should excite all parameters",
         ),
         "validated_at_rest": Definition(
             "info",
@@ -500,6 +512,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
+        ),
+        "presliding_not_exported": Definition(
+            "info",
+            "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is "
+            "too large in motions that are shorter than the breakaway displacement.",
+            "use the parameter file, or the node `simulator` with it",
         ),
         "smoothing_not_exported": Definition(
             "info", "The format has Coulomb friction without a smoothing width.", "use the parameter file"
@@ -667,19 +685,28 @@ def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple
     return tuple(format_finding(one) for one in findings if not severities or one.severity in severities)
 
 
-def rank_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
+def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
     The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
-    them comes first. Information without an action comes last.
+    them comes first. Information is led by the codes that decide about a use; what needs no action comes last.
+
+    Args:
+        findings: the findings.
+        decisive: codes that answers about uses rest on.
+
+    Returns:
+        The findings of each code and severity, in their order.
     """
     groups: dict[tuple[str, Severity], list[Finding]] = {}
     for one in findings:
         groups.setdefault((one.code, one.severity), []).append(one)
     place = {code: number for number, code in enumerate(CATALOG)}
 
-    def rank(group: Sequence[Finding]) -> tuple[int, bool, int]:
-        return -SEVERITIES.index(group[0].severity), not group[0].action, place[group[0].code]
+    def rank(group: Sequence[Finding]) -> tuple[int, bool, bool, int]:
+        one = group[0]
+        later = one.severity == "info" and one.code not in decisive
+        return -SEVERITIES.index(one.severity), later, not one.action, place[one.code]
 
     return sorted(groups.values(), key=rank)
 

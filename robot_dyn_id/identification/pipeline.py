@@ -8,25 +8,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
-from robot_dyn_id.identification.estimation import fit_model
-from robot_dyn_id.identification.evaluation import Evaluation, evaluate
+from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
+from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
+from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
+from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.load import with_fitted_load
-from robot_dyn_id.identification.metrics import compare
+from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
@@ -50,6 +56,7 @@ class Identification:
         unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
         essential: result of the backward elimination, if one was requested.
         identifiable: identifiability of every parameter.
+        selection: choice of the model, and the alternatives; None if nothing was chosen.
     """
 
     parameters: ParameterSet
@@ -59,6 +66,7 @@ class Identification:
     unconstrained_nrmse: float | None = None
     essential: Essential | None = None
     identifiable: tuple[Identifiability, ...] = ()
+    selection: Selection | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -72,7 +80,7 @@ class Identification:
 
     @property
     def held_out_sources(self) -> tuple[str, ...]:
-        """Names of the held-out recordings."""
+        """Names of the held-out recordings; under cross-validation those of all training data."""
         return tuple(recording.source for recording in self.evaluation.trials.recordings)
 
     @property
@@ -93,7 +101,7 @@ def identify(
 
     Args:
         training: trials to estimate from.
-        held_out: trials to validate on.
+        held_out: trials to validate on; empty: blocked cross-validation on the training data.
         model: the robot; its joints are identified.
         settings: choices of the identification.
         software_version: version that is written into the parameter set.
@@ -104,35 +112,102 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
     progress("comparing efforts and motion")
     corrected = correct_trials(trials, model, settings.ignore)
     trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
-    regressor = with_fitted_load(regressor, trials)
-    progress("finding the base parameters")
-    base = base_parameters(regressor, pivots=settings.pivots)
+    unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
+    selection = None
+    if settings.chooses_model:
+        options = replace(_options(settings, model), without_blocks=not held_out)
+        selection = choose_model(trials, model, options, progress)
+        trials, regressor = selection.trials, selection.regressor
+        settings = replace(settings, estimator=selection.complete(settings.estimator))
+        findings += selection.findings
+    else:
+        regressor = with_fitted_load(unloaded, trials)
+    progress("finding the base parameters")
+    base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
-    progress("validating on held-out data")
-    sound, faults = correct_channels(held_out, model.joint_names)
-    others, delayed = realign(trials.with_recordings(sound), model)
-    findings += (*faults, *delayed)
-    evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
+    if held_out:
+        progress("validating on held-out data")
+        sound, faults = correct_channels(held_out, model.joint_names)
+        others, delayed = realign(trials.with_recordings(sound), model)
+        findings += (*faults, *delayed)
+        data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
+    elif selection is not None:
+        data = HeldOutData(METHOD, trials, _list_folds(selection))
+    else:
+
+        def fit_part(part: FilteredTrials) -> IdentifiedModel:
+            return fit_fold(part, with_fitted_load(unloaded, part), base, settings)
+
+        data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
+        findings += not_validated
+    evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
         evaluation=evaluation,
         training=trials,
-        unconstrained_nrmse=_compute_unconstrained_nrmse(fit.model, others),
+        unconstrained_nrmse=_compute_unconstrained_nrmse(data),
         essential=fit.essential,
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
+        selection=selection,
+    )
+
+
+def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
+    """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
+
+    Raises:
+        InputError: a prior with other joints than are to be identified.
+    """
+    if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
+        if settings.prior.joint_names != model.joint_names:
+            raise InputError(
+                f"prior: the parameter set of {settings.prior.robot_name} has other joints than are to be identified"
+            )
+        return replace(Regressor.from_parameters(settings.prior), model=model)
+    terms = () if settings.chooses_terms else settings.fixed_terms
+    return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+
+
+def _list_folds(selection: Selection) -> tuple[Fold, ...]:
+    """Every block with the model that was chosen and fitted without it."""
+    return tuple(
+        Fold(selection.trials.block_only(one.block, selection.blocks), selection.wide, one.columns, one.values)
+        for one in selection.block_models
+    )
+
+
+def _fixed_strength(settings: Settings) -> float | None:
+    """Strength of the prior that settings determine; None if it is chosen from the data."""
+    if isinstance(settings.estimator, Consistent) and settings.estimator.strength is not None:
+        return settings.estimator.strength
+    return None if settings.prior is None else GIVEN_PRIOR_STRENGTH
+
+
+def _options(settings: Settings, model: RobotModel) -> Options:
+    """Parts of the model that settings leave to be chosen from the data."""
+    prior = settings.prior
+    given = isinstance(prior, RobotDescription)
+    return Options(
+        terms=settings.terms,
+        couplings=settings.couplings,
+        motion_filter=settings.motion_cutoff is None,
+        velocity=settings.velocity == "auto",
+        base_tilt=settings.base_tilt,
+        strength=_fixed_strength(settings),
+        reduced=given,
+        prior=BodyPrior.from_model(describe_prior(prior, model)) if isinstance(prior, RobotDescription) else None,
     )
 
 
@@ -155,7 +230,8 @@ def validate(
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
     findings += _judge_training(model, trials, settings)
     progress("predicting")
-    return evaluate(model, trials, Ranges.from_parameters(parameters), settings).with_findings(findings)
+    data = HeldOutData.from_model("recordings", trials, model)
+    return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
 
 
 def prepare_trials(
@@ -199,9 +275,7 @@ def _judge_training(model: IdentifiedModel, trials: FilteredTrials, settings: Se
     return judge_training(model.estimate.condition_number, dropped_share, settings.thresholds)
 
 
-def _compute_unconstrained_nrmse(model: IdentifiedModel, held_out: FilteredTrials) -> float | None:
+def _compute_unconstrained_nrmse(data: HeldOutData) -> float | None:
     """Held-out error of all joints without the bounds of the estimator; None if it has none."""
-    values = model.estimate.unconstrained
-    if values is None:
-        return None
-    return compare(model.regressor, model.columns, values, held_out).all_joints_nrmse
+    folds = [replace(fold, values=fold.unconstrained) for fold in data.folds if fold.unconstrained is not None]
+    return compare(folds).all_joints_nrmse if len(folds) == len(data.folds) else None

@@ -293,7 +293,9 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
         valid = window.valid[:, rows]
         if not valid.any():
             for joint, support in enumerate(layout.supports):
-                yield Tile(joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])))
+                yield Tile(
+                    joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])), window.trial, window.t[rows]
+                )
             continue
         packed = np.empty((layout.starts[-1], len(window.motion)))
         regressor.fill(window.motion, layout.slots, packed)
@@ -302,4 +304,4 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             block[-1] = tau
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
             thinned[:, ~valid[joint] | (np.abs(window.motion.dq[joint, rows]) < slowest[joint])] = 0.0
-            yield Tile(joint, window.segment, thinned)
+            yield Tile(joint, window.segment, thinned, window.trial, window.t[rows])
