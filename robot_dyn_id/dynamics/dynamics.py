@@ -22,8 +22,9 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term, TermGroup, TermStates
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
+from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.parameters import ParameterSet
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,15 +34,15 @@ MAX_SINGLE_STATES = 8
 
 
 def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
-    """Check that a parameter set was identified for a robot description.
+    """Check that a parameter set was identified for a robot description, by its meaning; see `hash_description`.
 
     Raises:
-        InputError: the hash of the URDF differs.
+        InputError: another robot.
     """
-    if urdf_hash(model.urdf) != parameters.urdf_sha256:
+    if not is_same_robot(parameters.urdf, model.urdf):
         raise InputError(
-            f"the parameters were identified for another description of {parameters.robot_name}: "
-            f"their URDF has the hash {parameters.urdf_sha256[:12]}..., the one given has not"
+            f"the parameters were identified for another robot than {model.name}: names, inertias, joints or limits of "
+            f"their URDF ({parameters.robot_name}) differ from those of the one given"
         )
 
 

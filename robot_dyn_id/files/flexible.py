@@ -18,9 +18,9 @@ from robot_dyn_id.files.values import file_errors, read_dataclass
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleJoint, FlexibleModel
 from robot_dyn_id.identification.verdict import Verdict
+from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.text.yaml import Row
 
@@ -33,7 +33,7 @@ class StoredFlexible:
 
     Attributes:
         robot_name: name of the robot in its URDF.
-        urdf_sha256: hash of the URDF.
+        urdf_sha256: hash of the content of the URDF, see `hash_description`.
         joint_names: names of the n joints.
         held: positions of the locked joints, by name [rad or m].
         gravity: gravity vector in the base frame [m/s^2], shape (3,).
@@ -125,7 +125,7 @@ class StoredFlexible:
         robot = model.model
         return cls(
             robot_name=robot.name,
-            urdf_sha256=urdf_hash(robot.urdf),
+            urdf_sha256=hash_description(robot.urdf),
             joint_names=robot.joint_names,
             held=dict(robot.held),
             gravity=np.asarray(robot.gravity),
@@ -157,10 +157,10 @@ class StoredFlexible:
         """
         gravity = tuple(self.gravity.tolist())
         whole = RobotModel.from_description(robot, joints=self.joint_names, held=self.held, gravity=gravity)
-        if urdf_hash(whole.urdf) != self.urdf_sha256:
+        if hash_description(whole.urdf) != self.urdf_sha256:
             raise InputError(
-                f"the parameters are of {self.robot_name} with a URDF of hash {self.urdf_sha256[:12]}..., "
-                f"the one given has {urdf_hash(whole.urdf)[:12]}..."
+                f"the parameters are of {self.robot_name} with another URDF: names, inertias, joints or limits differ "
+                "from those of the one given"
             )
         found = FlexibleModel(whole, self.joints, self.smoothing_width)
         if found.names != self.names:

@@ -18,8 +18,8 @@ from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, che
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import choice, file_errors, read_dataclass, read_mapping
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.text.yaml import Row
 
 FORMAT = FileFormat("trajectory", 2, "design the trajectory again with this version of robot_dyn_id")
@@ -35,7 +35,7 @@ class StoredExcitation:
     Attributes:
         about: any text about how the motion was designed.
         robot_name: name of the robot in its URDF.
-        urdf_sha256: hash of the URDF.
+        urdf_sha256: hash of the content of the URDF, collision geometry included, see `hash_description`.
         joint_names: names of the n joints, in the order of the motion's rows.
         cycle: one cycle of the motion.
         periods: number of cycles.
@@ -99,7 +99,7 @@ class StoredExcitation:
         return cls(
             about=about,
             robot_name=model.name,
-            urdf_sha256=urdf_hash(model.urdf),
+            urdf_sha256=hash_description(model.urdf, collisions=True),
             joint_names=model.joint_names,
             cycle=cycle,
             periods=excitation.periods if isinstance(excitation, Repeated) else 1,
@@ -136,7 +136,7 @@ class StoredExcitation:
                 f"the trajectory is for the robot {self.robot_name} with the joints {', '.join(self.joint_names)}, not "
                 f"for {model.name} with {', '.join(model.joint_names)}: design one for it, or choose its joints"
             )
-        same = urdf_hash(model.urdf) == self.urdf_sha256
+        same = hash_description(model.urdf, collisions=True) == self.urdf_sha256
         try:
             check_limits(Scaled(self.cycle, speed, amplitude), limits)
         except RobotDynIdError as error:

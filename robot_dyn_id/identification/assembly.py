@@ -10,16 +10,16 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, list_stored_constants
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
+from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
 from robot_dyn_id.signals.trials import FilteredTrials
-
-WEAK_DEVIATION_SHARE = 0.3
-"""Standard deviation relative to the value above which a parameter is weak."""
 
 
 def assemble(
@@ -40,6 +40,7 @@ def assemble(
     full = _representative(base, estimate)
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
+    shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
     columns = regressor.term_columns
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return ParameterSet(
@@ -56,7 +57,7 @@ def assemble(
         units=base.units,
         values=estimate.values,
         standard_deviations=estimate.standard_deviations,
-        status=_status(estimate.values, estimate.standard_deviations, np.isin(base.names, estimate.unexcited)),
+        status=_status(shares, np.isin(base.names, estimate.unexcited)),
         covariance=(estimate.covariance + estimate.covariance.T) / 2,  # products of ill-conditioned factors
         column_names=base.column_names,
         mapping=base.mapping,
@@ -105,9 +106,10 @@ def _representative(base: BaseParameters, estimate: Estimate) -> Array:
     return full
 
 
-def _status(values: Array, sigma: Array, unexcited: Mask) -> tuple[str, ...]:
-    weak = ~(sigma <= WEAK_DEVIATION_SHARE * np.abs(values))
-    return tuple(np.where(unexcited | np.isinf(sigma), "not excited", np.where(weak, "weak", "good")).tolist())
+def _status(shares: Array, unexcited: Mask) -> tuple[str, ...]:
+    """Status of each base parameter from its share of the torque, see `torque_shares`."""
+    weak = ~(shares <= WEAK_TORQUE_SHARE)
+    return tuple(np.where(unexcited | np.isinf(shares), "not excited", np.where(weak, "weak", "good")).tolist())
 
 
 NOT_VALIDATED = "tracked while the robot works, loads included: not validated on held-out data"
@@ -127,28 +129,40 @@ def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
     )
 
 
-def with_covariance(parameters: ParameterSet, covariance: Array) -> ParameterSet:
-    """Parameter set with another covariance of the base values, shape (p, p), and the deviations that follow."""
+def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regressor | None = None) -> ParameterSet:
+    """Parameter set with another covariance of the base values, and the deviations that follow.
+
+    Args:
+        parameters: the parameter set.
+        covariance: covariance, shape (p, p).
+        regressor: robot and terms of the set; None: they are made from the set.
+    """
+    regressor = regressor or Regressor.from_parameters(parameters)
+    columns = parameters.independent_columns.astype(np.int64)
     sigma = np.sqrt(np.diag(covariance))
+    shares = torque_shares(regressor, columns, parameters.values, sigma, Ranges.from_parameters(parameters))
     spread = np.full(len(parameters.column_names), np.inf)
-    spread[parameters.independent_columns.astype(np.int64)] = sigma
+    spread[columns] = sigma
     return replace(
         parameters,
         covariance=covariance,
         standard_deviations=sigma,
-        status=_status(parameters.values, sigma, np.zeros(len(sigma), dtype=bool)),
+        status=_status(shares, np.zeros(len(sigma), dtype=bool)),
         term_standard_deviations=spread[len(parameters.standard_parameters) :],
     )
 
 
-def tracked(parameters: ParameterSet, values: Array, covariance: Array) -> ParameterSet:
+def tracked(
+    parameters: ParameterSet, values: Array, covariance: Array, regressor: Regressor | None = None
+) -> ParameterSet:
     """Parameter set with the base values, shape (p,), and the covariance, (p, p), that recent motion shows.
 
     Ranges and held-out errors are those of the identified set. `estimator` and `reasons` say that the set is tracked,
-    and its verdict is at best `suspect`.
+    its verdict is at best `suspect`, and its uses are not judged. `regressor` is that of the set, made if not given.
     """
     return replace(
-        with_covariance(with_values(parameters, values), covariance),
+        with_covariance(with_values(parameters, values), covariance, regressor),
+        fit_for=(),
         estimator=f"{parameters.estimator}, tracked",
         verdict="bad" if parameters.verdict == "bad" else "suspect",
         reasons=(NOT_VALIDATED, *parameters.reasons),

@@ -21,6 +21,7 @@ from robot_dyn_id.identification.correction import correct_trials, realign
 from robot_dyn_id.identification.estimation import fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
+from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import compare
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
@@ -108,6 +109,7 @@ def identify(
     corrected = correct_trials(trials, model, settings.ignore)
     trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = with_fitted_load(regressor, trials)
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))

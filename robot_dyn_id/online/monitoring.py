@@ -207,7 +207,7 @@ class ResidualMonitor:
         """
         self.parameters = parameters
         self.longest_gap = longest_gap
-        regressor = Regressor.from_parameters(parameters)
+        regressor = self._regressor = Regressor.from_parameters(parameters)
         self._independent = parameters.independent_columns.astype(np.int64)
         self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap, settings)
@@ -327,7 +327,7 @@ class ResidualMonitor:
         learned.
         """
         found = self.watch.tracked
-        return None if found is None else assembly.tracked(self.parameters, *found)
+        return None if found is None else assembly.tracked(self.parameters, *found, self._regressor)
 
     @cached_property
     def _unknown(self) -> Mask:

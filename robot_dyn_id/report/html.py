@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.assembly import WEAK_DEVIATION_SHARE
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.friction import FrictionCurve, friction_curve
 from robot_dyn_id.report.summary import base_parameter_rows
+from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
 from robot_dyn_id.text.files import write_atomically
 
 if TYPE_CHECKING:
@@ -35,20 +35,24 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
         InputError: the file cannot be written.
     """
     regressor = Regressor.from_parameters(parameters)
+    shares = torque_shares_of(parameters, regressor)
     page = (
         page_environment()
         .get_template("template.html.j2")
         .render(
             summary=summary,
             parameters=parameters,
-            rows=[{**row, **_written(row)} for row in base_parameter_rows(parameters)],
+            rows=[
+                {**row, **_written(row), "share": share if math.isfinite(share) else None}
+                for row, share in zip(base_parameter_rows(parameters), shares.tolist(), strict=True)
+            ],
             torques=[plots.torque_plot(evaluation, joint) for joint in range(len(parameters.joint_names))],
-            sigmas=plots.sigma_plot(parameters),
+            sigmas=plots.share_plot(parameters, shares),
             frictions=list(_frictions(parameters)),
             colors=plots,
             units=regressor.model.effort_units,
             has_nominal=bool(regressor.model.inertial_parameters.any()),
-            weak=WEAK_DEVIATION_SHARE,
+            weak=WEAK_TORQUE_SHARE,
             tolerance=MAX_DIFFERENCE_RATIO,
         )
     )
@@ -102,12 +106,12 @@ def plus_minus(value: float, sigma: float) -> tuple[str, str]:
 
 
 def _written(row: dict[str, Any]) -> dict[str, Any]:
-    """A base parameter's value and sigma as text, and their ratio."""
+    """A base parameter's value and sigma as text."""
     value, sigma = row["value"], row["standard_deviation"]
     if value is None or sigma is None:
-        return {"value_text": number(value), "sigma_text": "not known", "relative": None}
+        return {"value_text": number(value), "sigma_text": "not known"}
     value_text, sigma_text = plus_minus(value, sigma)
-    return {"value_text": value_text, "sigma_text": sigma_text, "relative": sigma / abs(value) if value else None}
+    return {"value_text": value_text, "sigma_text": sigma_text}
 
 
 def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, list[dict[str, Any]]]]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.identification.assembly import WEAK_DEVIATION_SHARE
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.friction import FrictionCurve
 from robot_dyn_id.report.margins import LimitRow
+from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414 (for annotations elsewhere)
@@ -102,11 +102,14 @@ def timeline(t: Array) -> tuple[Array, Integers, Array]:
     return np.asarray(np.insert(time, breaks, np.nan)), breaks, time[breaks]
 
 
-def sigma_plot(parameters: ParameterSet) -> str:
-    """Relative standard deviation of every base parameter; parameters that are not identifiable are at the top edge."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = parameters.standard_deviations / np.abs(parameters.values)
-    shown = np.clip(np.where(np.isnan(relative), np.inf, relative), 1e-4, 1e2)
+def share_plot(parameters: ParameterSet, shares: Array) -> str:
+    """Torque of one standard deviation of every base parameter; those that are not identifiable are at the top edge.
+
+    Args:
+        parameters: the parameter set.
+        shares: from `torque_shares`, shape (p,).
+    """
+    shown = np.clip(shares, 1e-4, 1e2)
     width = max(9.6, 0.13 * len(shown) + 1.0)
     figure, (axis,) = axes(width, 2.7)
     figure.subplots_adjust(left=0.7 / width, right=1 - 0.1 / width, top=0.97, bottom=0.19)
@@ -115,12 +118,12 @@ def sigma_plot(parameters: ParameterSet) -> str:
         chosen = np.flatnonzero(status == word)
         axis.vlines(chosen, 1e-4, shown[chosen], color=color, lw=0.8, alpha=0.35)
         axis.plot(chosen, shown[chosen], "o", ms=3.6, color=color)
-    axis.axhline(WEAK_DEVIATION_SHARE, color=MEASURED, lw=0.7, ls="--")
+    axis.axhline(WEAK_TORQUE_SHARE, color=MEASURED, lw=0.7, ls="--")
     axis.set_yscale("log")
     axis.set_ylim(0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
     axis.set_xlim(-0.8, len(shown) - 0.2)
     axis.set_xticks(range(len(shown)), parameters.names, rotation=90, fontsize=7)
-    axis.set_ylabel("sigma / |value|")
+    axis.set_ylabel("torque of one sigma")
     return svg(figure)
 
 

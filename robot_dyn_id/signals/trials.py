@@ -265,17 +265,11 @@ class FilteredTrials:
 
 
 def require_signals(regressor: Regressor, surveyed: Survey) -> None:
-    """Refuse data without temperatures, or a URDF without masses, for terms that need them.
+    """Refuse data without temperatures for terms that need them.
 
     Raises:
-        InputError: a term needs a signal that is not recorded, or masses that the URDF does not have.
+        InputError: a term needs a signal that is not recorded.
     """
-    loaded = [term.name for _, term in regressor.terms if term.signal == "load"]
-    if loaded and not regressor.model.inertial_parameters.any():
-        raise InputError(
-            f"{regressor.model.name}: term {loaded[0]} needs the masses and inertias of the URDF, and it has none: "
-            f"complete the URDF, or leave the term out"
-        )
     needing = [term.name for _, term in regressor.terms if term.signal == "temperature"]
     if needing and not surveyed.has_temperature:
         raise InputError(

@@ -13,9 +13,10 @@ from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
+from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet, urdf_hash
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.trajectory_tracking import Setpoint
 
@@ -161,12 +162,12 @@ def check_robot(parameters: ParameterSet, urdf: str) -> None:
         urdf: text of the robot's URDF.
 
     Raises:
-        InputError: the set belongs to another URDF, or its verdict is bad.
+        InputError: the set belongs to another robot (see `is_same_robot`), or its verdict is bad.
     """
-    if parameters.urdf_sha256 != urdf_hash(urdf):
+    if not is_same_robot(parameters.urdf, urdf):
         raise InputError(
-            f"the parameters are those of another URDF ({parameters.robot_name}, hash "
-            f"{parameters.urdf_sha256[:12]}...; this robot's is {urdf_hash(urdf)[:12]}...): identify this robot"
+            f"the parameters are those of another URDF ({parameters.robot_name}; names, inertias, joints or limits "
+            "differ from this robot's): identify this robot"
         )
     if parameters.verdict == "bad":
         raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")

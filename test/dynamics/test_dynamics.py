@@ -239,5 +239,5 @@ def test_an_identified_set_carries_its_dynamics(text):
     assert ratio(torque, arm.regressor.torque(motion, representative).T) <= 1e-12
     assert ratio(dynamics.forward_dynamics(q, dq, torque), ddq) <= 1e-9
     check_robot(result.parameters, arm.model)
-    with pytest.raises(InputError, match="another description"):
+    with pytest.raises(InputError, match="another robot"):
         check_robot(result.parameters, RobotModel.from_urdf(text.replace('name="small"', 'name="other"')))

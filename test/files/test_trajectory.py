@@ -89,7 +89,10 @@ def test_another_robot_is_refused_by_name_and_another_urdf_of_the_same_joints_is
         match=r"is for the robot panda with the joints panda_joint1, .* not for small with lift, turn: design",
     ):
         file.check_robot(lift, MotionLimits.from_model(lift, (1.0,)))
-    other = replace(MODEL, urdf=MODEL.urdf + "<!-- calibrated -->")
+    commented = replace(MODEL, urdf=MODEL.urdf + "<!-- calibrated -->")
+    assert file.check_robot(commented, LIMITS) == ()
+    other = replace(MODEL, urdf=MODEL.urdf.replace('<mass value="', '<mass value="1', 1))
+    assert other.urdf != MODEL.urdf
     assert [one.code for one in file.check_robot(other, LIMITS)] == ["trajectory_of_other_urdf"]
     slow = MotionLimits.from_model(other, (0.5,))
     with pytest.raises(

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.simulated import Simulated, changed
+from support.simulated import TERMS, Simulated, changed, estimator_of
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.findings import make_finding
+from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
+from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import (
     ErrorHistogram,
@@ -19,6 +21,7 @@ from robot_dyn_id.identification.scales import (
     inertia_deviation,
     rate_effort,
 )
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.uses import (
     ModelScales,
     estimate_capacity,
@@ -41,6 +44,13 @@ PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
 def trials():
     recording = ROBOT.record(duration=20.0, noise=0.01)
     return FilteredTrials([recording], recording.joint_names, {}, PLAN)
+
+
+@pytest.fixture(scope="module")
+def identified():
+    recordings = [ROBOT.record(seed, duration=20.0, noise=0.05) for seed in (1, 2)]
+    settings = Settings(terms=TERMS, estimator=estimator_of("weighted"))
+    return identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
 
 
 @pytest.fixture(scope="module")
@@ -260,3 +270,17 @@ def test_a_short_recording_has_no_long_rollouts(trials):
     few = FilteredTrials([short], short.joint_names, {}, PLAN)
     rollouts = simulate_rollouts(Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values), few)
     assert np.isfinite(rollouts.errors[0]).all() and np.isnan(rollouts.errors[2]).all()
+
+
+def test_more_deviation_makes_a_parameter_weak(identified):
+    parameters = identified.parameters
+    good = with_covariance(parameters, 1e-12 * np.eye(len(parameters.names)))
+    assert set(good.status) == {"good"}
+    weak = with_covariance(parameters, 1e4 * np.eye(len(parameters.names)))
+    assert set(weak.status) == {"weak"}
+
+
+def test_a_tracked_set_is_not_judged(identified):
+    parameters = identified.parameters
+    assert {one.use for one in parameters.fit_for} == set(USES)
+    assert tracked(parameters, 1.01 * parameters.values, parameters.covariance).fit_for == ()

@@ -76,9 +76,10 @@ class Simulated:
     def __init__(self, text=ARM, terms=TERMS, couplings=(), **options):
         self.text = text
         self.model = RobotModel.from_urdf(text, **options)
-        self.regressor = Regressor(self.model, terms_on_joints(self.model, terms, couplings))
-        self.base = base_parameters(self.regressor)
         heavier = 1.15 * self.model.inertial_parameters
+        own = terms_on_joints(self.model, terms, couplings)
+        self.regressor = Regressor(self.model, own, tuple(heavier.tolist()))
+        self.base = base_parameters(self.regressor)
         values = [PARAMETERS[column.term.symbols[column.index]] for column in self.regressor.term_columns]
         self.parameters = np.concatenate([heavier, values])
         self.base_values = self.base.mapping @ self.parameters

@@ -33,6 +33,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.torque_shares import torque_shares_of
 
 DEFAULT_NOISE_RATIO = 0.01
 """Default torque noise relative to a joint's effort limit [-]; without an effort limit the noise is 1 N m or N."""
@@ -44,7 +45,7 @@ It is bounded by `DEFAULT_ACCELERATION`, the default limit of the node.
 """
 
 TARGETED_PARAMETERS = 10
-"""Number of parameters that a motion after an earlier recording targets: those with the largest relative error."""
+"""Number of parameters that a motion after an earlier recording targets: those whose errors change the torque most."""
 
 
 def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
@@ -182,10 +183,9 @@ def _select_parameters(settings: DesignSettings, base: BaseParameters) -> BasePa
 
 
 def least_known_parameters(prior: ParameterSet) -> tuple[str, ...]:
-    """Names of the parameters of an earlier identification with the largest relative errors, in descending order."""
-    with np.errstate(divide="ignore"):
-        share = prior.standard_deviations / np.abs(prior.values)
-    return tuple(prior.names[number] for number in np.argsort(-share, kind="stable")[:TARGETED_PARAMETERS])
+    """Names of the parameters of an earlier identification whose errors change the torque most, in descending order."""
+    shares = torque_shares_of(prior)
+    return tuple(prior.names[number] for number in np.argsort(-shares, kind="stable")[:TARGETED_PARAMETERS])
 
 
 def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> tuple[str, Objective]:
@@ -197,10 +197,14 @@ def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterS
     if name != "a_optimal":
         return name, OBJECTIVES[name]
     places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
-    # errors relative to the value, or to the uncertainty if the value is smaller than that
-    scale = 1.0 if prior is None else np.maximum(np.abs(prior.values), prior.standard_deviations)
-    usable = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
-    return name, partial(a_optimal, chosen=places, scale=usable)
+    return name, partial(a_optimal, chosen=places, scale=1.0 if prior is None else _torque_scale(prior))
+
+
+def _torque_scale(prior: ParameterSet) -> Array:
+    """Change of each parameter that changes the torque of a joint by its own size, shape (p,); 1 where not known."""
+    shares, deviations = torque_shares_of(prior), prior.standard_deviations
+    known = np.isfinite(shares) & (shares > 0.0)
+    return np.asarray(np.divide(deviations, shares, out=np.ones_like(deviations), where=known))
 
 
 def _clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance | None:

@@ -36,6 +36,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
@@ -318,7 +319,7 @@ def case(request):
     recording = robot.record(duration=60.0, noise=0.05, velocity=1e-4)
     if request.param == "temperature":
         recording = warm(robot, recording, 1, 60.0)
-    settings = Settings(terms=terms, couplings=couplings, reversal_speed="auto")
+    settings = Settings(terms=terms, couplings=couplings, reversal_speed="auto", cutoff=10.0)
     return robot, recording, settings, identify(*split([recording], robot.joints), robot.model, settings, "test")
 
 
@@ -345,7 +346,7 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     columns = read.independent_columns.astype(np.int64)
     full = np.concatenate([read.standard_parameters, read.term_values])
     torque = regressor.torque(motion, read.values, columns)
-    assert ratio(torque, robot.regressor.torque(motion, full)) <= 1e-12
+    assert ratio(torque, regressor.torque(motion, full)) <= 1e-12
     _, tau, findings = predict_recording(recording, read)
     inside = slice(100, -100)
     assert findings == ()
@@ -377,7 +378,7 @@ def test_constants_of_a_file_that_make_no_sense_are_named(case):
         Regressor.from_parameters(replace(parameters, term_constant_names=names))
 
 
-def test_data_without_temperature_and_urdf_without_masses_are_refused(tmp_path):
+def test_data_without_temperature_are_refused():
     robot = Simulated(terms=(Coulomb(), TemperatureCoulomb()))
     cold = robot.record(duration=20.0)
     settings = Settings(terms=(Coulomb(), TemperatureCoulomb()))
@@ -385,9 +386,24 @@ def test_data_without_temperature_and_urdf_without_masses_are_refused(tmp_path):
         InputError, match=r"simulation.*: term temperature_coulomb needs the temperatures of the joints"
     ):
         identify(*split([cold], robot.joints), robot.model, settings, "test")
-    massless = replace(robot.model, inertial_parameters=np.zeros(30))
-    with pytest.raises(InputError, match="term load_coulomb needs the masses and inertias of the URDF"):
-        identify(*split([cold], robot.joints), massless, Settings(terms=(Coulomb(), LoadCoulomb())), "test")
+
+
+@pytest.mark.parametrize("masses", [1.0, 0.3, 0.0])
+def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses):
+    terms = (Viscous(), Coulomb(0.1), LoadCoulomb(0.1))
+    robot = Simulated(terms=terms)
+    recording = robot.record(duration=60.0, noise=0.02, velocity=1e-4)
+    model = replace(robot.model, inertial_parameters=masses * robot.model.inertial_parameters)
+    result = identify(*split([recording], robot.joints), model, Settings(terms=terms), "test")
+    motion = random_motion(model, 100)
+    true, found = (one.signals(motion)["load"] for one in (robot.regressor, result.model.regressor))
+    assert np.linalg.norm(found - true) < 0.05 * np.linalg.norm(true)
+    values = dict(zip(result.parameters.names, result.parameters.values, strict=True))
+    assert [values[f"fl{joint}"] for joint in (2, 3)] == pytest.approx([0.1, 0.1], rel=0.1)
+    assert result.parameters.load_parameters.any()
+    given = replace(robot.regressor, load_parameters=())
+    assert with_fitted_load(robot.regressor, None) is robot.regressor  # load parameters are given already
+    assert with_fitted_load(given.with_terms(given.terms[:3]), None).load_parameters == ()  # no term needs a load
 
 
 def test_a_slow_temperature_sensor_is_held_and_its_absence_dropped():
