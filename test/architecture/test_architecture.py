@@ -69,6 +69,7 @@ INSIDE = {
             "agreement",
         ),
         *("samples", "hypotheses", "diagnosis", "delays", "health", "reversals"),
+        *("spikes", "resolution", "directions"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
