@@ -128,6 +128,40 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "convert the lengths of the URDF to meters",
             overrulable=True,
         ),
+        "effort_zero_at_rest": Definition(
+            "info",
+            "Efforts are exactly zero while the robot is at rest: the brakes carry it. These rows are left out.",
+        ),
+        "effort_saturated": Definition(
+            "warning",
+            "Many samples of an effort are at its very largest or smallest value: the sensor or the drive is at its "
+            "limit. These rows are left out.",
+            "record a slower motion, or one with a smaller load",
+        ),
+        "effort_frozen": Definition(
+            "warning",
+            "The effort of a joint is exactly constant for a time, while it otherwise changes from sample to sample. "
+            "These rows are left out.",
+            "check the connection of the effort sensor",
+        ),
+        "encoder_frozen": Definition(
+            "warning",
+            "The position of a joint is exactly constant for a time and then jumps. These rows are left out. An error "
+            "if that is more than 15 % of a recording.",
+            "check the encoder, and the driver that publishes its positions",
+            overrulable=True,
+        ),
+        "stamps_not_in_seconds": Definition(
+            "error",
+            "Time stamps are more than a second apart: they are in milliseconds, microseconds or nanoseconds.",
+            "convert the time stamps to seconds",
+        ),
+        "clock_jitter": Definition(
+            "info",
+            "Time stamps jitter, but the samples are equally spaced, as their interpolation shows: they are stamped on "
+            "arrival. The stamps are averaged.",
+            "stamp samples where they are measured",
+        ),
         "effort_coarse": Definition(
             "warning",
             "The effort of a joint takes fewer than 50 distinct values: its sensor resolves only a few steps.",

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,3 +55,15 @@ class Excerpt(DerivedRecording):
             for start, stop in self.without:
                 keep &= (since < start) | (since > stop)
             yield chunk.take(keep)
+
+
+def inside_excerpt(recording: Recording, change: Callable[[Recording], Recording]) -> Recording:
+    """A changed recording; an excerpt stays one, of the changed complete recording.
+
+    Args:
+        recording: the recording.
+        change: makes the changed recording; its stamps are those of the original.
+    """
+    if isinstance(recording, Excerpt):
+        return replace(recording, recording=inside_excerpt(recording.recording, change))
+    return change(recording)

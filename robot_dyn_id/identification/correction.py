@@ -3,22 +3,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.delays import EffortDelay, estimate_delay, realign_recording
+from robot_dyn_id.signals.channel_faults import find_channel_faults
+from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
 from robot_dyn_id.signals.diagnosis import diagnose
+from robot_dyn_id.signals.directions import examine_directions
 from robot_dyn_id.signals.health import refuse
+from robot_dyn_id.signals.resolution import examine_resolution
 from robot_dyn_id.signals.samples import MotionSamples
+from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
+from robot_dyn_id.signals.stamps import EvenlyStampedRecording, examine_jitter
 from robot_dyn_id.signals.trials import FilteredTrials
 
 REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
+
+
+def correct_channels(
+    recordings: Sequence[Recording], joints: Sequence[str]
+) -> tuple[list[Recording], tuple[Finding, ...]]:
+    """Average stamps that jitter, replace spikes, and leave out stretches of channels that are not measurements.
+
+    Stretches at rest that are left out are examined too.
+
+    Returns:
+        The recordings, and findings about them.
+    """
+    corrected, findings = [], []
+    for recording in recordings:
+        complete = recording.recording if isinstance(recording, Excerpt) else recording
+        gap, jitter = examine_jitter(complete, joints)
+        faults = find_channel_faults(complete, joints)
+        spikes, coarse = examine_spikes(complete, joints), examine_resolution(complete, joints)
+        if jitter:
+            recording = inside_excerpt(recording, partial(EvenlyStampedRecording, gap=gap))
+        if faults.efforts or faults.positions:
+            recording = inside_excerpt(recording, faults.apply)
+        if spikes:
+            recording = inside_excerpt(recording, DespikedRecording)
+        corrected.append(recording)
+        findings += [*jitter, *faults.findings, *spikes, *coarse]
+    return corrected, tuple(findings)
 
 
 @dataclass(frozen=True)
@@ -47,8 +82,10 @@ def correct_trials(trials: FilteredTrials, model: RobotModel, ignore: tuple[str,
     Raises:
         UnsafeDataError: a fault that cannot be corrected, and is not overruled.
     """
-    diagnosis = diagnose(MotionSamples.from_trials(trials), model)
+    samples = MotionSamples.from_trials(trials)
+    diagnosis = diagnose(samples, model)
     findings = refuse(diagnosis.findings, ignore, trials.survey.sources)
+    findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
     if diagnosis.weightless:
         model = replace(model, gravity=np.zeros(3))
     aligned, delayed = realign(trials, model)
@@ -80,7 +117,7 @@ def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) ->
         if not delay.significant:
             break
         delays.append(delay)
-        recording = realign_recording(recording, delay)
+        recording = inside_excerpt(recording, partial(RealignedRecording, delay=delay))
     return recording, _report_delays(recording.source, delays)
 
 

@@ -17,7 +17,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_trials, realign
+from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
 from robot_dyn_id.identification.estimation import fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, evaluate
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
@@ -30,6 +30,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
+from robot_dyn_id.signals.diagnosis import examine_lengths
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -119,8 +120,9 @@ def identify(
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
     progress("validating on held-out data")
-    others, delayed = realign(trials.with_recordings(held_out), model)
-    findings += delayed
+    sound, faults = correct_channels(held_out, model.joint_names)
+    others, delayed = realign(trials.with_recordings(sound), model)
+    findings += (*faults, *delayed)
     evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
     return Identification(
@@ -181,8 +183,10 @@ def prepare_trials(
     """
     progress("surveying the recordings")
     model = regressor.model
-    trials = FilteredTrials.from_recordings(recordings, model.joint_names, settings.drives, signals)
-    findings = refuse(examine(trials.survey, model, signals.velocity), settings.ignore, trials.survey.sources)
+    sound, faults = correct_channels(recordings, model.joint_names)
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
+    findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
     return trials, findings

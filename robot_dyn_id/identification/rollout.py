@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,6 +58,7 @@ class _Runs:
         interval: samples between the starts of two rollouts.
         errors: absolute errors of finished horizons, each of shape (n,), by horizon.
         active: simulations under way.
+        idle: plants that can be used again.
         segment: number of the present segment.
         begin: grid number of its first sample.
     """
@@ -68,6 +68,7 @@ class _Runs:
     interval: int
     errors: tuple[list[Array], ...] = field(default_factory=lambda: tuple([] for _ in HORIZONS_S))
     active: list[_Rollout] = field(default_factory=list)
+    idle: list[Plant] = field(default_factory=list)
     segment: int = -1
     begin: int = 0
 
@@ -85,13 +86,14 @@ class _Runs:
         assert window.tau is not None
         own = np.flatnonzero(window.own).tolist()
         if window.segment != self.segment and own:
+            self.idle += [one.plant for one in self.active]
             self.active, self.segment, self.begin = [], window.segment, int(window.number[own[0]])
         for k in own:
             number = int(window.number[k])
             self._compare(number, window.motion.q[:, k])
             if (number - self.begin) % self.interval == 0:
-                plant = Plant(self.dynamics, window.motion.q[:, k])
-                plant.dq[:] = window.motion.dq[:, k]
+                plant = self.idle.pop() if self.idle else Plant(self.dynamics, window.motion.q[:, k])
+                plant.place(window.motion, k)
                 self.active.append(_Rollout(plant, number))
             after = min(k + 1, window.tau.shape[1] - 1)
             self._advance(number, 0.5 * (window.tau[:, k] + window.tau[:, after]))
@@ -102,7 +104,13 @@ class _Runs:
             for offset, found in zip(self.offsets, self.errors, strict=True):
                 if number - one.start == offset:
                     found.append(np.abs(one.plant.q - q))
-        self.active = [one for one in self.active if number - one.start < self.offsets[-1]]
+        for one in [one for one in self.active if number - one.start >= self.offsets[-1]]:
+            self._end(one)
+
+    def _end(self, one: _Rollout) -> None:
+        """End a rollout; its plant is used again."""
+        self.active.remove(one)
+        self.idle.append(one.plant)
 
     def _advance(self, number: int, effort: Array) -> None:
         """Advance by one sample; a rollout that diverges has no finite error at its remaining horizons."""
@@ -110,7 +118,7 @@ class _Runs:
             try:
                 one.plant.advance(effort, 1.0 / self.rate)
             except RobotDynIdError:
-                self.active.remove(one)
+                self._end(one)
                 for offset, found in zip(self.offsets, self.errors, strict=True):
                     if one.start + offset > number:
                         found.append(np.full(len(effort), np.inf))
@@ -132,13 +140,10 @@ def simulate_rollouts(dynamics: Dynamics, trials: FilteredTrials) -> Rollouts:
     interval = max(1, round(START_INTERVAL_S * rate * max(1.0, cost / MAX_ROLLOUT_SAMPLES)))
     runs = _Runs(dynamics, rate, interval)
     try:
-        for window in _with_efforts(trials):
-            runs.add(window)
+        for window in trials.along(dynamics.regressor):
+            if window.tau is not None:
+                runs.add(window)
     except RobotDynIdError as error:
         return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
     medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in runs.errors]
     return Rollouts(np.array(medians), len(runs.errors[0]))
-
-
-def _with_efforts(trials: FilteredTrials) -> Iterator[FilteredWindow]:
-    return (window for window in trials if window.tau is not None)

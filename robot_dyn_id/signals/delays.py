@@ -15,7 +15,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -188,10 +187,3 @@ def _latest(chunks: Sequence[Chunk]) -> float:
 
 def _earliest(chunk: Chunk) -> float:
     return float(np.nanmin(chunk.t)) if np.isfinite(chunk.t).any() else np.inf
-
-
-def realign_recording(recording: Recording, delay: EffortDelay) -> Recording:
-    """The recording with its efforts at the time of the motion; an excerpt remains one."""
-    if isinstance(recording, Excerpt):
-        return replace(recording, recording=realign_recording(recording.recording, delay))
-    return RealignedRecording(recording, delay)

@@ -81,7 +81,7 @@ class MotionSamples:
         total = sum(trials.survey.durations) * plan.rate
         stride = max(1, plan.row_stride // SAMPLES_PER_ROW, int(np.ceil(total / max(count, 1))))
         shift = max(1, plan.row_stride // 4)
-        parts: list[tuple[Array, ...]] = []
+        parts: list[tuple[Array | Mask, ...]] = []
         for window in trials:
             index = np.arange(len(window.t))
             rows = window.own & (window.number % stride == 0) & (index >= shift) & (index < len(index) - shift)
@@ -95,7 +95,7 @@ class MotionSamples:
             ]
             tau = plan.low_pass.apply(window.tau, plan.rate)[:, picked]
             segment = np.full(len(picked), window.segment)
-            parts.append((window.t[picked], segment, *motions, tau, np.ones(tau.shape, dtype=bool)))
+            parts.append((window.t[picked], segment, *motions, tau, window.valid[:, picked]))
         if not parts:
             raise InputError(f"{trials.sources}: no sample is left between the ends of the recordings: record longer")
         t, segment, *joined = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))

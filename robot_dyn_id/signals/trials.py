@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.data.exclusion import excluded_mask
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -21,6 +22,9 @@ from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
+
+EXCLUDED_PERIODS = 0.5
+"""Time around efforts that are left out whose rows are left out too, in periods of the cut-off."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +130,12 @@ class FilteredTrials:
         """Start a pass."""
         for window in self.windows():
             filtered = filter_window(window, self.plan, self.keep_edges)
-            if self.kept is None:
-                yield filtered
-            else:
-                yield replace(filtered, valid=filtered.valid & self.kept.mask(filtered.trial, filtered.t))
+            margin = EXCLUDED_PERIODS / self.plan.low_pass.cutoff
+            excluded = excluded_mask(self.recordings[filtered.trial], self.joints, filtered.t, margin)
+            valid = filtered.valid & ~excluded
+            if self.kept is not None:
+                valid &= self.kept.mask(filtered.trial, filtered.t)
+            yield replace(filtered, valid=valid)
 
     def along(self, regressor: Regressor) -> Iterator[FilteredWindow]:
         """Start a pass with the states of a regressor's terms in the motion, integrated along each segment.

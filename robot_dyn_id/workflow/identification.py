@@ -18,6 +18,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings import FileRecording, open_recording
+from robot_dyn_id.signals.stamps import require_seconds
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import (
     match_joints,
@@ -121,6 +122,7 @@ def _identify(
     kept, kept_out = (
         [CachedRecording(recording) for recording in group] for group in (trials.recordings, trials.held_out)
     )
+    require_seconds([*kept, *kept_out], model.joint_names)
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
     result = pipeline.identify(training, validation, model, settings, __version__, progress)
     findings = (
@@ -157,6 +159,7 @@ def validate(
         UnsafeDataError: a health check refuses the data.
     """
     trials = _as_list(recordings)
+    require_seconds(trials, parameters.joint_names)
     evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
     evaluation = evaluation.with_findings(report_recordings(trials, parameters.joint_names))
     return ValidationResult.from_evaluation(evaluation, parameters)

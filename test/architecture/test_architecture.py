@@ -68,7 +68,7 @@ INSIDE = {
             "stillness",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
         *("spikes", "resolution", "directions"),
     ),
     "excitation": (

@@ -9,6 +9,8 @@ from support.simulated import TERMS, Simulated, changed, estimator_of
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.terms import Offset, Viscous
+from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
@@ -35,6 +37,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.simulation.plant import Plant
 
 ROBOT = Simulated()
 PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
@@ -284,3 +287,17 @@ def test_a_tracked_set_is_not_judged(identified):
     parameters = identified.parameters
     assert {one.use for one in parameters.fit_for} == set(USES)
     assert tracked(parameters, 1.01 * parameters.values, parameters.covariance).fit_for == ()
+
+
+def test_rollouts_start_with_the_states_of_friction(monkeypatch):
+    """With presliding, a rollout that starts in the middle of a stroke needs the deflections of its start."""
+    arm = Simulated(terms=(Viscous(), Dahl(), Offset()))
+    recording = arm.record(duration=15.0)
+    plan = SignalPlan.from_low_pass(100.0, LowPass(10.0), False)
+    trials = FilteredTrials([recording], recording.joint_names, {}, plan)
+    dynamics = Dynamics(arm.regressor, arm.base.independent, arm.base_values)
+    known = simulate_rollouts(dynamics, trials).errors[0]
+    assert np.all(known < 1e-3)
+    plain = Plant.place
+    monkeypatch.setattr(Plant, "place", lambda self, motion, k: plain(self, replace(motion, states=None), k))
+    assert simulate_rollouts(dynamics, trials).errors[0].max() > 3 * known.max()

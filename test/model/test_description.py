@@ -27,7 +27,7 @@ SAME = {
     "indentation": lambda text: re.sub(r">\s*<", ">\n\t<", text),
     "comment": lambda text: text.replace("</robot>", "<!-- calibrated --></robot>"),
     "order of elements": reordered,
-    "spelling of numbers": lambda text: re.sub(r'mass value="([^"]*)"', r'mass value=" \g<1>e0 "', text),
+    "spelling of numbers": lambda text: re.sub(r'mass value="([^"]*)"', r'mass value="\g<1>e0"', text),
     "negative zero": lambda text: text.replace('"0 0 0"', '"0.0 -0.0  0e0"'),
     "simulator": lambda text: text.replace("</robot>", '<gazebo reference="l1"><mu1>0.2</mu1></gazebo></robot>'),
     "visual": lambda text: with_collision(text, "<visual><geometry><sphere radius='1'/></geometry></visual>"),

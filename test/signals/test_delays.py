@@ -2,6 +2,7 @@
 """Delay and drift of efforts: estimated within their uncertainty, not confused with hysteresis, and removed."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,14 +10,13 @@ from scipy.interpolate import CubicSpline
 from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.identification.correction import realign
 from robot_dyn_id.signals.delays import (
     SMALLEST_DELAY_S,
     EffortDelay,
     RealignedRecording,
     estimate_delay,
-    realign_recording,
 )
 from robot_dyn_id.signals.samples import MotionSamples
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
@@ -101,7 +101,7 @@ def test_realigned_efforts_do_not_depend_on_the_chunks(exact, size):
 
 def test_an_excerpt_stays_one(exact):
     part = Excerpt(exact, 0.0, 10.0, ((2.0, 3.0),))
-    moved = realign_recording(part, constant(0.01))
+    moved = inside_excerpt(part, partial(RealignedRecording, delay=constant(0.01)))
     assert isinstance(moved, Excerpt) and moved.seams == part.seams and moved.source == part.source
 
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretches of a recording whose efforts or positions are not measurements, and the recording without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import DerivedRecording, Recording
+
+
+@dataclass(frozen=True)
+class ExcludedSpan:
+    """Stretch of one joint's channel that is not a measurement.
+
+    Attributes:
+        joint: name of the joint.
+        start: first stamp [s], in the clock of the recording.
+        stop: last stamp [s].
+        reason: code of the finding that reports it.
+    """
+
+    joint: str
+    start: float
+    stop: float
+    reason: str
+
+
+class ExcludingRecording(DerivedRecording):
+    """A recording with stretches of single joints that are left out.
+
+    Efforts keep their values, so that filters need not bridge them, and are left out as rows of their joint alone (see
+    `excluded_mask`). Positions are needed for the equations of all joints: where they are left out they are missing.
+    """
+
+    def __init__(
+        self, recording: Recording, efforts: Sequence[ExcludedSpan], positions: Sequence[ExcludedSpan]
+    ) -> None:
+        """Wrap a recording.
+
+        Args:
+            recording: the recording.
+            efforts: stretches whose efforts are left out.
+            positions: stretches whose positions are left out.
+        """
+        self.recording = recording
+        self.efforts = tuple(efforts)
+        self.positions = tuple(positions)
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Recording.chunks`."""
+        for chunk in self.recording.chunks(joints):
+            missing = _inside(self.positions, joints, chunk.t, 0.0).T
+            yield replace(chunk, q=np.where(missing, np.nan, chunk.q)) if missing.any() else chunk
+
+
+def excluded_mask(recording: Recording, joints: Sequence[str], t: Array, margin: float) -> Mask:
+    """Samples whose effort is left out, in a recording or in one that it is derived from, shape (n, N).
+
+    Args:
+        recording: the recording.
+        joints: names of the joints, n.
+        t: stamps in the clock of the recording [s], shape (N,).
+        margin: time on both sides of a stretch that its values reach by filters [s].
+    """
+    mask = np.zeros((len(joints), len(t)), dtype=bool)
+    view: object = recording
+    while isinstance(view, DerivedRecording):
+        if isinstance(view, ExcludingRecording):
+            mask |= _inside(view.efforts, joints, t, margin)
+        view = view.recording
+    return mask
+
+
+def _inside(spans: Sequence[ExcludedSpan], joints: Sequence[str], t: Array, margin: float) -> Mask:
+    mask = np.zeros((len(joints), len(t)), dtype=bool)
+    for span in spans:
+        if span.joint in joints:
+            mask[list(joints).index(span.joint)] |= (t >= span.start - margin) & (t <= span.stop + margin)
+    return mask

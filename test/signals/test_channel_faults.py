@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretches that are not measurements are found, reported by their cause, and left out for their joint alone."""
+
+import numpy as np
+import pytest
+from support.simulated import Simulated, at_chunk_size, changed
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.exclusion import excluded_mask
+from robot_dyn_id.identification.correction import correct_channels
+from robot_dyn_id.signals.channel_faults import find_channel_faults
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+
+ROBOT = Simulated()
+
+
+@pytest.fixture(scope="module")
+def healthy():
+    return ROBOT.record(duration=30.0, noise=0.05)
+
+
+def rested(recording, seconds=4.0):
+    """The recording with some seconds at rest after 10 s, efforts exactly 0 there."""
+    samples, count = recording.samples, round(100 * seconds)
+    place = 1000
+    rows = np.concatenate([np.arange(place), np.full(count, place), np.arange(place, len(samples))])
+    tau = samples.tau[rows].copy()
+    tau[place : place + count] = 0.0
+    return changed(recording, rows=rows, t=np.arange(len(rows)) / 100.0, tau=tau)
+
+
+def brakes(recording):
+    return rested(recording)
+
+
+def saturated(recording):
+    limit = 0.8 * np.abs(recording.samples.tau[:, 1]).max()
+    return changed(
+        recording, tau=lambda tau: np.column_stack([tau[:, 0], np.clip(tau[:, 1], -limit, limit), tau[:, 2]])
+    )
+
+
+def dead(recording):
+    tau = recording.samples.tau.copy()
+    tau[500:800, 2] = tau[500, 2]
+    return changed(recording, tau=tau)
+
+
+def frozen(recording, joint=0, count=200):
+    """The recording with one encoder that stops for a time in which the joint goes far."""
+    q = recording.samples.q.copy()
+    start = 200 + int(np.argmax(np.abs(q[200 + count : -200, joint] - q[200 : -200 - count, joint])))
+    q[start : start + count, joint] = q[start, joint]
+    return changed(recording, q=q)
+
+
+FAULTS = {
+    brakes: ("effort_zero_at_rest", ROBOT.joints),
+    saturated: ("effort_saturated", ("elbow",)),
+    dead: ("effort_frozen", ("wrist",)),
+    frozen: ("encoder_frozen", ("shoulder",)),
+}
+
+
+def test_sound_recordings_have_no_stretches_to_leave_out(healthy):
+    found = find_channel_faults(healthy, ROBOT.joints)
+    assert found.efforts == found.positions == found.findings == ()
+    assert found.apply(healthy) is healthy
+
+
+def test_quantized_channels_measure(healthy):
+    coarse = changed(healthy, tau=lambda tau: np.round(tau / 0.2) * 0.2, q=lambda q: np.round(q / 2e-3) * 2e-3)
+    assert find_channel_faults(coarse, ROBOT.joints).findings == ()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("size", [64, 8192])
+def test_each_fault_is_found_whatever_the_chunks(healthy, fault, size):
+    code, joints = FAULTS[fault]
+    (finding,) = find_channel_faults(at_chunk_size(fault(healthy), size), ROBOT.joints).findings
+    assert (finding.code, finding.joints) == (code, joints)
+
+
+def test_limits_are_found_after_a_conversion_of_units(healthy):
+    clipped = saturated(healthy)
+    converted = changed(clipped, tau=lambda tau: (tau / 3.7 + 1.0) * 3.7 - 3.7)
+    assert [one.code for one in find_channel_faults(converted, ROBOT.joints).findings] == ["effort_saturated"]
+
+
+def test_efforts_are_left_out_of_the_rows_of_their_joint_alone(healthy):
+    (recording,), _ = correct_channels([dead(healthy)], ROBOT.joints)
+    mask = excluded_mask(recording, ROBOT.joints, healthy.samples.t, 0.0)
+    assert mask[2, 500:800].all() and mask.sum() == 300
+    trials = FilteredTrials.from_recordings([recording], ROBOT.joints, {}, SignalSettings(cutoff=5.0))
+    (valid,) = (np.concatenate([window.valid for window in trials], axis=1),)
+    assert valid[:2].all() and not valid[2].all()
+    assert trials.survey.repairs.total_dropped == 0
+
+
+def test_frozen_positions_are_missing(healthy):
+    (recording,), _ = correct_channels([frozen(healthy)], ROBOT.joints)
+    q = Chunk.join(list(recording.chunks(ROBOT.joints))).q
+    assert np.isnan(q[:, 0]).sum() >= 199 and np.isfinite(q[:, 1:]).all()
+
+
+def test_most_of_a_recording_frozen_is_refused(healthy):
+    (finding,) = find_channel_faults(frozen(healthy, 1, 700), ROBOT.joints).findings
+    assert (finding.code, finding.severity) == ("encoder_frozen", "error")
