@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.findings import Finding, make_finding
 
 ONE_WAY_SHARE = 0.97
@@ -17,7 +17,7 @@ LEAST_TRAVEL = 0.05
 """Travel below which a joint is not judged [rad or m]."""
 
 
-def examine_directions(names: Sequence[str], q: Array, segment: Array) -> tuple[Finding, ...]:
+def examine_directions(names: Sequence[str], q: Array, segment: Integers) -> tuple[Finding, ...]:
     """Finding about joints that move one way only.
 
     Args:
