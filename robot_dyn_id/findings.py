@@ -318,7 +318,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record more motion at low velocity, or fix the constants in the configuration",
         ),
         "prior_not_physical": Definition(
-            "warning",
+            "info",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
             "prior.",
             "correct the inertia in the URDF",
@@ -337,8 +337,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "links_contradicted": Definition(
             "warning",
-            "Physically consistent links predict the training torques more than 2 % worse than bodies that cannot "
-            "exist: signals or kinematics contradict every real robot.",
+            "Physically consistent links predict held-out blocks more than 2 % worse than bodies that cannot exist, "
+            "with the same columns and signs: signals or kinematics contradict every real robot.",
             "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
         ),
         "simulated_nearest_robot": Definition(
@@ -418,6 +418,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
             "validate inertia and friction.",
             "validate on a motion like the trained one",
+        ),
+        "block_not_validated": Definition(
+            "warning",
+            "Cross-validation repeats the identification without each block of the recordings. Without some of them it "
+            "failed, so that the held-out errors lack these blocks.",
+            "record longer: every block should excite all parameters",
         ),
         "validated_at_rest": Definition(
             "info",
@@ -516,6 +522,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
+        ),
+        "presliding_not_exported": Definition(
+            "info",
+            "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is "
+            "too large in motions that are shorter than the breakaway displacement.",
+            "use the parameter file, or the node `simulator` with it",
         ),
         "smoothing_not_exported": Definition(
             "info", "The format has Coulomb friction without a smoothing width.", "use the parameter file"

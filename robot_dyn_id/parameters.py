@@ -191,7 +191,7 @@ class ParameterSet:
         effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
             Nothing determines it yet.
-        held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`. Nothing determines it yet.
+        held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`.
         format_version: version of these fields, `FORMAT_VERSION`.
         term_classes: classes of the user's own terms in this set. Neither files nor messages store them: they are given
             again when a file is read.

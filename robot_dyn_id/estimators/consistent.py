@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.base_parameters import combine_columns
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import not_negative
@@ -19,6 +20,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.consistent_fit import FLOOR, ConsistentFit, fit_consistent
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
+from robot_dyn_id.estimators.link_cost import LinkCost, accumulate_blocks, cross_validate_links
 from robot_dyn_id.estimators.non_negative import BoundedNormal
 from robot_dyn_id.estimators.sandwich import compute_score_covariance, rescale_covariance
 from robot_dyn_id.estimators.weighting import solve_reweighted
@@ -31,8 +33,17 @@ DRAWS = 200
 INTERVAL_PERCENTILES = (2.5, 97.5)
 """Percentiles of the ends of the intervals."""
 
+MAX_INFLATION = 30.0
+"""Variance inflation factor of a friction column by the others of its joint above which they nearly replace it."""
+
+NORMAL = 1.96
+"""Upper quantile of normal 95 % intervals."""
+
+RIDGE = 1e-9
+"""Added to unit diagonals that are inverted, so that columns may be equal."""
+
 MAX_COST_OF_LINKS = 1.02
-"""Ratio of the errors with and without consistent links above which the data contradict every real robot."""
+"""Ratio of held-out errors with and without consistent links above which the data contradict every real robot."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +94,30 @@ class Consistent(CheckedOptions):
             raise UsageError(f"consistent: {len(self.weights)} weights for {len(problem.joint_names)} joints")
         factors = compress_rows(problem, self.method)
         ordinary, plain, weights = solve_reweighted(factors)
-        weights = np.array(self.weights) if self.weights else weights
+        if self.weights:
+            weights = np.array(self.weights)
+            plain = factors.solve(weights)
         task = ConsistentTask.from_problem(problem, factors.stack(weights), self)
         found = task.fit()
-        signs_only = task.fit(links=False)
         values = task.mapping @ found.values
         noise, middle = compute_score_covariance(problem, values, plain.inverse, weights, self.autoregressive_order)
         draws = task.draw(found, task.mapping.T @ middle @ task.mapping) @ task.mapping.T
-        spread = np.sqrt(np.mean((draws - values) ** 2, axis=0))
+        # A bound that the data contradict is no certainty: at least the deviation if all else were known.
+        normal = np.sum(factors.stack(weights)[:, :-1] ** 2, axis=0)
+        least = np.divide(np.sqrt(np.diag(middle)), normal, out=np.zeros_like(normal), where=normal > 0.0)
+        spread = np.maximum(np.sqrt(np.mean((draws - values) ** 2, axis=0)), least)
+        low, high = np.percentile(draws, INTERVAL_PERCENTILES, axis=0)
         solution = replace(ordinary, values=values)
         covariance = rescale_covariance(task.covariance(found, task.mapping.T @ middle @ task.mapping, spread), spread)
         estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
-        unconstrained = factors.solve(weights).values if self.weights else plain.values
+        deviations = np.sqrt(np.diag(plain.inverse @ middle @ plain.inverse))
         return replace(
             estimate,
             full=found.values,
-            intervals=np.percentile(draws, INTERVAL_PERCENTILES, axis=0).T,
-            unconstrained=unconstrained,
-            findings=(*task.prior.findings, *task.report_cost(found, signs_only, factors)),
+            intervals=np.column_stack([low, np.maximum(high, values + NORMAL * least)]),
+            unconstrained=plain.values,
+            unconstrained_deviations=np.where(task.find_replaceable(), np.inf, deviations),
+            findings=(*task.prior.findings, *report_cost_of_links(problem, task, found, factors, weights)),
         )
 
     def find_nearest(
@@ -139,6 +156,7 @@ class ConsistentTask:
         strength: information of the prior.
         floor: least pseudo-inertia of a body, as a share of the prior's.
         names: names of the bodies.
+        joints: number of the coordinate that each term acts on, shape (c - 10 b,).
     """
 
     gram: Array
@@ -149,6 +167,7 @@ class ConsistentTask:
     strength: float
     floor: float
     names: tuple[str, ...]
+    joints: Integers
 
     @classmethod
     def from_problem(cls, problem: RegressorProblem, stack: Array, options: Consistent) -> ConsistentTask:
@@ -174,8 +193,17 @@ class ConsistentTask:
             earlier = known[:, :-1].T @ known[:, :-1]
         names = np.array(regressor.names[bodies.bodies.size :])
         bounded = not_negative(regressor) & ~np.isin(names, options.signed)
+        labels = [column.coordinate.label for column in regressor.term_columns]
         return cls(
-            rows.T @ rows, earlier, bodies, mapping, bounded, strength, options.floor, regressor.model.body_names
+            gram=rows.T @ rows,
+            earlier=earlier,
+            prior=bodies,
+            mapping=mapping,
+            bounded=bounded,
+            strength=strength,
+            floor=options.floor,
+            names=regressor.model.body_names,
+            joints=np.unique(labels, return_inverse=True)[1],
         )
 
     def fit(self, *, links: bool = True) -> ConsistentFit:
@@ -215,6 +243,18 @@ class ConsistentTask:
         covariance[lost, lost] = spread[lost] ** 2
         return np.asarray(covariance)
 
+    def find_replaceable(self) -> Mask:
+        """Base parameters of columns that other bounded columns of the same joint nearly replace, shape (p,)."""
+        inertial = self.prior.bodies.size
+        found = np.zeros(self.mapping.shape[1], dtype=bool)
+        for joint in np.unique(self.joints):
+            own = inertial + np.flatnonzero(self.bounded & (self.joints == joint))
+            normal = self.gram[np.ix_(own, own)]
+            size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+            unit = normal / size / size[:, None] + RIDGE * np.eye(len(own))
+            found[own] = np.diag(np.linalg.inv(unit)) > MAX_INFLATION
+        return np.asarray((np.abs(self.mapping) @ found) > 0.0)
+
     def _prior_information(self, fit: ConsistentFit) -> Array:
         """Information of the prior, shape (c, c)."""
         information = self.earlier.copy()
@@ -222,15 +262,34 @@ class ConsistentTask:
         information[at, at] += fit.strength / self.prior.scales.ravel() ** 2
         return information
 
-    def report_cost(self, fit: ConsistentFit, signs_only: ConsistentFit, factors: Factors) -> tuple[Finding, ...]:
-        """Finding about data that contradict every robot with consistent links."""
-        squares = [float(factors.squared_residuals(self.mapping @ one.values).sum()) for one in (fit, signs_only)]
-        if squares[0] <= MAX_COST_OF_LINKS**2 * squares[1]:
-            return ()
-        ratio = np.sqrt(squares[0] / squares[1])
-        names = [name for name, low in zip(self.names, fit.at_floor, strict=True) if low]
-        message = (
-            f"no real robot fits these data as well as bodies that cannot exist: errors are {ratio - 1:.0%} larger "
-            f"with physically consistent links; at the limit: {', '.join(names) or 'none'}"
-        )
-        return (make_finding("links_contradicted", message, names),)
+
+def report_cost_of_links(
+    problem: LinearProblem, task: ConsistentTask, found: ConsistentFit, factors: Factors, weights: Array
+) -> tuple[Finding, ...]:
+    """Finding about data that contradict every robot with consistent links.
+
+    The blocks are evaluated only if the training errors are larger than the limit.
+    """
+    signs_only = task.fit(links=False)
+    squares = [float(factors.squared_residuals(task.mapping @ one.values).sum()) for one in (found, signs_only)]
+    if squares[0] <= MAX_COST_OF_LINKS**2 * squares[1]:
+        return ()
+    blocks = accumulate_blocks(problem, factors.counts)
+    cost = cross_validate_links(blocks, weights, task.mapping, task.prior, task.bounded, task.strength)
+    return judge_links(cost, [name for name, low in zip(task.names, found.at_floor, strict=True) if low])
+
+
+def judge_links(cost: LinkCost, at_limit: Sequence[str]) -> tuple[Finding, ...]:
+    """Finding if consistent links cost more than `MAX_COST_OF_LINKS`.
+
+    Args:
+        cost: errors on held-out blocks.
+        at_limit: names of the bodies on the boundary of what is physically consistent.
+    """
+    if cost.ratio <= MAX_COST_OF_LINKS:
+        return ()
+    message = (
+        f"physically consistent links predict held-out blocks {cost.ratio - 1.0:.0%} worse than bodies that cannot "
+        f"exist; bodies at the limit: {', '.join(at_limit) or 'none'}"
+    )
+    return (make_finding("links_contradicted", message, at_limit),)

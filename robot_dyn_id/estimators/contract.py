@@ -58,6 +58,8 @@ class Estimate:
         intervals: 95 % intervals of the p parameters, from bootstraps, shape (p, 2).
         costs: least cost after each step of a search, from estimators that search, shape (any,).
         unconstrained: from estimators with bounds, what the p parameters are without, shape (p,).
+        unconstrained_deviations: standard deviations of those; infinite for columns that others of the same joint
+            nearly replace, whose signs mean nothing, shape (p,).
     """
 
     values: Array
@@ -74,6 +76,7 @@ class Estimate:
     findings: tuple[Finding, ...] = ()
     full: Array | None = field(default=None, repr=False)
     unconstrained: Array | None = field(default=None, repr=False)
+    unconstrained_deviations: Array | None = field(default=None, repr=False)
     intervals: Array | None = field(default=None, repr=False)
     costs: Array | None = field(default=None, repr=False)
 
@@ -116,6 +119,9 @@ class Estimator(Protocol):
     Attributes:
         name: name in configurations and parameter sets.
         uses_prior: whether the estimator uses an earlier parameter set as prior.
+
+    An estimator that takes many times as long as a least-squares fit has a class attribute `expensive = True`: it is
+    cross-validated on fewer blocks.
     """
 
     name: ClassVar[str]

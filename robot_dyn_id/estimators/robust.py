@@ -61,6 +61,7 @@ class Robust(CheckedOptions):
 
     name: ClassVar[str] = "robust"
     uses_prior: ClassVar[bool] = False
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "loss": Choice(tuple(TUNING_DEVIATIONS)),
         "autoregressive_order": Range(0),

@@ -10,14 +10,15 @@ from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.terms.laws import INERTIA, SIGN, VISCOUS
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.export.urdf import numbers
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 
-PLACES = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
-"""Terms that a `<joint>` carries."""
+PLACES = {VISCOUS: "damping", SIGN: "frictionloss", INERTIA: "armature"}
+"""Friction laws that a `<joint>` carries."""
 
 
 def mjcf(parameters: ParameterSet) -> Exported:

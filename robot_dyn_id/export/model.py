@@ -10,10 +10,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import violation
-from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.terms import Term
+from robot_dyn_id.dynamics.terms.laws import DAHL, SIGN, FrictionLaw
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, make_finding
 from robot_dyn_id.parameters import ParameterSet
+
+STATES = 200
+"""Number of random states of the trained motion at which the torque of terms that are left out is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class ExportModel:
 
         Args:
             parameters: the set.
-            places: the format's attribute for each of those terms, by the term's name.
+            places: the format's attribute for each friction law, by its shape.
 
         Raises:
             InputError: parameters that are not finite, or a body without mass, which a file of links cannot describe.
@@ -78,7 +83,7 @@ class ExportModel:
                     f"carry that; identify with `estimator: consistent`"
                 )
         faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
-        terms, findings = _placed(parameters, full[10 * len(names) :], places, names)
+        terms, findings = _placed(parameters, regressor, full[10 * len(names) :], places)
         return cls(regressor, bodies, terms, findings, "; ".join(faults))
 
 
@@ -94,23 +99,63 @@ def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Arr
 
 
 def _placed(
-    parameters: ParameterSet, values: Array, places: Mapping[str, str], joints: tuple[str, ...]
+    parameters: ParameterSet, regressor: Regressor, values: Array, places: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, float]], tuple[Finding, ...]]:
+    """Attributes of each joint, and findings about what they do not hold; `values` are those of the term columns."""
+    joints = regressor.model.body_names
     placed: dict[str, dict[str, float]] = {name: {} for name in joints}
-    left_out: dict[str, list[str]] = {}
-    for name, joint, value in zip(parameters.term_names, parameters.term_joints, values, strict=True):
-        if name not in places or joint not in placed:
-            left_out.setdefault(f"{name} cannot be stored in this format", []).append(joint)
+    left_out: dict[str, dict[str, list[int]]] = {}
+    smoothed, presliding = False, dict[str, None]()
+    for number, (column, value) in enumerate(zip(regressor.term_columns, values.tolist(), strict=True)):
+        term, joint = column.term, column.coordinate.name
+        law = _storable_law(term, column.index)
+        place = places.get(SIGN if law and law.shape == DAHL else law.shape) if law else None
+        if law is None or place is None or joint not in placed:
+            if value != 0.0:
+                why = f"{term.name} cannot be stored in this format"
+                left_out.setdefault(why, {}).setdefault(joint, []).append(number)
         elif value < 0.0:
-            left_out.setdefault(f"{name} below zero would drive the joint", []).append(joint)
+            why = f"{term.name} below zero would drive the joint"
+            left_out.setdefault(why, {}).setdefault(joint, []).append(number)
         else:
-            placed[joint][places[name]] = float(value)
-    widths = [c for c in parameters.term_constant_names if c.partition(".")[0] in places]
+            placed[joint][place] = placed[joint].get(place, 0.0) + value
+            smoothed |= law.shape == SIGN and law.constant > 0.0
+            if law.shape == DAHL and value > 0.0:
+                presliding[joint] = None
+    torques = _term_torques(parameters, regressor, values) if left_out else np.empty((0, 0))
     findings = []
-    for why, names in left_out.items():
-        message = f"{why}: left out for {', '.join(dict.fromkeys(names))}, kept in the parameter file"
-        findings.append(make_finding("term_not_exported", message, dict.fromkeys(names)))
-    if "coulomb.smoothing_width" in widths:
+    for why, of_joint in left_out.items():
+        listed = ", ".join(f"{joint} (up to {_largest(torques, numbers)})" for joint, numbers in of_joint.items())
+        message = f"{why}: left out for {listed} within the trained motion, kept in the parameter file"
+        findings.append(make_finding("term_not_exported", message, tuple(of_joint)))
+    if presliding:
+        message = (
+            f"presliding friction of {', '.join(presliding)} is written as Coulomb friction with its torque in "
+            "sliding: without the deflection before it slides"
+        )
+        findings.append(make_finding("presliding_not_exported", message, tuple(presliding)))
+    if smoothed:
         message = "coulomb friction is written without its smoothing width: it is discontinuous at rest"
         findings.append(make_finding("smoothing_not_exported", message))
     return placed, tuple(findings)
+
+
+def _storable_law(term: Term, symbol: int) -> FrictionLaw | None:
+    """The friction law of a column, if it is one law of both directions that depends on the motion alone."""
+    laws = [law for law in term.laws or () if law.symbol == symbol]
+    plain = len(laws) == 1 and laws[0].side == 0 and laws[0].factor == 1.0 and not term.signal
+    return laws[0] if plain else None
+
+
+def _term_torques(parameters: ParameterSet, regressor: Regressor, values: Array) -> Array:
+    """Torque of each term column in sliding at random states of the trained motion, shape (t, n, N)."""
+    rng, joints = np.random.default_rng(0), len(parameters.joint_names)
+    q = rng.uniform(parameters.q_min, parameters.q_max, (STATES, joints)).T
+    dq, ddq = (rng.uniform(-most, most, (STATES, joints)).T for most in (parameters.dq_max, parameters.ddq_max))
+    columns = regressor.dense(Motion(q, dq, ddq))[10 * len(regressor.model.body_names) :]
+    return np.asarray(columns * values[:, None, None])
+
+
+def _largest(torques: Array, numbers: list[int]) -> str:
+    """Largest torque of some columns together, as text."""
+    return f"{np.abs(torques[numbers].sum(axis=0)).max():.2g} N m or N"

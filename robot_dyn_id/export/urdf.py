@@ -11,14 +11,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia
+from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.screw import exponential, transform
 from robot_dyn_id.parameters import ParameterSet
 
-PLACES = {"viscous": "damping", "coulomb": "friction"}
-"""Terms that `<dynamics>` carries."""
+PLACES = {VISCOUS: "damping", SIGN: "friction"}
+"""Friction laws that `<dynamics>` carries."""
 
 
 def urdf(parameters: ParameterSet) -> Exported:

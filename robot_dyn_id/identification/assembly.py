@@ -82,6 +82,7 @@ def assemble(
         software_version=software_version,
         held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
         held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
+        held_out_method=evaluation.held_out.method,
         condition_number=estimate.condition_number,
         condition_number_scaling="columns",
         verdict=evaluation.verdict.word,

@@ -62,12 +62,35 @@ def fit_model(
     if settings.bootstrap:
         progress(f"estimating {settings.bootstrap} times more (bootstrap)")
         estimate = bootstrap_estimate(settings.estimator, problem, estimate, settings.bootstrap)
-    elimination = None
-    if settings.essential:
-        elimination = essential(estimate, base.names, settings.essential)
-        base, estimate = reduce_to_essential(base, estimate, elimination)
-    model = IdentifiedModel(estimate.regressor or regressor, base, estimate)
+    model, elimination = _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)
     return Fit(model, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior)))
+
+
+def fit_fold(trials: FilteredTrials, regressor: Regressor, base: BaseParameters, settings: Settings) -> IdentifiedModel:
+    """Estimate base parameters as `fit_model` does, for a prediction alone: without bootstrap and diagnosis.
+
+    Args:
+        trials: training data of the fold.
+        regressor: robot and terms.
+        base: their base parameters.
+        settings: choices of the identification.
+
+    Raises:
+        InputError: too few rows.
+        ConvergenceError: the estimator did not converge.
+    """
+    prior = choose_prior(settings, regressor, base)
+    estimate = settings.estimator.fit(trials.problem(regressor, base.independent, prior))
+    return _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)[0]
+
+
+def _eliminate(model: IdentifiedModel, settings: Settings) -> tuple[IdentifiedModel, Essential | None]:
+    """The model with its essential parameters, and the result of the elimination, if one is requested."""
+    if not settings.essential:
+        return model, None
+    elimination = essential(model.estimate, model.base.names, settings.essential)
+    base, estimate = reduce_to_essential(model.base, model.estimate, elimination)
+    return IdentifiedModel(model.regressor, base, estimate), elimination
 
 
 def choose_prior(settings: Settings, regressor: Regressor, base: BaseParameters) -> Prior | None:
@@ -97,8 +120,12 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     findings: tuple[Finding, ...] = ()
     if estimate.condition_number > settings.thresholds.condition_number:
         findings += check_motion_content(trials.survey, len(base.names))
-    values = estimate.values if estimate.unconstrained is None else estimate.unconstrained
-    findings += report_negative_terms(model.regressor, base, values, estimate.standard_deviations)
+    values, deviations = estimate.values, estimate.standard_deviations
+    if estimate.unconstrained is not None:
+        values = estimate.unconstrained
+    if estimate.unconstrained_deviations is not None:
+        deviations = estimate.unconstrained_deviations
+    findings += report_negative_terms(model.regressor, base, values, deviations)
     findings += estimate.findings
     findings += examine_residuals(model, trials)
     if estimate.unexcited:

@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cros
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
-from robot_dyn_id.identification.metrics import HeldOut, compare
+from robot_dyn_id.identification.metrics import Fold, HeldOut, compare, torque_uncertainty
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
@@ -39,6 +39,26 @@ MAX_REST_SHARE = 0.5
 
 
 @dataclass(frozen=True)
+class HeldOutData:
+    """Data that a model is judged on, each part with a model that was identified without it.
+
+    Attributes:
+        method: origin of the held-out data, one of `HELD_OUT_METHODS`.
+        trials: all held-out data; under cross-validation all training data.
+        folds: their parts, with the model that predicts each of them.
+    """
+
+    method: str
+    trials: FilteredTrials
+    folds: tuple[Fold, ...]
+
+    @classmethod
+    def from_model(cls, method: str, trials: FilteredTrials, model: IdentifiedModel) -> HeldOutData:
+        """Data that were not used for identification, all predicted by one model."""
+        return cls(method, trials, (Fold.from_model(trials, model),))
+
+
+@dataclass(frozen=True)
 class Trace:
     """Measured and predicted torque along held-out data, thinned for plots; shapes (N,) and (n, N)."""
 
@@ -57,7 +77,7 @@ class Evaluation:
         cross_check: comparison of the equations with those of Pinocchio on samples of these data.
         findings: everything that was found about data and model.
         trace: measured and predicted torque for plots.
-        trials: the held-out data.
+        trials: the held-out data; under cross-validation all training data.
         efforts: source of the effort of each joint.
         indefinite: share of the held-out poses in which the mass matrix is not positive definite.
         criteria: figures that decide about the uses of the model.
@@ -99,24 +119,27 @@ class Evaluation:
         return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
 
-def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, settings: Settings) -> Evaluation:
+def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, settings: Settings) -> Evaluation:
     """Evaluate a model on held-out data: predict, cross-check the equations, and judge.
 
     Args:
         model: the identified model.
-        held_out: held-out data, filtered like the training data.
+        data: held-out data, filtered like the training data, and the models that predict them.
         trained: ranges of the training motion.
         settings: thresholds of the verdict, and drives of the joints.
 
     Raises:
         InputError: data at rest throughout, or too short.
     """
-    robot = model.regressor.model
+    robot, held_out = model.regressor.model, data.trials
     efforts, findings = effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
     findings += _report_rest(held_out.recordings, robot.joint_names)
-    metrics = compare(model.regressor, model.columns, model.values, held_out, trained, model.estimate.covariance)
+    metrics = replace(compare(data.folds, trained), method=data.method)
     if not metrics.samples:
         raise InputError(f"{held_out.sources}: too short to validate on")
+    metrics = metrics.with_uncertainty(
+        torque_uncertainty(model.regressor, model.columns, model.estimate.covariance, held_out)
+    )
     states = _sample_motion(held_out, metrics.samples)
     metrics = metrics.with_friction(friction_levels(model.regressor, model.columns, model.values, states, trained))
     check = cross_check(model.regressor, states)
@@ -136,7 +159,7 @@ def evaluate(model: IdentifiedModel, held_out: FilteredTrials, trained: Ranges, 
         held_out=metrics,
         cross_check=check,
         findings=tuple(dict.fromkeys(findings)),
-        trace=_trace(model, held_out, metrics.samples),
+        trace=_trace(data.folds, metrics.samples),
         trials=held_out,
         efforts=efforts,
         indefinite=indefinite,
@@ -183,7 +206,7 @@ def _sample_motion(trials: FilteredTrials, samples: int) -> Motion:
     stride, passed = max(1, samples // PINOCCHIO_SAMPLES), 0
     picked = []
     for window in trials:
-        own = np.flatnonzero(window.own)
+        own = np.flatnonzero(window.used)
         picked.append(window.motion.take(own[-passed % stride :: stride]))
         passed += len(own)
     q, dq, ddq = (np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq"))
@@ -194,13 +217,17 @@ PLOTTED_SAMPLES = 3000
 """Approximate number of samples kept for plots."""
 
 
-def _trace(model: IdentifiedModel, trials: FilteredTrials, samples: int) -> Trace:
+def _trace(folds: Sequence[Fold], samples: int) -> Trace:
     stride = max(1, -(-samples // PLOTTED_SAMPLES))
-    parts: list[tuple[Array, Array, Array, Array]] = []
-    for window in trials.along(model.regressor):
-        rows = np.flatnonzero(window.own)[::stride]
-        if window.tau is not None and len(rows):
-            measured = trials.plan.low_pass.apply(window.tau, trials.plan.rate)[:, rows]
-            predicted = model.torque(window.motion.take(rows))
-            parts.append((window.t[rows], measured, window.tau[:, rows], predicted))
-    return Trace(*(np.concatenate([part[i] for part in parts], axis=-1) for i in range(4)))
+    parts: list[tuple[int, float, tuple[Array, Array, Array, Array]]] = []
+    for fold in folds:
+        plan = fold.trials.plan
+        for window in fold.trials.along(fold.regressor):
+            rows = np.flatnonzero(window.used)[::stride]
+            if window.tau is not None and len(rows):
+                measured = plan.low_pass.apply(window.tau, plan.rate)[:, rows]
+                predicted = fold.regressor.torque(window.motion.take(rows), fold.values, fold.columns)
+                values = window.t[rows], measured, window.tau[:, rows], predicted
+                parts.append((window.trial, float(values[0][0]), values))
+    parts.sort(key=lambda part: part[:2])
+    return Trace(*(np.concatenate([values[i] for _, _, values in parts], axis=-1) for i in range(4)))

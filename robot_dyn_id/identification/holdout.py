@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from robot_dyn_id.data.chunk import Span
 from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.findings import format_spans
 from robot_dyn_id.signals.stillness import Stillness, stillness
 
@@ -22,39 +22,42 @@ def split(
 ) -> tuple[list[Recording], list[Recording]]:
     """Split recordings into training and held-out data.
 
-    By default the last trial that contains motion is held out, or the last third of the moving time of a single trial.
+    Without `validation` and `train_range` all recordings are training data, and a model is judged by cross-validation.
     Long rests are left out; a trial that is at rest throughout is a static pose to train on. `train_range` and
     `validation` are used as they are.
 
     Args:
         recordings: the trials.
         joints: names of the joints.
-        validation: recordings to hold out; `recordings` are then all for training.
+        validation: recordings to hold out.
         train_range: start and stop of the training data in a single recording [s]; the rest is held out.
 
     Returns:
-        Training and held-out recordings.
+        Training and held-out recordings; without held-out recordings the model is cross-validated.
 
     Raises:
         UsageError: an empty range, a range together with several trials, or a range that leaves nothing to hold out.
-        InputError: a recording that cannot be split.
     """
     if train_range is not None:
         return _split_at(recordings, joints, validation, train_range)
-    rests = [stillness(recording, joints) for recording in recordings]
-    without_rest = [_leave_out_rest(*pair) for pair in zip(recordings, rests, strict=True)]
-    if validation:
-        return without_rest, list(validation)
-    moving = [number for number, rest in enumerate(rests) if rest.moves] or list(range(len(recordings)))
-    last = moving[-1]
-    others = [recording for number, recording in enumerate(without_rest) if number != last]
-    if len(moving) > 1:
-        return others, [without_rest[last]]
-    if rests[last].length == 0.0:
-        raise InputError(f"{recordings[last].source}: only one sample, or time stamps that never advance")
-    boundary = rests[last].instant(2.0 / 3.0)
-    train = _leave_out_rest(recordings[last], rests[last], (0.0, boundary))
-    return [*others, train], [_leave_out_rest(recordings[last], rests[last], (boundary, math.inf))]
+    return [_leave_out_rest(recording, stillness(recording, joints)) for recording in recordings], list(validation)
+
+
+def held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]) -> str:
+    """Origin of held-out recordings, one of `HELD_OUT_METHODS`: parts of the trained ones, or recordings of their own.
+
+    Args:
+        training: training data.
+        held_out: held-out data; empty: cross-validation.
+    """
+    if not held_out:
+        return "cross_validation"
+    trained = [_whole(recording) for recording in training]
+    return "range" if any(_whole(recording) is one for recording in held_out for one in trained) else "recordings"
+
+
+def _whole(recording: Recording) -> Recording:
+    return recording.recording if isinstance(recording, Excerpt) else recording
 
 
 def _leave_out_rest(recording: Recording, rest: Stillness, span: Span = (-math.inf, math.inf)) -> Recording:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,9 +11,36 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
+from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.scales import DETECTABLE_QUANTILE, ErrorHistogram, LoadFit, rate_effort
+from robot_dyn_id.parameters import UNKNOWN
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.windows import FilteredWindow
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Held-out rows, and a model that was identified without them.
+
+    Attributes:
+        trials: the held-out rows; all others are not valid.
+        regressor: robot and terms.
+        columns: numbers of the independent columns, shape (p,).
+        values: base parameters, shape (p,).
+        unconstrained: base parameters without the bounds of the estimator; None if it has none.
+    """
+
+    trials: FilteredTrials
+    regressor: Regressor
+    columns: Integers
+    values: Array
+    unconstrained: Array | None = None
+
+    @classmethod
+    def from_model(cls, trials: FilteredTrials, model: IdentifiedModel) -> Fold:
+        """Held-out rows that a model predicts."""
+        return cls(trials, model.regressor, model.columns, model.values, model.estimate.unconstrained)
 
 
 @dataclass(frozen=True)
@@ -30,7 +58,7 @@ class JointMetrics:
         raw_nrmse: NRMSE against the measured torque as recorded, without low-pass filter.
         constant_nrmse: NRMSE of the best constant.
         nominal_nrmse: NRMSE of the inertial parameters of the URDF.
-        own_nrmse: expected NRMSE from the parameter covariance C, RMS of (w C w')^1/2 / rms; 0 if not computed.
+        own_nrmse: expected NRMSE from the parameter covariance, see `torque_uncertainty`; 0 if not computed.
         peak: largest absolute measured torque.
         detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
             that stands out from the model's errors.
@@ -71,6 +99,7 @@ class HeldOut:
         all_joints_nrmse: norm of all errors / norm of all torques.
         nominal_all_joints_nrmse: the same for the inertial parameters of the URDF.
         samples: number of time samples compared.
+        method: origin of the held-out data, one of `HELD_OUT_METHODS`.
         outside: share of all joints' samples far outside their trained ranges (by more than half); 0 if unknown.
         slow: joints that never exceed `MIN_SPEED_SHARE` of the trained speed, each with the share that it reaches.
         outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
@@ -83,6 +112,7 @@ class HeldOut:
     nominal_all_joints_nrmse: float
     samples: int
     outside: float
+    method: str = UNKNOWN
     slow: tuple[tuple[str, float], ...] = ()
     outside_of: tuple[Excess, ...] = ()
     apparent_load: float = np.nan
@@ -91,6 +121,13 @@ class HeldOut:
         """The same metrics with the friction torque of each joint, shape (n,)."""
         joints = zip(self.joints, levels.tolist(), strict=True)
         return replace(self, joints=tuple(replace(joint, friction=level) for joint, level in joints))
+
+    def with_uncertainty(self, deviations: Array) -> HeldOut:
+        """The same metrics with the expected error of each joint, from `torque_uncertainty`, shape (n,)."""
+        joints = zip(self.joints, deviations.tolist(), strict=True)
+        return replace(
+            self, joints=tuple(replace(joint, own_nrmse=sigma / (joint.rms or 1.0)) for joint, sigma in joints)
+        )
 
 
 @dataclass
@@ -109,51 +146,44 @@ class _Sums:
             self.totals[name] = self.totals.get(name, 0.0) + value.sum(axis=1)
 
 
-def compare(
-    regressor: Regressor,
-    columns: Integers,
-    values: Array,
-    trials: FilteredTrials,
-    trained: Ranges | None = None,
-    covariance: Array | None = None,
-) -> HeldOut:
-    """Predict the torques of recordings and compare them with the measured ones.
+def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
+    """Predict the torques of held-out data and compare them with the measured ones.
 
     Args:
-        regressor: robot and terms.
-        columns: numbers of the independent columns, shape (p,).
-        values: base parameters, shape (p,).
-        trials: the recordings; their low-pass filter is applied to the measured efforts, never to the prediction.
+        folds: held-out data, each with the model that predicts them; the low-pass filter of the data is applied to the
+            measured efforts, never to the prediction.
         trained: ranges of the training motion; None: ranges are not compared.
-        covariance: covariance of the base parameters for the expected error, shape (p, p); None: it is not computed.
     """
     sums = _Sums()
+    regressor = folds[0].regressor
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
-    plan = trials.plan
-    errors, loads = ErrorHistogram.empty(len(regressor.model.joint_names)), LoadFit(regressor, plan)
-    for piece in trials.along(regressor):
-        if piece.tau is None or not piece.own.any():
-            continue
-        measured = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
-        motion = piece.motion.take(piece.own)
-        predicted = regressor.torque(motion, values, columns)
-        urdf = regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal)
+    errors = ErrorHistogram.empty(len(regressor.model.joint_names))
+    loads = LoadFit(regressor, folds[0].trials.plan)
+    for fold, piece, tau in _measured(folds):
+        used, plan = piece.used, fold.trials.plan
+        valid = piece.valid[:, used]
+        measured = np.where(valid, plan.low_pass.apply(tau, plan.rate)[:, used], 0.0)
+        motion = piece.motion.take(used)
+        predicted = np.where(valid, fold.regressor.torque(motion, fold.values, fold.columns), 0.0)
+        urdf = np.where(
+            valid, fold.regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal), 0.0
+        )
+        raw = np.where(valid, tau[:, used], 0.0)
         error = predicted - measured
         sums.add(
+            count=valid.astype(np.float64),
             tau=measured,
             tau2=measured**2,
             hat=predicted,
             hat2=predicted**2,
             product=predicted * measured,
             error2=error**2,
-            raw2=(predicted - piece.tau[:, piece.own]) ** 2,
-            tau_raw2=piece.tau[:, piece.own] ** 2,
+            raw2=(predicted - raw) ** 2,
+            tau_raw2=raw**2,
             urdf2=(urdf - measured) ** 2,
         )
-        if covariance is not None:
-            sums.add(own2=torque_deviation(regressor, columns, covariance, motion) ** 2)
-        errors.add(error)
-        loads.add(piece.segment, piece.number[piece.own], motion, error)
+        errors.add(error, valid)
+        loads.add(piece.segment, piece.number[used], motion, error, valid)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.peak = np.maximum(sums.peak, np.abs(measured).max(axis=1))
         sums.samples += measured.shape[1]
@@ -175,6 +205,32 @@ def compare(
     )
 
 
+def _measured(folds: Sequence[Fold]) -> Iterator[tuple[Fold, FilteredWindow, Array]]:
+    """Windows with held-out rows, with their fold and their measured torque, shape (n, N)."""
+    for fold in folds:
+        for window in fold.trials.along(fold.regressor):
+            if window.tau is not None and window.used.any():
+                yield fold, window, window.tau
+
+
+def torque_uncertainty(regressor: Regressor, columns: Integers, covariance: Array, trials: FilteredTrials) -> Array:
+    """RMS standard deviation of predicted torques due to the parameter covariance C, (w C w')^1/2 [N m or N], (n,).
+
+    Args:
+        regressor: robot and terms.
+        columns: numbers of the independent columns, shape (p,).
+        covariance: covariance of the base parameters, shape (p, p).
+        trials: the motion.
+    """
+    total, count = np.zeros(len(regressor.model.joint_names)), 0
+    for window in trials.along(regressor):
+        used = window.used
+        if used.any():
+            total += (torque_deviation(regressor, columns, covariance, window.motion.take(used)) ** 2).sum(axis=1)
+            count += int(np.count_nonzero(used))
+    return np.asarray(np.sqrt(total / max(count, 1)))
+
+
 MIN_SPEED_SHARE = 0.2
 """Minimum fraction of the trained peak velocity needed to validate inertia and friction."""
 
@@ -186,12 +242,12 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
 
 
 def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadFit) -> HeldOut:
-    n, total = sums.samples, sums.totals
-    peak = np.asarray(sums.peak)
+    total, peak = sums.totals, np.asarray(sums.peak)
     rated = rate_effort(regressor.model.limits.effort, peak)
-    load_torque, apparent_load = loads.solve(total["error2"] / n)
+    load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
+        n = max(total["count"][j], 1.0)
         mean, hat = total["tau"][j] / n, total["hat"][j] / n
         variance, spread = total["tau2"][j] / n - mean**2, total["hat2"][j] / n - hat**2
         rms = float(np.sqrt(total["tau2"][j] / n))
@@ -211,7 +267,6 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadF
                 raw_nrmse=float(np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
                 nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
-                own_nrmse=float(np.sqrt(total["own2"][j] / n)) / scale if "own2" in total else 0.0,
                 peak=float(peak[j]),
                 detectable=float(detectable[j]),
                 rated=float(rated[j]),

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
@@ -18,8 +18,10 @@ from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
-from robot_dyn_id.identification.estimation import fit_model
-from robot_dyn_id.identification.evaluation import Evaluation, evaluate
+from robot_dyn_id.identification.cross_validation import count_blocks, cross_validate
+from robot_dyn_id.identification.estimation import fit_fold, fit_model
+from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
+from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import compare
@@ -72,7 +74,7 @@ class Identification:
 
     @property
     def held_out_sources(self) -> tuple[str, ...]:
-        """Names of the held-out recordings."""
+        """Names of the held-out recordings; under cross-validation those of all training data."""
         return tuple(recording.source for recording in self.evaluation.trials.recordings)
 
     @property
@@ -93,7 +95,7 @@ def identify(
 
     Args:
         training: trials to estimate from.
-        held_out: trials to validate on.
+        held_out: trials to validate on; empty: blocked cross-validation on the training data.
         model: the robot; its joints are identified.
         settings: choices of the identification.
         software_version: version that is written into the parameter set.
@@ -109,8 +111,8 @@ def identify(
     progress("comparing efforts and motion")
     corrected = correct_trials(trials, model, settings.ignore)
     trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
-    regressor = with_fitted_load(regressor, trials)
+    unloaded = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = with_fitted_load(unloaded, trials)
     progress("finding the base parameters")
     base = base_parameters(regressor, pivots=settings.pivots)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
@@ -119,18 +121,27 @@ def identify(
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
-    progress("validating on held-out data")
-    sound, faults = correct_channels(held_out, model.joint_names)
-    others, delayed = realign(trials.with_recordings(sound), model)
-    findings += (*faults, *delayed)
-    evaluation = evaluate(fit.model, others, trials.ranges, settings).with_findings(findings)
+    if held_out:
+        progress("validating on held-out data")
+        sound, faults = correct_channels(held_out, model.joint_names)
+        others, delayed = realign(trials.with_recordings(sound), model)
+        findings += (*faults, *delayed)
+        data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
+    else:
+
+        def fit_part(part: FilteredTrials) -> IdentifiedModel:
+            return fit_fold(part, with_fitted_load(unloaded, part), base, settings)
+
+        data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
+        findings += not_validated
+    evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
     parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
         evaluation=evaluation,
         training=trials,
-        unconstrained_nrmse=_compute_unconstrained_nrmse(fit.model, others),
+        unconstrained_nrmse=_compute_unconstrained_nrmse(data),
         essential=fit.essential,
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
     )
@@ -155,7 +166,8 @@ def validate(
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
     findings += _judge_training(model, trials, settings)
     progress("predicting")
-    return evaluate(model, trials, Ranges.from_parameters(parameters), settings).with_findings(findings)
+    data = HeldOutData.from_model("recordings", trials, model)
+    return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
 
 
 def prepare_trials(
@@ -199,9 +211,7 @@ def _judge_training(model: IdentifiedModel, trials: FilteredTrials, settings: Se
     return judge_training(model.estimate.condition_number, dropped_share, settings.thresholds)
 
 
-def _compute_unconstrained_nrmse(model: IdentifiedModel, held_out: FilteredTrials) -> float | None:
+def _compute_unconstrained_nrmse(data: HeldOutData) -> float | None:
     """Held-out error of all joints without the bounds of the estimator; None if it has none."""
-    values = model.estimate.unconstrained
-    if values is None:
-        return None
-    return compare(model.regressor, model.columns, values, held_out).all_joints_nrmse
+    folds = [replace(fold, values=fold.unconstrained) for fold in data.folds if fold.unconstrained is not None]
+    return compare(folds).all_joints_nrmse if len(folds) == len(data.folds) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification.extrapolation import torque_deviation
 from robot_dyn_id.signals.processing import SignalPlan
@@ -65,12 +65,12 @@ class ErrorHistogram:
         """Histogram without samples."""
         return cls(np.zeros((joints, (cls.HIGHEST - cls.LOWEST) * cls.PER_DECADE + 1)))
 
-    def add(self, errors: Array) -> None:
-        """Count errors, shape (n, N)."""
+    def add(self, errors: Array, valid: Mask) -> None:
+        """Count valid errors, shapes (n, N)."""
         size = np.log10(np.maximum(np.abs(errors), 10.0**self.LOWEST)) - self.LOWEST
         bins = np.clip(np.ceil(self.PER_DECADE * size), 0, self.counts.shape[1] - 1).astype(np.int64)
-        for counts, of_joint in zip(self.counts, bins, strict=True):
-            counts += np.bincount(of_joint, minlength=len(counts))
+        for counts, of_joint, kept in zip(self.counts, bins, valid, strict=True):
+            counts += np.bincount(of_joint[kept], minlength=len(counts))
 
     def quantile(self, share: float) -> Array:
         """Absolute error that this share of the samples does not exceed, shape (n,); NaN without samples."""
@@ -100,12 +100,20 @@ class LoadFit:
         self._block = LOAD_BLOCK_S * plan.rate
         self._sums: dict[tuple[int, int], Array] = {}  # of each block: squares, products and count, shape (2 n + 1,)
 
-    def add(self, segment: int, number: Integers, motion: Motion, error: Array) -> None:
-        """Add N samples of one segment with their grid numbers, and predicted minus measured torques, shape (n, N)."""
+    def add(self, segment: int, number: Integers, motion: Motion, error: Array, valid: Mask) -> None:
+        """Add N samples of one segment with their grid numbers.
+
+        Args:
+            segment: number of the segment.
+            number: grid number of each sample, shape (N,).
+            motion: motion of the joints.
+            error: predicted minus measured torques, shape (n, N).
+            valid: samples of each joint that count, shape (n, N).
+        """
         rows = np.flatnonzero(number % self._stride == 0)
         if not len(rows):
             return
-        torque = self._regressor.torque(motion.take(rows), np.ones(1), self._column)
+        torque = self._regressor.torque(motion.take(rows), np.ones(1), self._column) * valid[:, rows]
         parts = np.concatenate([torque**2, -torque * error[:, rows], np.ones((1, len(rows)))])
         blocks = (number[rows] // self._block).astype(np.int64)
         for block in np.unique(blocks).tolist():

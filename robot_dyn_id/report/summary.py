@@ -146,6 +146,7 @@ def _summary(
         "reasons": list(evaluation.verdict.reasons),
         "fit_for": {judgment.fit.use: _fit_for(judgment) for judgment in uses},
         "held_out": {
+            "method": held_out.method,
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),
             "nominal_all_joints_nrmse": _finite(held_out.nominal_all_joints_nrmse),
             "outside": held_out.outside,

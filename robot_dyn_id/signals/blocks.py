@@ -28,7 +28,10 @@ SHORTEST_PIECE_PERIODS = 4.0
 """Shortest piece of a trial that is a part of a block, in periods of the cut-off; the guards take one of them."""
 
 NO_BLOCK = -1
-"""Block number of samples that belong to no block: guards, and the ends of segments."""
+"""Block number of samples that belong to no block: guards, and the ends of segments. No fit uses them."""
+
+ALL_FITS = -2
+"""Block number of trials that are not divided, such as static poses: every fit uses them, none is judged on them."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Blocks:
         `count` blocks make fewer.
 
         Args:
-            stretches: uninterrupted stretches of all trials.
+            stretches: uninterrupted stretches of the trials to divide; other trials are used in every fit.
             count: number of blocks, at least 2.
             cutoff: cut-off frequency of the low-pass filter [Hz].
             edge: time at both ends of a stretch that is not used [s].
@@ -113,16 +116,16 @@ class Blocks:
         return cls(blocks, tuple(pieces))
 
     def numbers(self, trial: int, t: Array) -> Integers:
-        """Block of each sample of a trial, or `NO_BLOCK`, shape (N,).
+        """Block of each sample of a trial, or `NO_BLOCK`; `ALL_FITS` for a trial without pieces; shape (N,).
 
         Args:
             trial: number of the trial.
             t: stamps [s], shape (N,).
         """
-        numbers = np.full(len(t), NO_BLOCK)
-        for piece in self.pieces:
-            if piece.trial == trial:
-                numbers[(t >= piece.start) & (t < piece.stop)] = piece.block
+        pieces = [piece for piece in self.pieces if piece.trial == trial]
+        numbers = np.full(len(t), NO_BLOCK if pieces else ALL_FITS)
+        for piece in pieces:
+            numbers[(t >= piece.start) & (t < piece.stop)] = piece.block
         return numbers
 
 
@@ -132,7 +135,7 @@ class KeptBlocks:
 
     Attributes:
         blocks: the division.
-        kept: numbers of the blocks that are kept.
+        kept: numbers of the blocks that are kept; `ALL_FITS` keeps the trials that are not divided.
     """
 
     blocks: Blocks

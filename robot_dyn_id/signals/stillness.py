@@ -60,17 +60,6 @@ class Stillness:
         ends = [0.0, *(time for span in self.spans for time in span), self.length]
         return tuple((start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True) if stop > start)
 
-    def instant(self, share: float) -> float:
-        """When this share of the moving time has passed, or of all time where nothing moves [s]."""
-        if not (self.spans and self.moves):
-            return share * self.length
-        left = share * (self.length - self.at_rest)
-        for start, stop in self.moving():
-            if left <= stop - start:
-                return start + left
-            left -= stop - start
-        return self.length
-
 
 @dataclass
 class _Bins:

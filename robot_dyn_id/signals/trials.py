@@ -14,11 +14,12 @@ from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.blocks import BLOCKS, Blocks, KeptBlocks
+from robot_dyn_id.signals.blocks import ALL_FITS, BLOCKS, Blocks, KeptBlocks
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.stillness import stillness
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
@@ -234,7 +235,7 @@ class FilteredTrials:
         return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None)
 
     def blocks(self, count: int = BLOCKS) -> Blocks:
-        """Division into blocks for cross-validation.
+        """Division into blocks for cross-validation; trials at rest throughout are not divided.
 
         Args:
             count: number of blocks; data that are too short make fewer.
@@ -243,7 +244,9 @@ class FilteredTrials:
             InputError: data that are too short for two blocks.
         """
         plan = self.plan
-        return Blocks.from_stretches(self.survey.stretches, count, plan.low_pass.cutoff, plan.edge / plan.rate)
+        moving = [trial for trial, one in enumerate(self.recordings) if stillness(one, self.joints).moves]
+        stretches = [one for one in self.survey.stretches if one.trial in moving or not moving]
+        return Blocks.from_stretches(stretches, count, plan.low_pass.cutoff, plan.edge / plan.rate)
 
     def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
         """The rows of all blocks but one; rows of that block and of the guards are zero.
@@ -255,7 +258,7 @@ class FilteredTrials:
             blocks: the division; by default that of `blocks`.
         """
         blocks = blocks or self.blocks()
-        return self._keep(blocks, frozenset(range(blocks.count)) - {number})
+        return self._keep(blocks, frozenset((ALL_FITS, *range(blocks.count))) - {number})
 
     def block_only(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
         """The rows of a single block; all others are zero.

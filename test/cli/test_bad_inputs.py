@@ -113,7 +113,7 @@ def test_too_little_motion_is_reported():
     short = evaluate(changed(recording, rows=slice(200)), robot.model)
     assert short.verdict.word != "good"
     (finding,) = [one for one in short.findings if one.code == "too_little_motion"]
-    assert finding.message.startswith("too little motion: 1.3 s of bandwidths")
+    assert finding.message.startswith("too little motion: 2.0 s of bandwidths")
     assert "too_little_motion" not in {one.code for one in evaluate(noisy(1), robot.model).findings}
 
 

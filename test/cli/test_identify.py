@@ -74,6 +74,7 @@ def test_options_arrive(files, tmp_path, cli):
     code, out, _ = cli(
         "identify",
         files / "data.npz",
+        "--validate",
         files / "other.npz",
         "--robot",
         files / "arm.urdf",
@@ -96,6 +97,7 @@ def test_options_arrive(files, tmp_path, cli):
     assert code == 0
     answer, stored = json.loads(out), read_parameters(tmp_path / "parameters.yaml")
     assert answer["held_out_sources"] == [str(files / "other.npz")]
+    assert answer["held_out"]["method"] == stored.held_out_method == "recordings"
     assert (stored.cutoff_frequency, stored.estimator) == (3.0, "ols")
     assert stored.gravity.tolist() == [0.0, 0.0, -9.5]
     assert set(stored.term_names) == {"viscous", "rotor_inertia"}
@@ -252,27 +254,31 @@ BAD = {
     "no moving joint": (with_robot(f'<robot name="x">{link("base")}</robot>'), 3, "other.urdf: no joint moves"),
     "zero efforts": (saved("zero.npz", tau=lambda tau: 0.0 * tau), 3, "effort of shoulder, elbow, wrist is constant"),
     "one dead effort": (saved("zero.npz", tau=lambda tau: tau * [1, 0, 1]), 3, "zero.npz"),
-    "NaN efforts": (saved("nan.npz", tau=NANS), 3, "1000 effort missing or not finite"),
+    "NaN efforts": (saved("nan.npz", tau=NANS), 3, "1500 effort missing or not finite"),
     "no efforts": (saved("none.npz", tau=None), 3, "no effort is recorded"),
     "currents without gains": (
         saved("amps.npz", tau=None, current=np.ones((1500, 3))),
         3,
         "shoulder has only a current",
     ),
-    "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: only one"),
+    "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: the time stamps never advance"),
     "clock going back and forth": (saved("saw.npz", t=lambda t: t - 0.5 * (t % 1.0 > 0.5)), 3, "going backward"),
-    "clock that does not advance": (saved("still.npz", t=lambda t: 0.0 * t), 3, "still.npz: only one sample, or time"),
+    "clock that does not advance": (
+        saved("still.npz", t=lambda t: 0.0 * t),
+        3,
+        "still.npz: the time stamps never advance",
+    ),
     "degrees": (saved("deg.npz", q=np.degrees, dq=np.degrees), 3, "positions_in_degrees"),
-    "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only one sample"),
+    "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only 1 sample"),
     "ten samples": (saved("ten.npz", rows=slice(10)), 3, "ten.npz"),
     "too short": (saved("short.npz", rows=slice(60)), 3, "short.npz"),
     "constant posture": (saved("still.npz", q=lambda q: 0 * q + 0.1, dq=lambda dq: 0 * dq), 3, "no joint moves"),
-    "values of 1e154": (saved("big.npz", **BIG), 3, "1000 position implausibly large"),
+    "values of 1e154": (saved("big.npz", **BIG), 3, "1500 position implausibly large"),
     "efforts of 1e154": (saved("big.npz", tau=lambda tau: tau * 1e154), 3, "effort implausibly large"),
     "stamps of 1e154": (
         saved("big.npz", t=lambda t: t * 1e154),
         3,
-        "big.npz: only one sample, or time stamps that never",
+        "big.npz: its time stamps are",
     ),
     "milliseconds": (
         saved("ms.npz", t=lambda t: 1e3 * t),
@@ -332,15 +338,15 @@ REPAIRED = {
         1,
         None,
     ),
-    "a stamp of 1e154": (saved("some.npz", t=lambda t: np.where(t == 5.0, 1e154, t)), 0, None),  # held out, then
+    "a stamp of 1e154": (saved("some.npz", t=lambda t: np.where(t == 5.0, 1e154, t)), 1, None),
     "a few NaN": (
         lambda f, r: saved("some.npz", q=lambda q: np.where(np.arange(1500)[:, None] % 500 == 7, np.nan, q))(f, r),
-        2,
+        3,
         None,
     ),
     "stamps that repeat": (
         lambda f, r: saved("some.npz", t=lambda t: np.where(np.arange(1500) % 300 == 7, t - 0.02, t))(f, r),
-        4,
+        5,
         None,
     ),
 }

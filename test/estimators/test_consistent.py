@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 from support.robots import URDFS, panda_arm
-from support.simulated import ARM, Simulated
+from support.simulated import ARM, Simulated, changed
 
 from robot_dyn_id.dynamics.consistency import is_consistent, not_negative, pseudo_inertia
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.errors import ModelError
+from robot_dyn_id.dynamics.prior import earlier_prior, nominal_prior
+from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.identification.holdout import split
@@ -51,7 +51,7 @@ def panda():
 @pytest.fixture(scope="module")
 def noisy(panda):
     """Short, and with noise above the torques that the inertia of a wrist makes."""
-    return panda.record(duration=12.0, noise=1.0, seed=2)
+    return changed(panda.record(duration=12.0, noise=1.0, seed=2), rows=slice(0, 800))
 
 
 def least_share(bodies, prior):
@@ -170,3 +170,82 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     assert summary["held_out"]["all_joints_nrmse"] <= 1.0 * summary["unconstrained_nrmse"]
     found = [one["message"] for one in summary["findings"] if one["code"] == "negative_parameter"]
     assert any("fv4" in message for message in found)  # a symptom is not hidden by a bound
+
+
+@pytest.fixture(scope="module")
+def problem(robot):
+    trials = FilteredTrials([robot.record(duration=30.0, noise=0.3, seed=4)], robot.joints, {}, PLAN)
+    prior = nominal_prior(robot.model, robot.base.mapping)
+    return trials.problem(robot.regressor, robot.base.independent, prior)
+
+
+PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
+
+
+def test_far_from_all_bounds_it_is_weighted_least_squares(problem):
+    plain = WeightedLeastSquares().fit(problem)
+    found = Consistent(strength=0.0).fit(problem)
+    assert is_consistent(found.full[:30])
+    shift = np.abs(found.values - plain.values) / plain.standard_deviations
+    assert np.median(shift) < 0.2
+    np.testing.assert_allclose(np.median(found.standard_deviations / plain.standard_deviations), 1.0, atol=0.15)
+    np.testing.assert_allclose(
+        np.diff(found.intervals, axis=1)[:, 0] / (3.92 * found.standard_deviations), 1.0, atol=0.25
+    )
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), found.standard_deviations, rtol=1e-9)
+
+
+def test_an_earlier_set_pulls_all_parameters_that_it_knows(robot, problem):
+    training, rest = split([robot.record(duration=30.0, noise=0.3, seed=5)], robot.joints)
+    earlier = identify(training, rest, robot.model, Settings(), "test").parameters
+    prior = earlier_prior(earlier, robot.regressor, robot.base.mapping)
+    pulled = Consistent(strength=1e8).fit(replace(problem, prior=prior))
+    assert is_consistent(pulled.full[:30])
+    assert np.all(pulled.full[30:][not_negative(robot.regressor)] >= 0.0)
+    apart = np.abs(pulled.values - earlier.values) / earlier.standard_deviations
+    alone = np.abs(Consistent(strength=0.0).fit(problem).values - earlier.values) / earlier.standard_deviations
+    assert np.median(apart) < 0.3 * np.median(alone)
+
+
+def test_signs_can_be_freed_and_weights_given(robot, problem):
+    dragging = replace(problem, tiles=negative_friction(robot, problem))
+    kept = Consistent().fit(dragging)
+    column = robot.base.names.index("fv2")
+    assert kept.values[column] == 0.0
+    assert kept.intervals[column, 0] == 0.0
+    assert 0.0 < kept.standard_deviations[column] < np.inf
+    freed = Consistent(signed=("fv2",)).fit(dragging)
+    assert freed.values[column] == pytest.approx(robot.base_values[column] - 4.0, abs=0.5)
+    weights = tuple(1.0 / freed.residual_rms)
+    again = Consistent(signed=("fv2",), weights=weights).fit(dragging)
+    np.testing.assert_allclose(again.values, freed.values, rtol=0, atol=0.2 * freed.standard_deviations.max())
+    with pytest.raises(UsageError, match="2 weights for 3 joints"):
+        Consistent(weights=(1.0, 2.0)).fit(problem)
+
+
+def negative_friction(robot, problem):
+    """Tiles whose second joint is driven by 4 N m s/rad of its velocity."""
+    column = robot.base.names.index("fv2")
+
+    def tiles():
+        for tile in problem.tiles():
+            block = tile.block.copy()
+            at = np.flatnonzero(problem.supports[tile.joint] == column)
+            if len(at):
+                block[-1] -= 4.0 * block[at[0]]
+            yield replace(tile, block=block)
+
+    return tiles
+
+
+def test_data_of_bodies_that_cannot_exist_are_reported(robot):
+    impossible = Simulated()
+    impossible.parameters = robot.parameters.copy()
+    impossible.parameters[24:30] -= 0.3 * np.array([1, 0, 1, 0, 0, 1])  # inertias of the last body far below zero
+    recording = impossible.record(duration=30.0, noise=0.01)
+    trials = FilteredTrials([recording], robot.joints, {}, PLAN)
+    prior = nominal_prior(robot.model, robot.base.mapping)
+    estimate = Consistent().fit(trials.problem(robot.regressor, robot.base.independent, prior))
+    assert is_consistent(estimate.full[:30])
+    (finding,) = (one for one in estimate.findings if one.code == "links_contradicted")
+    assert "wrist" in finding.joints

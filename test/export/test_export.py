@@ -16,9 +16,10 @@ from support.simulated import ARM
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseudo_inertia
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.dynamics.stored_terms import list_stored_constants
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.dynamics.stored_terms import list_states, list_stored_constants
+from robot_dyn_id.dynamics.terms import TERMS, Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export import FORMATS
 from robot_dyn_id.export import mjcf as to_mjcf
@@ -92,6 +93,7 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
         independent_columns=base.independent.astype(np.uint32),
         standard_parameters=inertial,
         physically_consistent=is_consistent(inertial),
+        states=list_states(regressor.terms),
         term_names=tuple(c.term.name for c in columns),
         term_joints=tuple(c.coordinate.name for c in columns),
         term_values=values,
@@ -166,11 +168,37 @@ def test_friction_goes_into_dynamics_and_the_rest_is_named():
     joints = {one.message.split()[0]: one.joints for one in exported.findings if one.code == "term_not_exported"}
     assert joints == {
         "coulomb": ("wrist",),
-        **dict.fromkeys(("offset", "rotor_inertia"), ("shoulder", "elbow", "wrist")),
+        "offset": ("elbow", "wrist"),  # that of the shoulder is 0
+        "rotor_inertia": ("shoulder", "elbow", "wrist"),
     }
     assert "smoothing_not_exported" in {one.code for one in exported.findings}
     reloaded = pinocchio.buildModelFromXML(exported.text)
     np.testing.assert_array_equal(reloaded.damping, [1.5, 0.1, 0.25])
+
+
+def test_presliding_friction_is_written_with_its_torque_in_sliding():
+    """In a long motion the exported friction is that of the model; what a reversal loses is reported."""
+    terms = (Viscous(), Coulomb(), TERMS["dahl"](), TERMS["load_dahl"](), TERMS["saturating_viscous"]())
+    levels = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    values = np.concatenate([np.full(3, 0.7), np.full(3, 0.2), np.tile(levels, 3), np.full(18, 0.01), np.full(9, 0.3)])
+    parameters = replace(parameter_set(ARM, terms=terms, values=values), q_max=np.ones(3), dq_max=np.full(3, 4.0))
+    dynamics = Dynamics.from_parameters(parameters)
+    for form, attribute in ((to_urdf, "friction"), (to_mjcf, "frictionloss")):
+        exported = form(parameters)
+        root = ElementTree.fromstring(exported.text)
+        holders = [*root.iter("dynamics")] if form is to_urdf else [*root.iter("joint")]
+        found = [float(holder.get(attribute)) for holder in holders]
+        np.testing.assert_allclose(found, 0.2 + levels.sum())
+        findings = {one.code: one for one in exported.findings}
+        assert findings["presliding_not_exported"].joints == ("shoulder", "elbow", "wrist")
+        lost = [one for one in exported.findings if one.code == "term_not_exported"]
+        assert [one.message.split()[0] for one in lost] == ["load_dahl", "saturating_viscous"]
+        share = re.search(r"shoulder \(up to ([0-9.]+) N m", lost[1].message).group(1)
+        assert float(share) == pytest.approx(0.3 * (2.0 + 4.0 ** (1 / 3) + np.arctan(40.0)), rel=0.05)
+    speed = np.array([2.0, 2.0, 2.0])
+    kept = 0.7 * speed + 0.2 + levels.sum()
+    left = dynamics.friction(np.zeros(3), speed) - kept
+    assert np.all(left > 0.3 * (2.0**0.5 + 2.0 ** (1 / 3)))
 
 
 class TestInconsistent:
@@ -273,7 +301,7 @@ class TestCommand:
         (folder / "other.urdf").write_text(ARM.replace(link("l1", 0.8), link("l1", 0.9)))
         (folder / "empty.yaml").write_text("")
         for changed, code, words in (
-            ({"robot": folder / "other.urdf"}, 3, "another description of small"),
+            ({"robot": folder / "other.urdf"}, 3, "another robot than small"),
             ({"parameters": folder / "none.yaml"}, 3, "cannot read the parameters"),
             ({"parameters": folder / "empty.yaml"}, 3, "not a parameters file"),
             ({"format": "sdf"}, 2, "invalid choice: 'sdf'"),

@@ -16,7 +16,7 @@ from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import with_values
-from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.holdout import held_out_method, split
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
@@ -54,15 +54,20 @@ def stamps(recordings):
 class TestSplit:
     """Split into training and held-out data."""
 
-    def test_one_trial_holds_out_its_last_third(self, recording):
-        (train,), (rest,) = split([recording], JOINTS)
-        t, u = stamps([train, rest])
-        np.testing.assert_array_equal(np.concatenate([t, u]), recording.samples.t)
-        assert len(t) == pytest.approx(2 * len(u), abs=3)
-
-    def test_several_trials_hold_out_the_last(self, recording):
+    def test_all_trials_are_trained_on_and_none_is_held_out(self, recording):
         first, second, third = (replace(recording, source=name) for name in "abc")
-        assert split([first, second, third], JOINTS) == ([first, second], [third])
+        for trials in ([first], [first, second, third]):
+            assert split(trials, JOINTS) == (trials, [])
+
+    def test_the_method_follows_from_the_data(self, recording):
+        other = replace(recording, source="b")
+        for held_out, train_range, method in (
+            ([], None, "cross_validation"),
+            ([other], None, "recordings"),
+            ([], (5.0, 30.0), "range"),
+            ([other], (5.0, 30.0), "recordings"),
+        ):
+            assert held_out_method(*split([recording], JOINTS, held_out, train_range)) == method
 
     def test_validation_data_leave_all_trials_for_training(self, recording):
         other = replace(recording, source="b")
@@ -139,13 +144,14 @@ def test_a_result_carries_parameters_evaluation_and_data(robot, recording, ident
     assert parameters.joint_names == robot.joints
     assert parameters.names == robot.base.names
     assert parameters.urdf == ARM
-    assert parameters.data_sources == ("simulation [0 s, 26.66 s)",)
+    assert parameters.data_sources == identified.held_out_sources == ("simulation",)
+    assert parameters.held_out_method == evaluation.held_out.method == "cross_validation"
     assert parameters.software_version == "test"
     assert parameters.sample_rate == pytest.approx(100.0)
     np.testing.assert_array_equal(parameters.standard_deviations, np.sqrt(np.diag(parameters.covariance)))
     full = np.concatenate([parameters.standard_parameters, parameters.term_values])
     np.testing.assert_allclose(parameters.mapping @ full, parameters.values, rtol=0, atol=1e-12)
-    inside = recording.samples.q[:2600]
+    inside = recording.samples.q
     assert np.all(parameters.q_min >= inside.min(axis=0) - 1e-3)
     assert np.all(parameters.q_max <= inside.max(axis=0) + 1e-3)
     assert identified.rows[1] == 0
@@ -165,7 +171,7 @@ ROBOTS = {
 def test_other_robots(name):
     text, options = ROBOTS[name]
     robot = Simulated(text, **options)
-    result = run(robot, robot.record(duration=60.0, noise=0.03))
+    result = run(robot, robot.record(duration=40.0, noise=0.03))
     assert_recovered(robot, result)
     assert result.evaluation.cross_check.passed
     assert result.parameters.gravity.tolist() == list(options.get("gravity", (0.0, 0.0, -9.81)))
@@ -211,9 +217,10 @@ def test_several_trials(robot):
     trials = [replace(robot.record(seed=seed, duration=20.0, noise=0.1), source=f"t{seed}") for seed in (1, 2, 3)]
     result = run(robot, *trials)
     assert_recovered(robot, result)
-    assert result.parameters.data_sources == ("t1", "t2")
-    assert result.held_out_sources == ("t3",)
+    assert result.parameters.data_sources == result.held_out_sources == ("t1", "t2", "t3")
     one = run(robot, trials[0], held_out=trials[2:])
+    assert one.held_out_sources == ("t3",)
+    assert one.parameters.held_out_method == "recordings"
     assert np.median(result.estimate.standard_deviations / one.estimate.standard_deviations) < 0.85
 
 
@@ -240,7 +247,7 @@ def test_gaps_and_invalid_rows_are_left_out(robot, recording):
     result = run(robot, changed(recording, tau=tau, t=lambda t: t + 3.0 * (t > 12.0)))
     assert_recovered(robot, result)
     assert result.training.survey.repairs.gaps == 1
-    assert result.rows[1] == 13  # every 200th of the 2567 that train: two thirds of 43 s, 3 s of them empty
+    assert result.rows[1] == 20  # every 200th of 4000
     assert result.evaluation.verdict.word == "suspect"
 
 
@@ -271,7 +278,7 @@ def test_smoothing_widths_are_estimated_on_request(robot, recording):
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 def test_validate_gives_the_figures_of_the_identification(robot, noise):
     trials = [robot.record(seed=seed, noise=noise) for seed in (1, 2)]
-    result = run(robot, *trials, settings=Settings(cutoff=4.0))
+    result = run(robot, trials[0], held_out=trials[1:], settings=Settings(cutoff=4.0))
     again = validate([trials[1]], result.parameters, Settings())
     assert again.held_out == result.evaluation.held_out
     assert again.verdict.word == result.evaluation.verdict.word
@@ -356,7 +363,7 @@ def test_columns_are_found_by_name(robot, recording, identified):
 
 def test_too_short_a_recording_is_refused_with_the_time_it_needs(robot, recording):
     short = changed(recording, rows=slice(0, 100))
-    with pytest.raises(InputError, match=r"the longest uninterrupted stretch lasts 0\.65 s; a cut-off of 4 Hz needs"):
+    with pytest.raises(InputError, match=r"the longest uninterrupted stretch lasts 0\.99 s; a cut-off of 4 Hz needs"):
         run(robot, short, settings=Settings(cutoff=4.0))
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about the uses of a model: scales against closed forms, thresholds, findings that lower an answer."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
-from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
+from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import (
@@ -39,6 +41,7 @@ from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import Plant
 
+METHOD = Path(__file__).parents[2] / "docs" / "method.md"
 ROBOT = Simulated()
 PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
 
@@ -104,7 +107,7 @@ def test_quantiles_of_errors_are_those_of_the_samples():
     errors = np.random.default_rng(0).standard_normal((2, 50_000)) * np.array([[1.0], [1e-3]])
     histogram = ErrorHistogram.empty(2)
     for part in np.array_split(errors, 7, axis=1):
-        histogram.add(part)
+        histogram.add(part, np.ones(part.shape, dtype=bool))
     exact = np.quantile(np.abs(errors), 0.999, axis=1)
     found = histogram.quantile(0.999)
     assert np.all((found >= 0.99 * exact) & (found <= 1.07 * exact))
@@ -123,7 +126,7 @@ def test_the_apparent_load_is_the_mass_that_the_model_has_not(trials, mass):
     tip = 10 * (len(ROBOT.model.body_names) - 1)
     loaded = ROBOT.parameters.copy()
     loaded[tip] += mass
-    held_out = compare(ROBOT.regressor, ROBOT.base.independent, ROBOT.base.mapping @ loaded, trials)
+    held_out = compare([Fold(trials, ROBOT.regressor, ROBOT.base.independent, ROBOT.base.mapping @ loaded)])
     assert held_out.apparent_load == pytest.approx(mass, abs=0.02)
     capacity = estimate_capacity(held_out)
     torques = [joint.load_torque for joint in held_out.joints]
@@ -301,3 +304,8 @@ def test_rollouts_start_with_the_states_of_friction(monkeypatch):
     plain = Plant.place
     monkeypatch.setattr(Plant, "place", lambda self, motion, k: plain(self, replace(motion, states=None), k))
     assert simulate_rollouts(dynamics, trials).errors[0].max() > 3 * known.max()
+
+
+def test_the_table_of_thresholds_is_complete():
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", METHOD.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name: float(value) for name, value in rows} == vars(Thresholds())

@@ -12,7 +12,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_finding, make_finding
 from robot_dyn_id.identification.extrapolation import Excess
-from robot_dyn_id.identification.metrics import HeldOut, JointMetrics, compare
+from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.verdict import (
     Thresholds,
     Verdict,
@@ -40,7 +40,7 @@ def trials_of(recording):
 
 
 def compared(recording, values=ROBOT.base_values, trained=None):
-    return compare(ROBOT.regressor, ROBOT.base.independent, values, trials_of(recording), trained)
+    return compare([Fold(trials_of(recording), ROBOT.regressor, ROBOT.base.independent, values)], trained)
 
 
 def joined(recording):

@@ -15,7 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from support.model_nodes import ARM, RATED, identified, impossible, message
+from support.model_nodes import ARM, RATED, identified, impossible, message, presliding
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, RELIABLE, Commander, Scene, trajectory
 from trajectory_msgs.msg import JointTrajectory
@@ -236,6 +236,28 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     assert (
         "joint states are older than 0.5 s; joint_states has 0 publishers" in scene.level("torque_residual_monitor")[1]
     )
+
+
+def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_path):
+    """Simulator, controller and monitor of one message with Dahl states: the arm is held and moved, the model fits."""
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(ARM)
+    publisher = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    publisher.publish(message(presliding()))
+    states = world.heard(JointState, "joint_states", DEEP)
+    residuals, log = world.heard(TorqueResidual, "torque_residual", SENSOR), world.heard(Log, "/rosout", DEEP)
+    world.add(Simulator, *ros_arguments(urdf=urdf, model="parameters", control="effort", effort_timeout="1.0"))
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="1.0"))
+    world.add(TorqueResidualMonitor)
+    follower = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
+    ready = "commands efforts by computed_torque"
+    world.until(lambda: residuals and any(ready in line.msg for line in log), what="nodes")
+    world.until(lambda: follower.get_subscription_count(), what="controller's topic")
+    target = np.array(states[-1].position) + np.array([0.4, -0.3, 0.5])
+    follower.publish(trajectory(states[-1].name, target))
+    world.until(lambda: np.abs(np.array(states[-1].position) - target).max() < 0.02, what="target")
+    shown = [np.abs(one.residual).max() for one in residuals]
+    assert np.median(shown) < 0.1
 
 
 def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):

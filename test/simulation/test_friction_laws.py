@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Friction with states in the simulated plant: the exact equations of one joint, passivity, sticking, inverse dynamics."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -9,7 +11,8 @@ from support.robots import OBLIQUE, panda_arm, ratio
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import TERMS, Coupling
+from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term, Viscous
+from robot_dyn_id.dynamics.terms.laws import DAHL, POWER, FrictionLaw
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains
 from robot_dyn_id.simulation.plant import SMALLEST, CompiledDynamics, Plant
@@ -163,6 +166,50 @@ def test_saturating_friction_limits_the_speed_and_is_accurate_while_it_slides():
     here = simulate(one_joint(saturating_viscous=values), effort, 1e-3, 2.0)
     truth = exact(effort, friction, 2.0, 1e-3 * np.arange(1, 2001))
     assert np.abs(here - truth).max() < 1e-4 * np.abs(truth).max()
+
+
+@dataclass(frozen=True)
+class OwnElement(Term):
+    """A term from outside the package: one Dahl element of its own, and friction that grows with the square root."""
+
+    name = "own"
+    symbols = ("fx", "fy")
+    powers = ((0, 0), (0, 0))
+    state_names = ("deflection",)
+    state_parameters = ()
+
+    def columns(self, y, dy, ddy):
+        return np.array([np.sign(dy), np.sign(dy) * np.sqrt(np.abs(dy))])
+
+    def state_columns(self, y, dy, ddy, states):
+        return np.array([states[0], np.sign(dy) * np.sqrt(np.abs(dy))])
+
+    def integrate(self, y, step, start):
+        states = np.empty((1, *y.shape))
+        states[:, :, 0] = start
+        for k in range(1, y.shape[1]):
+            moved = y[:, k] - y[:, k - 1]
+            states[0, :, k] = np.sign(moved) - (np.sign(moved) - states[0, :, k - 1]) * np.exp(-np.abs(moved) / 0.02)
+        return states
+
+    @property
+    def laws(self):
+        return FrictionLaw(DAHL, 0.02, symbol=0), FrictionLaw(POWER, 0.5, symbol=1)
+
+
+def test_a_term_from_outside_the_package_is_simulated_with_its_states():
+    model = panda_arm()
+    regressor = Regressor(model, terms_on_joints(model, (Viscous(), OwnElement())))
+    parameters = np.concatenate([model.inertial_parameters, np.full(7, 0.5), np.tile([1.0, 0.4], 7)])
+    robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
+    plant, states, rest = Plant(robot, START), robot.initial_states(), np.zeros(7)
+    for k in range(200):
+        before = plant.q.copy()
+        plant.advance(robot.gravity(plant.q) + 4.0 * np.sin(0.03 * k + np.arange(7)), 1e-3)
+        states = robot.advance(states, before, plant.q, 1e-3)
+    assert plant.slip[::2] == pytest.approx(states[OwnElement()][0, :, 0], abs=1e-12)
+    torque = plant.dynamics.effort(plant.q, plant.dq, rest, plant.dq, plant.slip)
+    assert ratio(torque, robot.bias(plant.q, plant.dq, states)) < 1e-12
 
 
 def test_the_position_controller_follows_with_presliding_friction():

@@ -6,6 +6,8 @@ from functools import cache
 import numpy as np
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
+from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.pipeline import identify
@@ -23,19 +25,33 @@ ARM = simulated.ARM.replace('effort="5"', f'effort="{RATED}"')
 """The arm of `simulated` with motors that can carry it."""
 
 
+LEVELS = np.array([0.1, 0.1, 0.2, 0.2, 0.2, 0.2])
+"""Levels of the Dahl elements of every joint of the presliding arm [N m]."""
+
+
+def _identified(terms, values):
+    """Parameter set of `ARM` with terms of these values, from recordings of its exact motion with a little noise."""
+    model = RobotModel.from_urdf(ARM)
+    regressor = Regressor(model, terms_on_joints(model, terms))
+    n = len(model.joint_names)
+    parameters = np.concatenate([model.inertial_parameters, *(np.tile(np.atleast_1d(value), n) for value in values)])
+    sensors = Sensors(np.full(n, NOISE), 1e-6, 1e-4)
+    motions = ((seed, random_fourier(model, seed), sample_times(20.0, 200.0)) for seed in (1, 2))
+    recordings = [simulated_recording(regressor, parameters, motion, t, sensors, seed) for seed, motion, t in motions]
+    settings = Settings(terms=terms, estimator=ESTIMATORS["weighted"]())
+    return identify(recordings[:1], recordings[1:], model, settings, "test").parameters
+
+
 @cache
 def identified():
-    """The parameter set of `ARM` with friction, from recordings of its exact motion with a little noise."""
-    model = RobotModel.from_urdf(ARM)
-    regressor = Regressor(model, terms_on_joints(model, TERMS))
-    n = len(model.joint_names)
-    values = np.concatenate([model.inertial_parameters, np.full(n, VISCOUS), np.full(n, COULOMB), np.zeros(n)])
-    sensors = Sensors(np.full(n, NOISE), 1e-6, 1e-4)
-    recordings = [
-        simulated_recording(regressor, values, random_fourier(model, seed), sample_times(20.0, 200.0), sensors, seed)
-        for seed in (1, 2)
-    ]
-    return identify(recordings[:1], recordings[1:], model, Settings(terms=TERMS), "test").parameters
+    """The parameter set of `ARM` with friction."""
+    return _identified(TERMS, (VISCOUS, COULOMB, 0.0))
+
+
+@cache
+def presliding():
+    """The same with Dahl elements instead of Coulomb friction."""
+    return _identified((Viscous(), Dahl(), Offset()), (VISCOUS, LEVELS, 0.0))
 
 
 def message(parameters=None):

@@ -119,8 +119,11 @@ def test_held_out_recordings_and_ranges(folder, monkeypatch):
     monkeypatch.chdir(folder)
     robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
     assert rdi.identify(robot, recording, held_out=other).held_out_sources == ("other.npz",)
-    assert rdi.identify(robot, [recording, other]).held_out_sources == ("other.npz",)
+    both = rdi.identify(robot, [recording, other])
+    assert both.held_out_sources == both.parameters.data_sources == ("recording.npz", "other.npz")
+    assert both.parameters.held_out_method == "cross_validation"
     result = rdi.identify(robot, recording, train_range=(0.0, 12.0))
+    assert result.parameters.held_out_method == "range"
     assert result.evaluation.held_out.samples < 500
     with pytest.raises(rdi.RobotDynIdError, match="trained on and validated on"):
         rdi.identify(robot, recording, held_out=recording)

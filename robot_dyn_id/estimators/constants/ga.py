@@ -37,6 +37,7 @@ class Genetic(CheckedOptions):
 
     name: ClassVar[str] = "ga"
     uses_prior: ClassVar[bool] = True
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "box": Range(0, includes_low=False),
         "ratio": Range(1, 10, includes_low=False),

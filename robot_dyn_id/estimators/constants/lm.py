@@ -50,6 +50,7 @@ class LevenbergMarquardt(CheckedOptions):
 
     name: ClassVar[str] = "lm"
     uses_prior: ClassVar[bool] = False
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "iterations": Range(1),
         "autoregressive_order": Range(0),

@@ -50,6 +50,7 @@ class MaximumAPosterioriConstants(CheckedOptions):
 
     name: ClassVar[str] = "map_constants"
     uses_prior: ClassVar[bool] = True
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         **MaximumAPosteriori.option_ranges,
         "iterations": Range(1),

@@ -52,6 +52,7 @@ class ParticleSwarm(CheckedOptions):
 
     name: ClassVar[str] = "pso"
     uses_prior: ClassVar[bool] = True
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "box": Range(0, includes_low=False),
         "ratio": Range(1, 10, includes_low=False),

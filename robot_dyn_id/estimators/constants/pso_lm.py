@@ -42,6 +42,7 @@ class SwarmThenMarquardt(CheckedOptions):
 
     name: ClassVar[str] = "pso_lm"
     uses_prior: ClassVar[bool] = True
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         **ParticleSwarm.option_ranges,
         "steps": Range(1),

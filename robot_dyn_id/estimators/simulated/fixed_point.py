@@ -141,6 +141,7 @@ class SimulationEstimator(CheckedOptions):
 
     name: ClassVar[str]
     uses_prior: ClassVar[bool] = False
+    expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "iterations": Range(1),
         "autoregressive_order": Range(0),
