@@ -9,7 +9,7 @@ verdict, `ignore:`, reports and programs read its code and severity; `format_fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -316,6 +316,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning",
             "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
             "record more motion at low velocity, or fix the constants in the configuration",
+        ),
+        "base_tilted": Definition(
+            "info",
+            "A small tilt of the base against the gravity vector that was given explains the torques significantly "
+            "better in cross-validation; the model has the tilted gravity vector.",
+            "check the mounting of the robot, and give the gravity vector of the message to other tools",
         ),
         "prior_not_physical": Definition(
             "info",
@@ -695,19 +701,28 @@ def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple
     return tuple(format_finding(one) for one in findings if not severities or one.severity in severities)
 
 
-def rank_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
+def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
     The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
-    them comes first. Information without an action comes last.
+    them comes first. Information is led by the codes that decide about a use; what needs no action comes last.
+
+    Args:
+        findings: the findings.
+        decisive: codes that answers about uses rest on.
+
+    Returns:
+        The findings of each code and severity, in their order.
     """
     groups: dict[tuple[str, Severity], list[Finding]] = {}
     for one in findings:
         groups.setdefault((one.code, one.severity), []).append(one)
     place = {code: number for number, code in enumerate(CATALOG)}
 
-    def rank(group: Sequence[Finding]) -> tuple[int, bool, int]:
-        return -SEVERITIES.index(group[0].severity), not group[0].action, place[group[0].code]
+    def rank(group: Sequence[Finding]) -> tuple[int, bool, bool, int]:
+        one = group[0]
+        later = one.severity == "info" and one.code not in decisive
+        return -SEVERITIES.index(one.severity), later, not one.action, place[one.code]
 
     return sorted(groups.values(), key=rank)
 

@@ -55,8 +55,10 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "bridging",
             "windows",
             "filtering",
+            "ends",
             "ranges",
             "torque_shares",
             "blocks",
@@ -110,6 +112,7 @@ INSIDE = {
             "evaluation",
             "cross_validation",
             "correction",
+            "selection",
         ),
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
