@@ -71,6 +71,7 @@ INSIDE = {
             "agreement",
         ),
         *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
+        *("spikes", "resolution", "directions"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
