@@ -194,7 +194,8 @@ class Plant:
         q = self.q if near is None else near
         return InputError(
             f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(q, 3).tolist()}: its mass "
-            "matrix is not positive definite there, its friction drives the joints, or the torques are unreasonably large"
+            "matrix is not positive definite there, its friction drives the joints, or the torques are unreasonably "
+            "large"
         )
 
     def beyond_stops(self, q: Array | None = None) -> tuple[str, ...]:
