@@ -9,7 +9,7 @@ verdict, `ignore:`, reports and programs read its code and severity; `format_fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -199,6 +199,22 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "positions are stamped at different times. The delay is compensated.",
             "correct the time stamps, or the filter of the effort signal",
         ),
+        "effort_outliers": Definition(
+            "info",
+            "Single efforts are far from those around them, as transmission errors leave them. The median of the "
+            "samples around them replaces them.",
+            "check the wiring and the driver of the joint",
+        ),
+        "position_coarse": Definition(
+            "warning",
+            "The positions of a joint are recorded in steps of more than 2 mrad or mm: its acceleration is noise.",
+            "record the positions with the full resolution of the encoders",
+        ),
+        "one_way_motion": Definition(
+            "warning",
+            "A joint moves in one direction only: its Coulomb friction and a constant effort have the same effect.",
+            "record a motion that reverses every joint",
+        ),
         "effort_offset_drifts": Definition(
             "warning",
             "The zero of an effort sensor moves along a recording or between recordings by more than 10 % of the "
@@ -300,6 +316,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning",
             "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
             "record more motion at low velocity, or fix the constants in the configuration",
+        ),
+        "base_tilted": Definition(
+            "info",
+            "A small tilt of the base against the gravity vector that was given explains the torques significantly "
+            "better in cross-validation; the model has the tilted gravity vector.",
+            "check the mounting of the robot, and give the gravity vector of the message to other tools",
         ),
         "prior_not_physical": Definition(
             "info",
@@ -420,6 +442,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The robot is at rest in a part of the held-out data, where only gravity and stiction are validated. A "
             "warning if that is more than half of the time.",
             "record motion",
+        ),
+        "friction_not_passive": Definition(
+            "warning",
+            "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
+            "trained range: it adds energy, and simulated motions run away.",
+            "identify with `estimator: consistent`, which keeps friction positive, and without `absolute_velocity`",
         ),
         "mass_matrix_indefinite": Definition(
             "warning",
@@ -685,19 +713,28 @@ def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple
     return tuple(format_finding(one) for one in findings if not severities or one.severity in severities)
 
 
-def rank_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
+def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
     The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
-    them comes first. Information without an action comes last.
+    them comes first. Information is led by the codes that decide about a use; what needs no action comes last.
+
+    Args:
+        findings: the findings.
+        decisive: codes that answers about uses rest on.
+
+    Returns:
+        The findings of each code and severity, in their order.
     """
     groups: dict[tuple[str, Severity], list[Finding]] = {}
     for one in findings:
         groups.setdefault((one.code, one.severity), []).append(one)
     place = {code: number for number, code in enumerate(CATALOG)}
 
-    def rank(group: Sequence[Finding]) -> tuple[int, bool, int]:
-        return -SEVERITIES.index(group[0].severity), not group[0].action, place[group[0].code]
+    def rank(group: Sequence[Finding]) -> tuple[int, bool, bool, int]:
+        one = group[0]
+        later = one.severity == "info" and one.code not in decisive
+        return -SEVERITIES.index(one.severity), later, not one.action, place[one.code]
 
     return sorted(groups.values(), key=rank)
 

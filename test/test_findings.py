@@ -15,6 +15,7 @@ from robot_dyn_id.findings import (
     format_finding,
     format_findings,
     make_finding,
+    rank_findings,
     summarize_findings,
     write_markdown,
 )
@@ -100,3 +101,15 @@ def test_text_is_message_and_action():
     assert format_finding(other) == "no joint moves; record a motion of all joints"
     assert format_findings([one, other], "error") == (format_finding(other),)
     assert summarize_findings([one]) == {"findings": [one.summary()], "warnings": ["keys not used: x"]}
+
+
+def test_the_most_useful_findings_come_first():
+    """Errors, warnings, information; causes in the recordings before what they cause; decisive information first."""
+    codes = ("data_unused", "torque_error_high", "mass_matrix_indefinite", "clock_gaps", "clock_gaps", "held_out_error")
+    findings = [make_finding(code, f"{number}") for number, code in enumerate(codes)]
+    ranked = rank_findings(findings, {"torque_error_high"})
+    order = ("held_out_error", "clock_gaps", "mass_matrix_indefinite", "torque_error_high", "data_unused")
+    assert tuple(group[0].code for group in ranked) == order
+    assert [one.message for one in ranked[1]] == ["3", "4"]
+    excused = make_finding("clock_gaps", "short", severity="info")
+    assert [len(group) for group in rank_findings([*findings, excused])] == [1, 2, 1, 1, 1, 1]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
         f"{check.rank_pinocchio})"
     )
     yield from _use_lines(evaluation)
-    yield from finding_lines(evaluation.findings)
+    yield from finding_lines(evaluation.findings, {code for one in evaluation.uses for code in one.fit.because})
     yield f"verdict: {evaluation.verdict.word}"
 
 
@@ -95,12 +95,16 @@ def _figure(value: float) -> str:
     return f"{value:.2g}" if math.isfinite(value) else "unknown" if math.isnan(value) else "infinite"
 
 
-def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """At most `MAX_PRINTED_FINDINGS` findings with their codes, the most useful first.
+def finding_lines(findings: Iterable[Finding], decisive: Collection[str] = ()) -> Iterator[str]:
+    """At most `MAX_PRINTED_FINDINGS` findings with their codes, the most useful first; see `rank_findings`.
 
     Findings of one code share a line, which shows the first of them.
+
+    Args:
+        findings: the findings.
+        decisive: codes that answers about uses rest on.
     """
-    ranked = rank_findings(findings)
+    ranked = rank_findings(findings, decisive)
     for group in ranked[:MAX_PRINTED_FINDINGS]:
         more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
         yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{more}"

@@ -14,14 +14,16 @@ from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import format_finding, make_finding
+from robot_dyn_id.findings import CATALOG, format_finding, make_finding
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.parameters import ANSWERS, USES
 from robot_dyn_id.report.friction import friction_curve
 from robot_dyn_id.report.html import number, percent, plus_minus, write_html
 from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
+from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, evaluation_text, finding_lines
 
 AWKWARD = '<b>&"j1'
 JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
@@ -113,6 +115,30 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
         assert page.count("span", f"s-{word.split()[0]}") == result.parameters.status.count(word)
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
     assert len(text) < 2_000_000
+
+
+def test_the_page_and_the_table_answer_every_use(tmp_path):
+    result = identified()
+    page, text = Page(page_of(tmp_path, result)), evaluation_text(result.evaluation)
+    uses = result.evaluation.uses
+    assert len(uses) == len(USES)
+    for judgment in uses:
+        assert f"fit for {judgment.fit.use.replace('_', ' ')}:" in text
+    for answer in ANSWERS:
+        count = sum(judgment.fit.answer == answer for judgment in uses)
+        assert page.count("span", f"a-{answer}") == count
+
+
+def test_at_most_five_findings_are_printed_with_their_codes():
+    codes = list(CATALOG)[:8]
+    findings = [make_finding(code, f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]]
+    lines = list(finding_lines(findings))
+    assert len(lines) == MAX_PRINTED_FINDINGS + 1 == 6
+    for code, line in zip(codes[:5], lines[:5], strict=True):
+        assert f"! warning {code}: {code} found" in line
+    assert lines[2].endswith("(and 2 more)")
+    assert lines[5].endswith(", ".join(codes[5:]))
+    assert len(list(finding_lines(findings[:5]))) == 5
 
 
 def test_names_are_escaped(tmp_path):
