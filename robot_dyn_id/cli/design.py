@@ -22,6 +22,7 @@ from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import DesignTask, given_limits, least_known_parameters, make_design_task
+from robot_dyn_id.excitation.design.reduction import EarlierFit
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import FORMS, repeat_cycle
@@ -114,7 +115,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     write_trajectory(path, stored)
     checked = plan.collision_check != NOT_CHECKED
     _preview(folder / "preview.html", model, plan, found, settings)
-    targeted = _targeted(plan, found, prior) if prior is not None and arguments.after else []
+    targeted = _targeted(plan.earlier, found) if plan.earlier is not None else []
     if not arguments.json:
         _print(found, targeted, path, folder)
         if plan.collision_note:
@@ -179,7 +180,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     model = robot_from(
         RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
     )
-    return model, Regressor(model, terms_on_joints(model, configuration.settings.terms))
+    return model, Regressor(model, terms_on_joints(model, configuration.settings.fixed_terms))
 
 
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:
@@ -191,17 +192,17 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     return replace(settings, folders=(*settings.folders, *folders_above(arguments.robot)))
 
 
-def _targeted(plan: DesignTask, found: Design, prior: ParameterSet) -> list[dict[str, Any]]:
+def _targeted(earlier: EarlierFit, found: Design) -> list[dict[str, Any]]:
     """Least-known parameters of the earlier identification, with their standard deviations before and after."""
-    names = list(prior.names)
+    names = list(earlier.names)
     rows = []
-    for name in least_known_parameters(prior):
+    for name in least_known_parameters(earlier):
         number = names.index(name)
-        before, after = float(prior.standard_deviations[number]), float(found.standard_deviations[number])
+        before, after = float(earlier.standard_deviations[number]), float(found.standard_deviations[number])
         rows.append(
             {
                 "name": name,
-                "value": float(prior.values[number]),
+                "value": float(earlier.values[number]),
                 "standard_deviation": before if np.isfinite(before) else None,
                 "predicted": after,
             }

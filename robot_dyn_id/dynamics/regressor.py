@@ -244,7 +244,7 @@ class Regressor:
         signals = {} if motion.temperature is None else {"temperature": motion.temperature}
         if any(group.term.signal == "load" for group in self.term_groups):
             steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
-            signals["load"] = self._bodies.torque(steady, self.load_bodies)
+            signals["load"] = self.bodies.torque(steady, self.load_bodies)
         return signals
 
     @cached_property
@@ -284,7 +284,7 @@ class Regressor:
         return replace(motion, states=self.integrate(motion.q, step, start)) if self.state_groups else motion
 
     @cached_property
-    def _bodies(self) -> Regressor:
+    def bodies(self) -> Regressor:
         """Regressor of the rigid bodies alone."""
         return Regressor(self.model)
 

@@ -55,8 +55,10 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "bridging",
             "windows",
             "filtering",
+            "ends",
             "ranges",
             "torque_shares",
             "blocks",
@@ -69,6 +71,7 @@ INSIDE = {
             "agreement",
         ),
         *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
+        *("spikes", "resolution", "directions"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
@@ -109,6 +112,7 @@ INSIDE = {
             "evaluation",
             "cross_validation",
             "correction",
+            "selection",
         ),
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),

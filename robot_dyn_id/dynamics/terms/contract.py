@@ -119,6 +119,14 @@ class Term(CheckedOptions):
         """
         raise NotImplementedError
 
+    @property
+    def design_term(self) -> Term | None:
+        """Memoryless term without a signal that excitations are designed for in place of this one; None: left out.
+
+        Its first column stands for the sum of this term's columns.
+        """
+        return None if self.signal else self
+
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Derivatives of the columns with respect to position, velocity and acceleration, shape (3, symbols, N).
 
@@ -132,6 +140,13 @@ class Term(CheckedOptions):
         Args:
             weights: weights of g coordinates, shape (g, n).
             signal: signal of the n joints at N samples, shape (n, N).
+        """
+        raise NotImplementedError
+
+    def factor_slopes(self, weights: Array, signal: Array) -> Array:
+        """Derivatives of the factors with respect to the signal of each joint, shape (g, n, N).
+
+        Only terms with the signal `load` need them: it depends on the motion.
         """
         raise NotImplementedError
 

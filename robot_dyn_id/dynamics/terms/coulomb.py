@@ -59,3 +59,8 @@ class DoubleCoulomb(Term):
     def laws(self) -> tuple[FrictionLaw, ...]:
         """See `Term.laws`."""
         return tuple(FrictionLaw(SIGN, width, symbol=k) for k, width in enumerate((self.narrow_width, self.wide_width)))
+
+    @property
+    def design_term(self) -> Term:
+        """Coulomb friction with the wide width: the shares of both widths differ in slow motion only."""
+        return Coulomb(self.wide_width)

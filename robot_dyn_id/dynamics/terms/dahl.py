@@ -17,6 +17,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.coulomb import Coulomb
 from robot_dyn_id.dynamics.terms.laws import DAHL, FrictionLaw
 from robot_dyn_id.kernels.presliding import slide
 from robot_dyn_id.options import OptionRanges, Range
@@ -93,3 +94,8 @@ class Dahl(PreslidingTerm):
     name: ClassVar[str] = "dahl"
     symbols: ClassVar[tuple[str, ...]] = ("fda", "fdb", "fdc", "fdd", "fde", "fdf")
     not_negative: ClassVar[tuple[str, ...]] = symbols
+
+    @property
+    def design_term(self) -> Term:
+        """Coulomb friction: a motion that slides determines the sum of the elements, and reversals their shares."""
+        return Coulomb()

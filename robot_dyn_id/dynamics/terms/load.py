@@ -30,6 +30,11 @@ class LoadTerm(Term):
         """Absolute load along the coordinates: the torque along each that alone would give the joints `signal`."""
         return np.asarray(np.abs(weights @ signal) / (weights**2).sum(axis=1, keepdims=True))
 
+    def factor_slopes(self, weights: Array, signal: Array) -> Array:
+        """See `Term.factor_slopes`."""
+        size = (weights**2).sum(axis=1, keepdims=True)
+        return np.asarray((weights / size)[:, :, None] * np.sign(weights @ signal)[:, None, :])
+
     def unit(self, effort_unit: str, index: int) -> str:
         """A share of the load has no unit."""
         return "1"

@@ -55,3 +55,8 @@ class SaturatingViscous(Term):
         slopes[1, :2] = [power * speed ** (power - 1.0) for power in EXPONENTS]
         slopes[1, 2] = 1.0 / (self.saturation_velocity * (1.0 + relative**2))
         return slopes
+
+    @property
+    def design_term(self) -> None:
+        """None: `viscous` and Coulomb friction bound its columns on either side."""
+        return

@@ -151,18 +151,49 @@ def regressor_gradient(regressor: Regressor, motion: Motion, slots: Integers, co
         *by_body,
     )
     total = model.coupling.T @ by_body
+    signals = regressor.signals(motion)
+    by_load = np.zeros_like(motion.q)
     for group in regressor.term_groups:
         wanted = slots[10 * len(model.body_names) + group.numbers]
-        if (wanted >= 0).any():
-            total += _term_gradient(group, motion, wanted, cotangent)
+        if (wanted >= 0).any() and group.term.signal in ("", *signals):
+            by_column = _column_cotangent(group, wanted, cotangent)
+            if group.term.signal == "load":
+                by_load += _load_cotangent(group, motion, signals["load"], by_column)
+            if group.term.signal:
+                by_column *= group.term.factor(group.weights, signals[group.term.signal])
+            slopes = group.slopes(motion.q, motion.dq, motion.ddq)
+            total += group.weights.T @ (slopes * by_column).sum(axis=1)
+    if by_load.any():
+        total[:2] += _load_gradient(regressor, motion, by_load)
     return total[0], total[1], total[2]
 
 
-def _term_gradient(group: TermGroup, motion: Motion, slots: Integers, cotangent: Array) -> Array:
-    """Contribution of a group of terms, shape (3, n, N); `slots` has the shape (symbols, coordinates, n)."""
-    slopes = group.slopes(motion.q, motion.dq, motion.ddq)
-    by_column = np.zeros(slopes.shape[1:])
+def _column_cotangent(group: TermGroup, slots: Integers, cotangent: Array) -> Array:
+    """Derivatives with respect to the columns along the coordinates, shape (symbols, g, N).
+
+    `slots` has the shape (symbols, g, n).
+    """
+    by_column = np.zeros((*slots.shape[:2], cotangent.shape[1]))
     symbol, coordinate, joint = np.nonzero(slots >= 0)
     for s, g, j in zip(symbol.tolist(), coordinate.tolist(), joint.tolist(), strict=True):
         by_column[s, g] += group.weights[g, j] * cotangent[slots[s, g, j]]
-    return np.asarray(group.weights.T @ (slopes * by_column).sum(axis=1))
+    return by_column
+
+
+def _load_cotangent(group: TermGroup, motion: Motion, load: Array, by_column: Array) -> Array:
+    """Derivatives with respect to the load of each joint, shape (n, N)."""
+    y, dy, ddy = group.along(motion.q) + group.offsets, group.along(motion.dq), group.along(motion.ddq)
+    columns = group.columns_along(y, dy, ddy)
+    by_factor = (columns * by_column).sum(axis=0)
+    return np.asarray(np.einsum("gk,gnk->nk", by_factor, group.term.factor_slopes(group.weights, load)))
+
+
+def _load_gradient(regressor: Regressor, motion: Motion, by_load: Array) -> Array:
+    """Derivatives with respect to q and dq, shape (2, n, N), from those with respect to the load."""
+    bodies, parameters = regressor.bodies, regressor.load_bodies
+    used = bodies.structure
+    slots = np.where(used, np.cumsum(used).reshape(used.shape) - 1, -1)
+    column, joint = np.nonzero(used)
+    steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
+    by_q, by_dq, _ = regressor_gradient(bodies, steady, slots, parameters[column, None] * by_load[joint])
+    return np.array([by_q, by_dq])

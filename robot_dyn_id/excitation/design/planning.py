@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.errors import InputError, UsageError, suggestion
+from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.collision.workspace import Workspace
@@ -23,6 +23,7 @@ from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits, TorqueModel
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.design.problem import DesignProblem
+from robot_dyn_id.excitation.design.reduction import EarlierFit, ReducedRegressor
 from robot_dyn_id.excitation.design.requirement import Requirement
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, WorkspaceLimits
@@ -33,7 +34,6 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.torque_shares import torque_shares_of
 
 DEFAULT_NOISE_RATIO = 0.01
 """Default torque noise relative to a joint's effort limit [-]; without an effort limit the noise is 1 N m or N."""
@@ -87,7 +87,8 @@ class DesignTask:
         effort: effort limits [N m or N], shape (n,); infinite for joints without a limit.
         clearance: collision check; None if collisions are not checked.
         surroundings: surroundings of the robot, stored with the motion.
-        notes: assumed limits, and collision pairs that are not checked.
+        notes: assumed limits, terms that are left out, and collision pairs that are not checked.
+        earlier: earlier identification whose information is added to that of the motion; None: none is.
     """
 
     problem: DesignProblem
@@ -98,6 +99,7 @@ class DesignTask:
     clearance: Clearance | None
     surroundings: Surroundings
     notes: tuple[str, ...]
+    earlier: EarlierFit | None = None
 
     @property
     def collision_check(self) -> str:
@@ -132,16 +134,14 @@ def make_design_task(
         RobotDynIdError: settings that contradict the robot or each other.
     """
     limits, notes = motion_limits(settings, model)
-    signals = sorted({term.name for _, term in regressor.terms if term.signal})
-    if signals:
-        raise UsageError(
-            f"a motion cannot be designed for the term {signals[0]}, which depends on a signal other than the motion"
-        )
+    reduced = ReducedRegressor.from_regressor(regressor)
+    notes += tuple(f"term {name}: the motion is designed without it" for name in reduced.left_out)
     posture = _positions(settings.posture, model, "posture")
     amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
-    base = _select_parameters(settings, base_parameters(regressor, moving=moving_joints(limits, demand).tolist()))
-    known = prior_information(prior, base.names) if prior and include_prior else np.zeros((len(base.names),) * 2)
+    moving = moving_joints(limits, demand).tolist()
+    base = _select_parameters(settings, base_parameters(reduced.regressor, moving=moving))
+    earlier = EarlierFit.from_parameters(prior, reduced, base) if prior and include_prior else None
     family = make_parametrization(settings.form, limits, demand)
     surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
@@ -150,18 +150,18 @@ def make_design_task(
     requirements = list(_requirements(settings, model, limits, family.duration, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))
-    name, objective = _objective(settings, base.names, prior if include_prior else None)
+    name, objective = _objective(settings, base.names, earlier)
     problem = DesignProblem(
         family,
-        Information(regressor, base, torque_noise(settings.noise, model)),
+        Information(reduced.regressor, base, torque_noise(settings.noise, model)),
         objective,
         limits,
         tuple(requirements),
         settings.rate,
-        known,
+        np.zeros((len(base.names),) * 2) if earlier is None else earlier.information,
     )
     notes = (*notes, *(clearance.notes if clearance else ()))
-    return DesignTask(problem, name, limits, torques, effort, clearance, surroundings, notes)
+    return DesignTask(problem, name, limits, torques, effort, clearance, surroundings, notes, earlier)
 
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
@@ -182,27 +182,27 @@ def _select_parameters(settings: DesignSettings, base: BaseParameters) -> BasePa
     return base.only(np.flatnonzero(wanted)) if settings.identified else base
 
 
-def least_known_parameters(prior: ParameterSet) -> tuple[str, ...]:
+def least_known_parameters(earlier: EarlierFit) -> tuple[str, ...]:
     """Names of the parameters of an earlier identification whose errors change the torque most, in descending order."""
-    shares = torque_shares_of(prior)
-    return tuple(prior.names[number] for number in np.argsort(-shares, kind="stable")[:TARGETED_PARAMETERS])
+    order = np.argsort(-earlier.torque_shares, kind="stable")
+    return tuple(earlier.names[number] for number in order[:TARGETED_PARAMETERS])
 
 
-def _objective(settings: DesignSettings, names: Sequence[str], prior: ParameterSet | None) -> tuple[str, Objective]:
-    name = settings.objective or ("d_optimal" if prior is None else "a_optimal")
-    chosen = settings.parameters or (() if prior is None or settings.objective else least_known_parameters(prior))
+def _objective(settings: DesignSettings, names: Sequence[str], earlier: EarlierFit | None) -> tuple[str, Objective]:
+    name = settings.objective or ("d_optimal" if earlier is None else "a_optimal")
+    chosen = settings.parameters or (() if earlier is None or settings.objective else least_known_parameters(earlier))
     for wanted in chosen:
         if wanted not in names:
             raise UsageError(f"parameters: {wanted} is not a base parameter; {suggestion(wanted, list(names))}")
     if name != "a_optimal":
         return name, OBJECTIVES[name]
     places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
-    return name, partial(a_optimal, chosen=places, scale=1.0 if prior is None else _torque_scale(prior))
+    return name, partial(a_optimal, chosen=places, scale=1.0 if earlier is None else _torque_scale(earlier))
 
 
-def _torque_scale(prior: ParameterSet) -> Array:
+def _torque_scale(earlier: EarlierFit) -> Array:
     """Change of each parameter that changes the torque of a joint by its own size, shape (p,); 1 where not known."""
-    shares, deviations = torque_shares_of(prior), prior.standard_deviations
+    shares, deviations = earlier.torque_shares, earlier.standard_deviations
     known = np.isfinite(shares) & (shares > 0.0)
     return np.asarray(np.divide(deviations, shares, out=np.ones_like(deviations), where=known))
 
@@ -302,27 +302,3 @@ def torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
     )
     given = joint_array(values, model.joint_names, "noise", math.nan)
     return np.where(np.isnan(given), DEFAULT_NOISE_RATIO * effort, given)
-
-
-def prior_information(prior: ParameterSet, names: Sequence[str]) -> Array:
-    """Information matrix of an earlier identification: the inverse of its covariance.
-
-    Args:
-        prior: earlier identification.
-        names: names of the p base parameters of the design.
-
-    Returns:
-        Information matrix, shape (p, p), with zeros for parameters that were not identifiable.
-
-    Raises:
-        InputError: the base parameters differ.
-    """
-    if tuple(names) != tuple(prior.names):
-        raise InputError(
-            "the earlier identification has other base parameters than this design: use the same robot, joints and "
-            "terms (--config)"
-        )
-    known = np.isfinite(prior.standard_deviations) & (prior.standard_deviations > 0.0)
-    information = np.zeros((len(names),) * 2)
-    information[np.ix_(known, known)] = np.linalg.pinv(prior.covariance[np.ix_(known, known)], hermitian=True)
-    return information
