@@ -437,6 +437,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning if that is more than half of the time.",
             "record motion",
         ),
+        "friction_not_passive": Definition(
+            "warning",
+            "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
+            "trained range: it adds energy, and simulated motions run away.",
+            "identify with `estimator: consistent`, which keeps friction positive, and without `absolute_velocity`",
+        ),
         "mass_matrix_indefinite": Definition(
             "warning",
             "The mass matrix is not positive definite in some configurations: the model can predict torques, but must "
