@@ -17,7 +17,7 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
+from robot_dyn_id.identification.correction import correct_channels, correct_trials, interpret_efforts, realign
 from robot_dyn_id.identification.cross_validation import count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -106,11 +106,14 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
+    progress("comparing efforts and motion")
+    meaning = interpret_efforts(training, held_out, model, settings)
+    training, held_out, model = meaning.training, meaning.held_out, meaning.model
+    settings = replace(settings, drives=meaning.drives)
     regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
-    progress("comparing efforts and motion")
-    corrected = correct_trials(trials, model, settings.ignore)
-    trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
+    corrected = correct_trials(trials, model, settings)
+    trials, model, findings = corrected.trials, corrected.model, (*meaning.findings, *findings, *corrected.findings)
     unloaded = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
     regressor = with_fitted_load(unloaded, trials)
     progress("finding the base parameters")

@@ -68,7 +68,8 @@ INSIDE = {
             "trials",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "weight_gains", "channel_faults", "stamps", "health"),
+        "reversals",
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
