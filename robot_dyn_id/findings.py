@@ -200,6 +200,22 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "positions are stamped at different times. The delay is compensated.",
             "correct the time stamps, or the filter of the effort signal",
         ),
+        "effort_outliers": Definition(
+            "info",
+            "Single efforts are far from those around them, as transmission errors leave them. The median of the "
+            "samples around them replaces them.",
+            "check the wiring and the driver of the joint",
+        ),
+        "position_coarse": Definition(
+            "warning",
+            "The positions of a joint are recorded in steps of more than 2 mrad or mm: its acceleration is noise.",
+            "record the positions with the full resolution of the encoders",
+        ),
+        "one_way_motion": Definition(
+            "warning",
+            "A joint moves in one direction only: its Coulomb friction and a constant effort have the same effect.",
+            "record a motion that reverses every joint",
+        ),
         "effort_offset_drifts": Definition(
             "warning",
             "The zero of an effort sensor moves along a recording or between recordings by more than 10 % of the "
@@ -307,6 +323,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning",
             "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
             "record more motion at low velocity, or fix the constants in the configuration",
+        ),
+        "base_tilted": Definition(
+            "info",
+            "A small tilt of the base against the gravity vector that was given explains the torques significantly "
+            "better in cross-validation; the model has the tilted gravity vector.",
+            "check the mounting of the robot, and give the gravity vector of the message to other tools",
         ),
         "prior_not_physical": Definition(
             "info",
@@ -421,6 +443,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The robot is at rest in a part of the held-out data, where only gravity and stiction are validated. A "
             "warning if that is more than half of the time.",
             "record motion",
+        ),
+        "friction_not_passive": Definition(
+            "warning",
+            "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
+            "trained range: it adds energy, and simulated motions run away.",
+            "identify with `estimator: consistent`, which keeps friction positive, and without `absolute_velocity`",
         ),
         "mass_matrix_indefinite": Definition(
             "warning",

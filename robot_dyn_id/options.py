@@ -110,6 +110,8 @@ def check_options(options: CheckedOptions) -> None:
     """
     for item in fields(options):
         value, kind = getattr(options, item.name), type(item.default)
+        if value is None and item.default is None:
+            continue
         expected, called = KINDS.get(kind, (object, ""))
         allowed = options.option_ranges.get(item.name)
         if not isinstance(value, expected) or (isinstance(value, bool) and kind in (int, float)):

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     configuration = configuration_from(arguments)
     model = robot_from(RobotDescription.from_file(arguments.robot), configuration)
     given = arguments.config is not None
-    terms, couplings = (configuration.settings.terms, configuration.settings.couplings) if given else ((), ())
+    terms, couplings = (configuration.settings.fixed_terms, configuration.settings.couplings) if given else ((), ())
     base = base_parameters(
         Regressor(model, terms_on_joints(model, terms, couplings)), arguments.pivots or configuration.settings.pivots
     )

@@ -180,7 +180,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
     model = robot_from(
         RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
     )
-    return model, Regressor(model, terms_on_joints(model, configuration.settings.terms))
+    return model, Regressor(model, terms_on_joints(model, configuration.settings.fixed_terms))
 
 
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:

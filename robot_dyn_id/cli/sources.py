@@ -36,7 +36,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     if getattr(arguments, "estimator", None) is not None:
         given["estimator"] = ESTIMATORS[arguments.estimator]()
     if getattr(arguments, "friction", None) is not None:
-        given["terms"] = with_friction(configuration.settings.terms, arguments.friction)
+        given["terms"] = with_friction(configuration.settings.fixed_terms, arguments.friction)
     if getattr(arguments, "prior", None) is not None:
         given["prior"] = read_prior(arguments.prior)
     return configuration.with_values(**given)

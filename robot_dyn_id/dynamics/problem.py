@@ -31,11 +31,15 @@ class Tile:
         block: nonzero columns of the joint (in the order of its support) and its torque as the last row, shape
             (support + 1, N). Excluded samples are zero, so that the others keep their time. Valid until the next tile
             is requested.
+        trial: number of the trial.
+        t: stamps of the samples [s], shape (N,); None: unknown.
     """
 
     joint: int
     segment: int
     block: Array
+    trial: int = 0
+    t: Array | None = None
 
 
 def find_used_rows(block: Array) -> Mask:

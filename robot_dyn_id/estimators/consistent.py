@@ -30,6 +30,9 @@ from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 DRAWS = 200
 """Number of draws for standard deviations and intervals."""
 
+DEFAULT_STRENGTH = 1.0
+"""Strength of the prior where none has been chosen."""
+
 INTERVAL_PERCENTILES = (2.5, 97.5)
 """Percentiles of the ends of the intervals."""
 
@@ -57,7 +60,7 @@ class Consistent(CheckedOptions):
     Attributes:
         strength: information of the prior: 1 takes an error as large as a body's scales (mass, mass times length, mass
             times length squared) for one standard deviation of independent residuals; 0 only determines what the data
-            do not.
+            do not; None: `DEFAULT_STRENGTH`, an identification chooses it by cross-validation.
         floor: minimum pseudo-inertia of a body, as a share of the prior's (in the Loewner order).
         weights: weight of each joint; empty: 1 / RMS of the residuals of `weighted`.
         signed: names of columns that may be negative although they are friction or inertia.
@@ -65,7 +68,7 @@ class Consistent(CheckedOptions):
         method: `qr` or `gram`.
     """
 
-    strength: float = 1.0
+    strength: float | None = None
     floor: float = FLOOR
     weights: tuple[float, ...] = ()
     signed: tuple[str, ...] = ()
@@ -80,6 +83,11 @@ class Consistent(CheckedOptions):
         "autoregressive_order": Range(0),
         "method": Choice(METHODS),
     }
+
+    @property
+    def known_strength(self) -> float:
+        """The strength; `DEFAULT_STRENGTH` where none has been chosen."""
+        return DEFAULT_STRENGTH if self.strength is None else self.strength
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -139,7 +147,7 @@ class Consistent(CheckedOptions):
         """
         bodies = BodyPrior.from_model(regressor.model)
         rows = np.column_stack([root @ prior.mapping, root @ values])
-        found = fit_consistent(rows.T @ rows, bodies, not_negative(regressor), self.strength, floor=self.floor)
+        found = fit_consistent(rows.T @ rows, bodies, not_negative(regressor), self.known_strength, floor=self.floor)
         return found.values, bodies.findings
 
 
@@ -182,7 +190,7 @@ class ConsistentTask:
         mapping = combine_columns(regressor, problem.columns) if prior is None else prior.mapping
         columns = mapping.shape[1]
         rows = np.column_stack([stack[:, :-1] @ mapping, stack[:, -1]])
-        strength, earlier = options.strength, np.zeros((columns, columns))
+        strength, earlier = options.known_strength, np.zeros((columns, columns))
         bodies = BodyPrior.from_model(regressor.model)
         if prior is not None and prior.individual:
             bodies = BodyPrior.from_bodies(prior.source, prior.values[: bodies.bodies.size], regressor.model)

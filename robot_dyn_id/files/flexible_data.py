@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic
@@ -240,7 +240,11 @@ def _experiments(
         return [experiment(name, 0.0, samples.q.T, samples.tau.T)]
     filled = Chunk(t=samples.t, q=np.where(of_q, samples.q, 0.0), tau=np.where(of_tau, samples.tau, 0.0))
     names = (*model.model.joint_names, *(f"motor of {joint.name}" for joint in model.joints))
-    recording = ArrayRecording(one.source, names, filled)
+    assert filled.tau is not None
+    complete: Mask = np.asarray(np.isfinite(filled.tau).all(axis=1))
+    repairs.rows += int(np.count_nonzero(~complete))
+    repairs.drop("effort missing or not finite", int(np.count_nonzero(~complete)))
+    recording = ArrayRecording(one.source, names, filled.take(complete))
     step = median_step(recording, names)
     pieces = list(clean(recording, names, {}, step, repairs))
     if one.periodic:

@@ -19,8 +19,11 @@ from robot_dyn_id.signals.channel_faults import find_channel_faults
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
 from robot_dyn_id.signals.diagnosis import diagnose
+from robot_dyn_id.signals.directions import examine_directions
 from robot_dyn_id.signals.health import independent_positions, refuse
+from robot_dyn_id.signals.resolution import examine_resolution
 from robot_dyn_id.signals.samples import MotionSamples
+from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
 from robot_dyn_id.signals.stamps import EvenlyStampedRecording, examine_jitter
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
@@ -32,7 +35,7 @@ REALIGNMENTS = 3
 def correct_channels(
     recordings: Sequence[Recording], joints: Sequence[str]
 ) -> tuple[list[Recording], tuple[Finding, ...]]:
-    """Average stamps that jitter, and leave out stretches of channels that are not measurements.
+    """Average stamps that jitter, replace spikes, and leave out stretches of channels that are not measurements.
 
     Stretches at rest that are left out are examined too.
 
@@ -44,12 +47,15 @@ def correct_channels(
         complete = recording.recording if isinstance(recording, Excerpt) else recording
         gap, jitter = examine_jitter(complete, joints)
         faults = find_channel_faults(complete, joints)
+        spikes, coarse = examine_spikes(complete, joints), examine_resolution(complete, joints)
         if jitter:
             recording = inside_excerpt(recording, partial(EvenlyStampedRecording, gap=gap))
         if faults.efforts or faults.positions:
             recording = inside_excerpt(recording, faults.apply)
+        if spikes:
+            recording = inside_excerpt(recording, DespikedRecording)
         corrected.append(recording)
-        findings += [*jitter, *faults.findings]
+        findings += [*jitter, *faults.findings, *spikes, *coarse]
     return corrected, tuple(findings)
 
 
@@ -161,8 +167,10 @@ def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings
     Raises:
         UnsafeDataError: a fault that cannot be corrected, and is not overruled.
     """
-    diagnosis = diagnose(MotionSamples.from_trials(trials), model, independent_positions(trials.survey))
+    samples = MotionSamples.from_trials(trials)
+    diagnosis = diagnose(samples, model, independent_positions(trials.survey))
     findings = refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
+    findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
     if diagnosis.weightless and settings.effort_kind == "auto":
         model = replace(model, gravity=np.zeros(3))
     aligned, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())

@@ -18,6 +18,7 @@ from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress
 from robot_dyn_id.signals.health import check_motion_content
@@ -108,10 +109,20 @@ def choose_prior(settings: Settings, regressor: Regressor, base: BaseParameters)
         return earlier_prior(settings.prior, regressor, base.mapping)
     if settings.prior is None:
         return None if has_placeholder_masses(model) else nominal_prior(model, base.mapping)
-    described = RobotModel.from_description(settings.prior, model.joint_names, model.held, tuple(model.gravity))
+    return nominal_prior(describe_prior(settings.prior, model), base.mapping)
+
+
+def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:
+    """The robot of another description, with the joints and the gravity of a model.
+
+    Raises:
+        InputError: other moving joints.
+        ModelError: a description that cannot be used.
+    """
+    described = RobotModel.from_description(prior, model.joint_names, model.held, tuple(model.gravity))
     if described.body_names != model.body_names:
-        raise InputError(f"prior: {settings.prior.source} has other moving joints than the robot")
-    return nominal_prior(described, base.mapping)
+        raise InputError(f"prior: {prior.source} has other moving joints than the robot")
+    return described
 
 
 def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:
@@ -121,10 +132,9 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     if estimate.condition_number > settings.thresholds.condition_number:
         findings += check_motion_content(trials.survey, len(base.names))
     values, deviations = estimate.values, estimate.standard_deviations
-    if estimate.unconstrained is not None:
-        values = estimate.unconstrained
-    if estimate.unconstrained_deviations is not None:
-        deviations = estimate.unconstrained_deviations
+    if not settings.chooses_terms:  # of many families, only the signs tell the parts
+        values = values if estimate.unconstrained is None else estimate.unconstrained
+        deviations = deviations if estimate.unconstrained_deviations is None else estimate.unconstrained_deviations
     findings += report_negative_terms(model.regressor, base, values, deviations)
     findings += estimate.findings
     findings += examine_residuals(model, trials)

@@ -16,6 +16,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
 from robot_dyn_id.identification.metrics import Fold, HeldOut, compare, torque_uncertainty
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.passivity import report_driving_friction
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
 from robot_dyn_id.identification.settings import Settings
@@ -150,6 +151,7 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
             "torques, but must not be used for forward dynamics or computed-torque control"
         )
         findings += (make_finding("mass_matrix_indefinite", message),)
+    findings += report_driving_friction(model.dynamics, states.q.mean(axis=1), trained.dq_max)
     findings += judge_cross_check(check)
     findings += judge_prediction(metrics, bool(robot.inertial_parameters.any()), settings.thresholds)
     scales = _measure_scales(model, held_out, states)

@@ -12,23 +12,27 @@ from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.correction import correct_channels, correct_trials, interpret_efforts, realign
-from robot_dyn_id.identification.cross_validation import count_blocks, cross_validate
-from robot_dyn_id.identification.estimation import fit_fold, fit_model
+from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
+from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.load import with_fitted_load
-from robot_dyn_id.identification.metrics import compare
+from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
@@ -52,6 +56,7 @@ class Identification:
         unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
         essential: result of the backward elimination, if one was requested.
         identifiable: identifiability of every parameter.
+        selection: choice of the model, and the alternatives; None if nothing was chosen.
     """
 
     parameters: ParameterSet
@@ -61,6 +66,7 @@ class Identification:
     unconstrained_nrmse: float | None = None
     essential: Essential | None = None
     identifiable: tuple[Identifiability, ...] = ()
+    selection: Selection | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -110,17 +116,25 @@ def identify(
     meaning = interpret_efforts(training, held_out, model, settings)
     training, held_out, model = meaning.training, meaning.held_out, meaning.model
     settings = replace(settings, drives=meaning.drives)
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
     corrected = correct_trials(trials, model, settings)
     trials, model, findings = corrected.trials, corrected.model, (*meaning.findings, *findings, *corrected.findings)
-    unloaded = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
-    regressor = with_fitted_load(unloaded, trials)
-    progress("finding the base parameters")
-    base = base_parameters(regressor, pivots=settings.pivots)
+    unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
+    selection = None
+    if settings.chooses_model:
+        options = replace(_options(settings, model), without_blocks=not held_out)
+        selection = choose_model(trials, model, options, progress)
+        trials, regressor = selection.trials, selection.regressor
+        settings = replace(settings, estimator=selection.complete(settings.estimator))
+        findings += selection.findings
+    else:
+        regressor = with_fitted_load(unloaded, trials)
+    progress("finding the base parameters")
+    base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*training, *held_out])
@@ -130,6 +144,8 @@ def identify(
         others, delayed = realign(trials.with_recordings(sound), model)
         findings += (*faults, *delayed)
         data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
+    elif selection is not None:
+        data = HeldOutData(METHOD, trials, _list_folds(selection))
     else:
 
         def fit_part(part: FilteredTrials) -> IdentifiedModel:
@@ -147,6 +163,54 @@ def identify(
         unconstrained_nrmse=_compute_unconstrained_nrmse(data),
         essential=fit.essential,
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
+        selection=selection,
+    )
+
+
+def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
+    """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
+
+    Raises:
+        InputError: a prior with other joints than are to be identified.
+    """
+    if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
+        if settings.prior.joint_names != model.joint_names:
+            raise InputError(
+                f"prior: the parameter set of {settings.prior.robot_name} has other joints than are to be identified"
+            )
+        return replace(Regressor.from_parameters(settings.prior), model=model)
+    terms = () if settings.chooses_terms else settings.fixed_terms
+    return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+
+
+def _list_folds(selection: Selection) -> tuple[Fold, ...]:
+    """Every block with the model that was chosen and fitted without it."""
+    return tuple(
+        Fold(selection.trials.block_only(one.block, selection.blocks), selection.wide, one.columns, one.values)
+        for one in selection.block_models
+    )
+
+
+def _fixed_strength(settings: Settings) -> float | None:
+    """Strength of the prior that settings determine; None if it is chosen from the data."""
+    if isinstance(settings.estimator, Consistent) and settings.estimator.strength is not None:
+        return settings.estimator.strength
+    return None if settings.prior is None else GIVEN_PRIOR_STRENGTH
+
+
+def _options(settings: Settings, model: RobotModel) -> Options:
+    """Parts of the model that settings leave to be chosen from the data."""
+    prior = settings.prior
+    given = isinstance(prior, RobotDescription)
+    return Options(
+        terms=settings.terms,
+        couplings=settings.couplings,
+        motion_filter=settings.motion_cutoff is None,
+        velocity=settings.velocity == "auto",
+        base_tilt=settings.base_tilt,
+        strength=_fixed_strength(settings),
+        reduced=given,
+        prior=BodyPrior.from_model(describe_prior(prior, model)) if isinstance(prior, RobotDescription) else None,
     )
 
 
@@ -199,7 +263,7 @@ def prepare_trials(
     progress("surveying the recordings")
     model = regressor.model
     sound, faults = correct_channels(recordings, model.joint_names)
-    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals).decimated()
     found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)

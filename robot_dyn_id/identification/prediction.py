@@ -53,16 +53,26 @@ def predict_recording(
     findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
     if lost:
         message = f"{lost} of {len(t)} samples could not be predicted: their motion is missing"
+        gaps = trials.survey.repairs.gaps
+        if gaps:
+            longest = f"{trials.plan.longest_gap:.2g} s"
+            message += f"; the recording has {gaps} gap{'s' * (gaps != 1)} longer than {longest}"
         findings = (make_finding("samples_not_predicted", message), *findings)
     return t, out, findings
 
 
 def _predict_at_stamps(t: Array, grid: Array, tau: Array, segment: np.ndarray, step: float) -> Array:
-    """Predictions at stamps `t` from those on the grid; NaN outside every segment."""
+    """Predictions at stamps `t` from those on the grid; NaN outside every segment.
+
+    The last step of the grid ends up to one step before the last stamp: its line is continued.
+    """
     out = np.full((len(t), tau.shape[1]), np.nan)
     for number in np.unique(segment):
         of_segment = segment == number
         times, values = grid[of_segment], tau[of_segment]
         inside = (t >= times[0] - 1e-9) & (t <= times[-1] + step)
         out[inside] = interpolate_linear(t[inside], times, values, hold_ends=True)
+        if len(times) > 1:
+            slope = (values[-1] - values[-2]) / max(times[-1] - times[-2], 0.5 * step)
+            out[inside] += np.maximum(t[inside] - times[-1], 0.0)[:, None] * slope
     return out

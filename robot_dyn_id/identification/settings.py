@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Offset, Term, Viscous, refuse_overlaps
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators import PRIOR_USERS, Estimator, WeightedLeastSquares
+from robot_dyn_id.estimators import PRIOR_USERS, Consistent, Estimator
 from robot_dyn_id.estimators.bootstrap import check_bootstrap_draws
 from robot_dyn_id.estimators.essential import check_limit
 from robot_dyn_id.identification.verdict import Thresholds
@@ -30,6 +30,9 @@ COMPENSATED_KINDS = ("gravity_compensated", "gravity_and_friction_compensated")
 EFFORT_KINDS = ("auto", "torque", *CURRENT_KINDS, *COMPENSATED_KINDS, "external")
 """Meanings of the recorded efforts."""
 
+DEFAULT_TERMS: tuple[Term, ...] = (Viscous(), Coulomb(), Offset())
+"""Terms where none are given and none are chosen."""
+
 VELOCITIES = ("auto", "recorded", "derivative")
 
 
@@ -45,7 +48,8 @@ class Settings:
         ```
 
     Attributes:
-        terms: terms of every joint in addition to the rigid-body dynamics.
+        terms: terms of every joint in addition to the rigid-body dynamics; None: chosen from the data by the estimator
+            `consistent`, `DEFAULT_TERMS` for all others.
         couplings: weighted sums of joints, and the terms that act on them.
         estimator: estimator of the base parameters.
         drives: gains and signs of joints whose recorded effort is a current.
@@ -63,15 +67,16 @@ class Settings:
         period: period of a periodic motion, for estimators that average over periods [s]; 0 if unknown.
         essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
         bootstrap: number of bootstrap draws for the standard deviations; 0: no bootstrap.
+        base_tilt: whether a small tilt of the base is estimated where the model is chosen from the data.
         thresholds: thresholds of the verdict.
         ignore: codes of findings whose refusal is overruled.
         effort_kind: meaning of the recorded efforts, one of `EFFORT_KINDS`; `auto`: joint torques, or currents or
             torques without weight where the data show it.
     """
 
-    terms: tuple[Term, ...] = (Viscous(), Coulomb(), Offset())
+    terms: tuple[Term, ...] | None = None
     couplings: tuple[Coupling, ...] = ()
-    estimator: Estimator = field(default_factory=WeightedLeastSquares)
+    estimator: Estimator = field(default_factory=Consistent)
     drives: Mapping[str, Drive] = field(default_factory=dict)
     cutoff: float | None = None
     motion_cutoff: float | None = None
@@ -84,6 +89,7 @@ class Settings:
     period: float = 0.0
     essential: float = 0.0
     bootstrap: int = 0
+    base_tilt: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
     effort_kind: str = "auto"
@@ -95,7 +101,7 @@ class Settings:
             UsageError: unknown velocity source, an invalid filter, terms that overlap, couplings with the same name, a
                 prior that the estimator does not use, or a finding that cannot be overruled.
         """
-        refuse_overlaps(self.terms)
+        refuse_overlaps(self.fixed_terms)
         if self.prior is not None and not self.estimator.uses_prior:
             raise UsageError(
                 f"estimator {self.estimator.name} uses no prior: use {PRIOR_USERS}, or leave the prior out"
@@ -116,6 +122,21 @@ class Settings:
             raise UsageError(f"effort_kind must be one of {', '.join(EFFORT_KINDS)}, not {self.effort_kind!r}")
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")
+
+    @property
+    def fixed_terms(self) -> tuple[Term, ...]:
+        """Terms where nothing is chosen from data: those that are given, or `DEFAULT_TERMS`."""
+        return DEFAULT_TERMS if self.terms is None else self.terms
+
+    @property
+    def chooses_model(self) -> bool:
+        """Whether filters, the strength of the prior, and terms if none are given, are chosen from the data."""
+        return isinstance(self.estimator, Consistent) and not isinstance(self.prior, ParameterSet)
+
+    @property
+    def chooses_terms(self) -> bool:
+        """Whether the terms are chosen from the data."""
+        return self.terms is None and self.chooses_model
 
     @property
     def signals(self) -> SignalSettings:

@@ -192,7 +192,7 @@ def identify_gains(
         raise UsageError("gains are identified here: leave `gain` out of the configuration")
     joints = model.joint_names
     currents = {name: Drive(1.0, drive.sign) for name, drive in _drives(joints, settings).items()}
-    regressor = Regressor(model, terms_on_joints(model, settings.terms, settings.couplings))
+    regressor = Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings))
     base = base_parameters(regressor, pivots=settings.pivots)
     problems, signals = [], replace(settings.signals, period=0.0)
     for recordings in (bare, loaded):

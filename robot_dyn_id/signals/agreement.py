@@ -16,18 +16,19 @@ def nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Arr
     Returns:
         Slope, correlation, and RMS of the nominal torque about its mean [N m or N], shape (n,) each.
     """
-    count, sums = 0, np.zeros((5, len(regressor.model.joint_names)))
+    sums = np.zeros((6, len(regressor.model.joint_names)))
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
     plan = trials.plan
     for piece in trials:
-        if piece.tau is None or not piece.own.any():
+        used = piece.used
+        if piece.tau is None or not used.any():
             continue
-        y = plan.low_pass.apply(piece.tau, plan.rate)[:, piece.own]
+        valid = piece.valid[:, used]
+        y = np.where(valid, plan.low_pass.apply(piece.tau, plan.rate)[:, used], 0.0)
         values = regressor.model.inertial_parameters[nominal]
-        x = regressor.torque(piece.motion.take(piece.own), values, nominal)
-        count += y.shape[1]
-        sums += np.array([x.sum(1), y.sum(1), (x * x).sum(1), (y * y).sum(1), (x * y).sum(1)])
-    x_mean, y_mean, xx, yy, xy = sums / max(count, 1)
+        x = np.where(valid, regressor.torque(piece.motion.take(used), values, nominal), 0.0)
+        sums += np.array([valid.sum(1), x.sum(1), y.sum(1), (x * x).sum(1), (y * y).sum(1), (x * y).sum(1)])
+    x_mean, y_mean, xx, yy, xy = sums[1:] / np.maximum(sums[0], 1.0)
     xx, yy, xy = xx - x_mean**2, yy - y_mean**2, xy - x_mean * y_mean
     known = (xx > 0) & (yy > 0)
     slope = np.divide(xy, xx, out=np.zeros_like(xy), where=known)

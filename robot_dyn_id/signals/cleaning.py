@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repair of a raw recording: what is dropped, why, and where the clock has gaps.
 
+Positions of all joints are needed: samples without them are dropped. An effort or a velocity that is missing leaves the
+sample to the other joints.
+
 Every pass makes the same repairs; the counts of one pass are a `Repairs`.
 """
 
@@ -11,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
@@ -25,6 +28,9 @@ CLOSEST = 0.05
 
 LONGEST_STEP, SHORTEST_STEP = 1.0, 1e-6
 """Median steps beyond these [s] are in another unit."""
+
+GAP_STEPS = 5.0
+"""Distance of two stamps, in median steps, above which there is a gap between them."""
 
 STAMPS = 20_000
 """Samples that the median step of a recording is taken from."""
@@ -50,12 +56,16 @@ class Repairs:
     Attributes:
         rows: samples read.
         dropped: samples dropped, by reason.
-        gaps: interruptions of the clock; the trial is split there.
+        missing: values of each joint that are missing or implausible in the other samples, by channel, shape (n,).
+        gaps: interruptions of the clock that are too long to be bridged; the trial is split there.
+        bridged: interruptions of the clock that are bridged.
     """
 
     rows: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, Integers] = field(default_factory=dict)
     gaps: int = 0
+    bridged: int = 0
 
     @property
     def total_dropped(self) -> int:
@@ -66,6 +76,11 @@ class Repairs:
         """Count samples that were dropped."""
         if count:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+    def miss(self, channel: str, counts: Integers) -> None:
+        """Count values of each joint that are missing."""
+        if counts.any():
+            self.missing[channel] = self.missing.get(channel, 0) + counts
 
 
 def median_step(recording: Recording, joints: Sequence[str]) -> float:
@@ -96,23 +111,23 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
 def clean(
     recording: Recording,
     joints: Sequence[str],
-    drives: Mapping[str, Drive],
+    drives: Mapping[str, Drive] | None,
     step: float,
     repairs: Repairs,
-    need_effort: bool = True,
+    longest_gap: float = 0.0,
 ) -> Iterator[tuple[int, Chunk]]:
     """Stream a recording with its efforts in N m or N and its clock going forward.
 
     Args:
         recording: the trial.
         joints: the columns wanted.
-        drives: drives of the joints whose effort is a current, or has the wrong sign.
-        step: median distance of the stamps [s]; five of them make a gap.
+        drives: drives of the joints whose effort is a current, or has the wrong sign; None: efforts are not read.
+        step: median distance of the stamps [s]; `GAP_STEPS` of them make a gap.
         repairs: counts are added to it.
-        need_effort: whether a sample without finite efforts is dropped.
+        longest_gap: longest gap that does not begin a new segment [s].
 
     Yields:
-        Number of the uninterrupted segment, and samples of it.
+        Number of the uninterrupted segment, and samples of it. Efforts and velocities that are missing are NaN.
 
     Raises:
         InputError: no efforts, or a current without a gain.
@@ -122,11 +137,11 @@ def clean(
     warmth = np.full((1, len(joints)), np.nan)
     for raw in recording.chunks(joints):
         repairs.rows += len(raw)
-        chunk = with_efforts(raw, recording, joints, drives) if need_effort else _kinematics_only(raw)
+        chunk = _kinematics_only(raw) if drives is None else with_efforts(raw, recording, joints, drives)
         if chunk.temperature is not None:
             warmth = held(chunk.temperature, warmth)
             chunk = replace(chunk, temperature=warmth)
-        keep = _usable(chunk, repairs)
+        chunk, keep = _usable(chunk, repairs)
         forward = np.maximum.accumulate(np.concatenate([[latest], np.where(keep, chunk.t, -np.inf)]))
         latest = float(forward[-1])
         ahead = chunk.t - forward[:-1]
@@ -137,11 +152,9 @@ def clean(
         chunk = chunk.take(keep)
         if not len(chunk):
             continue
-        jumps = (
-            np.flatnonzero(np.diff(chunk.t, prepend=last) > 5.0 * step)
-            if np.isfinite(last)
-            else (1 + np.flatnonzero(np.diff(chunk.t) > 5.0 * step))
-        )
+        steps = np.diff(chunk.t, prepend=last if np.isfinite(last) else chunk.t[0])
+        jumps = np.flatnonzero(steps > max(GAP_STEPS * step, longest_gap))
+        repairs.bridged += int(np.count_nonzero(steps > GAP_STEPS * step)) - len(jumps)
         last = float(chunk.t[-1])
         for number, part in enumerate(np.split(np.arange(len(chunk)), jumps)):
             if number > 0:
@@ -167,14 +180,15 @@ def _kinematics_only(raw: Chunk) -> Chunk:
     return Chunk(t=raw.t, q=raw.q, dq=raw.dq, temperature=raw.temperature, reference=raw.reference)
 
 
-def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
-    """Rows with finite, plausible values."""
+def _usable(chunk: Chunk, repairs: Repairs) -> tuple[Chunk, Mask]:
+    """The chunk with NaN for efforts and velocities that are implausible, and its rows with usable positions.
+
+    A row without the effort of any joint counts as dropped, although its positions are used.
+    """
     keep = np.abs(chunk.t) <= LATEST  # false where not a number
     repairs.drop("time stamp not finite", int(np.count_nonzero(~keep)))
     channels = (
         ("position", chunk.q, LARGEST_POSITION),
-        ("velocity", chunk.dq, LARGEST_SPEED),
-        ("effort", chunk.tau, LARGEST_EFFORT),
         ("temperature", chunk.temperature, LARGEST_TEMPERATURE),
         ("reference", chunk.reference, LARGEST_POSITION),
     )
@@ -186,7 +200,20 @@ def _usable(chunk: Chunk, repairs: Repairs) -> np.ndarray:
         repairs.drop(f"{name} missing or not finite", int(np.count_nonzero(keep & ~finite)))
         repairs.drop(f"{name} implausibly large", int(np.count_nonzero(keep & finite & ~plausible)))
         keep = keep & finite & plausible
-    return keep
+    dq, tau = (
+        None if values is None else np.where(np.abs(values) <= largest, values, np.nan)
+        for values, largest in ((chunk.dq, LARGEST_SPEED), (chunk.tau, LARGEST_EFFORT))
+    )
+    if dq is not None:
+        repairs.miss("velocity", np.count_nonzero(~np.isfinite(dq) & keep[:, None], axis=0))
+    if tau is not None and chunk.tau is not None:
+        lost: Mask = np.asarray(~np.isfinite(tau) & keep[:, None])
+        whole: Mask = np.asarray(lost.all(axis=1))
+        finite = np.isfinite(chunk.tau).all(axis=1)
+        repairs.drop("effort missing or not finite", int(np.count_nonzero(whole & ~finite)))
+        repairs.drop("effort implausibly large", int(np.count_nonzero(whole & finite)))
+        repairs.miss("effort", np.count_nonzero(lost & ~whole[:, None], axis=0))
+    return replace(chunk, dq=dq, tau=tau), keep
 
 
 def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Chunk:

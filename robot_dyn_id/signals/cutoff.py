@@ -29,7 +29,7 @@ NOISE_RATIO = 10.0
 
 ROLL_OFF_RATIO = 100.0
 """Power of the position at a frequency, over that one to two octaves above, at the end of the motion: at least 700 if
-accelerations jump, at most 10 of white or correlated noise and of random walks."""
+accelerations jump, at most 10 of white, correlated or integrated noise."""
 
 PROPORTIONAL_BAND = 1.2
 """Ratio of the ends of the band, to its center, over which the power is smoothed by its median: narrow lines vanish."""

@@ -5,6 +5,9 @@ Positions and velocities pass the zero-phase motion filter. The regressor's colu
 efforts then pass the regression filter side by side (parallel filtering, Gautier 1997): filtering the efforts alone, or
 twice, would bias every parameter whose column is not smooth. Only then are rows thinned out.
 
+Estimation keeps every k-th sample of the filtered motion: what the motion filter leaves needs no more. Efforts pass a
+zero-phase anti-aliasing filter far above the regression filter before.
+
 The cut-off of the motion filter determines how much noise of the positions enters the columns, that of the regression
 filter the band in which torques are compared.
 """
@@ -17,11 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import RegressorProblem, Tile
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.term_states import integrate_states
@@ -30,6 +34,21 @@ from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
 EDGE = 2.5
 """Cut at both ends of a segment, in periods of the cut-off: there the filter has only one side to look at."""
 
+
+SAMPLES_PER_PERIOD = 20.0
+"""Fewest samples of the decimated grid per period of the higher cut-off."""
+
+MOTION_CUTOFF_ALLOWANCE = 1.6
+"""Motion cut-off, over that of the regression filter, that the decimated grid suffices for if none is given."""
+
+ANTI_ALIASING = 0.4
+"""Cut-off of the anti-aliasing filter of efforts, as a fraction of the decimated rate."""
+
+MISSING_WEIGHT = 0.2
+"""Weight of interpolated samples in a filtered one above which its row is not used."""
+
+LONGEST_BRIDGE_S = 4.0
+"""Longest gap that is bridged at any cut-off [s]; shorter than a rest that is left out on purpose."""
 
 ROWS_PER_PERIOD = 2.0
 """Rows kept per period of the cut-off: what the band holds. More rows carry nothing but what the filter left beyond it,
@@ -41,13 +60,14 @@ class SignalPlan:
     """All that is decided about the signals before rows are made.
 
     Attributes:
-        rate: sample rate of the uniform grid [Hz].
+        rate: sample rate of the uniform grid of filtered windows [Hz].
         low_pass: regression filter, which columns and efforts pass side by side.
         recorded_velocity: whether velocities are the recorded ones, or derivatives of positions.
         row_stride: grid samples from one row of the problem to the next.
         motion_pass: motion filter, which positions and velocities pass before they are differentiated.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
         period: period of a motion that is known to be periodic [s]; None otherwise.
+        decimation: samples of the grid that recordings are interpolated to and filtered on, per sample of the windows.
     """
 
     rate: float
@@ -57,6 +77,7 @@ class SignalPlan:
     motion_pass: LowPass
     slowest: tuple[float, ...] = ()
     period: float | None = None
+    decimation: int = 1
 
     @classmethod
     def from_low_pass(
@@ -73,6 +94,15 @@ class SignalPlan:
         stride = max(1, math.floor(rate / (ROWS_PER_PERIOD * low_pass.cutoff)))
         return cls(rate, low_pass, recorded_velocity, stride, motion_pass or low_pass)
 
+    def decimated(self) -> SignalPlan:
+        """With as few samples per second as both filters permit."""
+        fastest = max(MOTION_CUTOFF_ALLOWANCE * self.low_pass.cutoff, self.motion_pass.cutoff)
+        decimation = max(1, math.floor(self.native_rate / (SAMPLES_PER_PERIOD * fastest)))
+        coarse = SignalPlan.from_low_pass(
+            self.native_rate / decimation, self.low_pass, self.recorded_velocity, self.motion_pass
+        )
+        return replace(coarse, slowest=self.slowest, period=self.period, decimation=decimation)
+
     def periodic(self, period: float) -> SignalPlan:
         """With a whole number of rows in a period of the motion [s].
 
@@ -86,6 +116,16 @@ class SignalPlan:
         return replace(self, row_stride=strides[-1], period=period)
 
     @property
+    def native_rate(self) -> float:
+        """Sample rate of the grid that recordings are filtered on [Hz]."""
+        return self.rate * self.decimation
+
+    @property
+    def longest_gap(self) -> float:
+        """Longest gap that is bridged [s]: one period of the cut-off."""
+        return min(1.0 / self.low_pass.cutoff, LONGEST_BRIDGE_S)
+
+    @property
     def row_rate(self) -> float:
         """Rows per second [Hz]."""
         return self.rate / self.row_stride
@@ -93,13 +133,15 @@ class SignalPlan:
     @property
     def edge(self) -> int:
         """Grid samples cut at both ends of a segment."""
-        return math.ceil(EDGE / min(self.low_pass.cutoff, self.motion_pass.cutoff) * self.rate)
+        return math.ceil(EDGE / self.low_pass.cutoff * self.rate)
 
     @property
     def cut(self) -> Cut:
         """Windows that own at least twice what they share, and enough to be quick."""
-        margin = math.ceil(2 * max(self.low_pass.settling, self.motion_pass.settling) * self.rate)
-        return Cut(step=1.0 / self.rate, core=max(4 * margin, 2048), margin=margin)
+        settling = max(self.low_pass.settling, self.motion_pass.settling)
+        margin = self.decimation * math.ceil(2 * settling * self.rate)
+        core = self.decimation * math.ceil(max(4 * margin, 2048) / self.decimation)
+        return Cut(step=1.0 / self.native_rate, core=core, margin=margin, longest_gap=self.longest_gap)
 
 
 def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) -> FilteredWindow:
@@ -110,34 +152,63 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         plan: the decisions.
         keep_edges: whether the ends of a segment stay (prediction) or are cut (estimation).
     """
-    q = plan.motion_pass.apply(window.q, plan.rate)
+    kept = slice(None, None, plan.decimation)
+    starts = window.start == 0
+
+    def differentiated(values: Array) -> tuple[Array, Array, Array]:
+        found = filter_with_derivatives(values, plan.native_rate, plan.motion_pass, starts, window.ends)
+        smooth, first, second = (np.ascontiguousarray(values[:, kept]) for values in found)
+        return smooth, first, second
+
+    q, dq, ddq = differentiated(window.q)
     if plan.recorded_velocity and window.dq is not None:
-        dq = plan.motion_pass.apply(window.dq, plan.rate)
-    else:
-        dq = derivative(q, plan.rate)
-    temperature = None if window.temperature is None else plan.motion_pass.apply(window.temperature, plan.rate)
-    index = np.arange(len(window.t))
-    own = (index >= window.core.start) & (index < window.core.stop)
+        velocity = window.dq
+        if window.velocity_missing.any():
+            derived = derivative(plan.motion_pass.apply(window.q, plan.native_rate), plan.native_rate)
+            velocity = np.where(window.velocity_missing, derived, velocity)
+        dq, ddq, _ = differentiated(velocity)
+    temperature = None if window.temperature is None else differentiated(window.temperature)[0]
+    reference = None if window.reference is None else Motion(*differentiated(window.reference))
+    t, core = window.t[kept], slice(*(-(-end // plan.decimation) for end in (window.core.start, window.core.stop)))
+    index = np.arange(len(t))
+    number = window.start // plan.decimation + index
+    own = (index >= core.start) & (index < core.stop)
     if not keep_edges:
-        own &= window.start + index >= plan.edge
-        own &= (index < len(window.t) - plan.edge) | (not window.ends)
-    loose = (window.core.start // 2, (len(window.t) - window.core.stop) // 2)  # half of the overlap
-    reference = None
-    if window.reference is not None:
-        aim = plan.motion_pass.apply(window.reference, plan.rate)
-        reference = Motion(aim, derivative(aim, plan.rate), derivative(derivative(aim, plan.rate), plan.rate))
+        own &= number >= plan.edge
+        own &= (index < len(t) - plan.edge) | (not window.ends)
+    loose = (core.start // 2, (len(t) - core.stop) // 2)  # half of the overlap
     return FilteredWindow(
         segment=window.segment,
-        t=window.t,
-        motion=Motion(q, dq, derivative(dq, plan.rate), temperature),
-        tau=window.tau,
-        number=window.start + index,
+        t=t,
+        motion=Motion(q, dq, ddq, temperature),
+        tau=_decimate(window.tau, plan),
+        number=number,
         own=own,
-        settled=slice(loose[0], len(window.t) - (0 if window.ends else loose[1])),
-        valid=np.ones(window.q.shape, dtype=bool),
+        settled=slice(loose[0], len(t) - (0 if window.ends else loose[1])),
+        valid=_find_valid(window, plan)[:, kept],
         reference=reference,
         trial=window.trial,
     )
+
+
+def _decimate(tau: Array | None, plan: SignalPlan) -> Array | None:
+    """Efforts on the decimated grid, behind an anti-aliasing filter."""
+    if tau is None or plan.decimation == 1:
+        return tau
+    anti_aliasing = LowPass(ANTI_ALIASING * plan.rate, plan.low_pass.order)
+    return np.ascontiguousarray(anti_aliasing.apply(tau, plan.native_rate)[:, :: plan.decimation])
+
+
+def _find_valid(window: Window, plan: SignalPlan) -> Mask:
+    """Samples of each joint that rest on recorded ones, behind both filters, shape (n, N)."""
+    motion = window.motion_missing
+    missing = window.effort_missing
+    valid = np.ones(missing.shape, dtype=bool)
+    for joint in np.flatnonzero(missing.any(axis=1)):
+        valid[joint] = plan.low_pass.apply(missing[joint].astype(float), plan.native_rate) < MISSING_WEIGHT
+    if motion.any():
+        valid &= plan.motion_pass.apply(motion.astype(float), plan.native_rate) < MISSING_WEIGHT
+    return valid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +293,9 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
         valid = window.valid[:, rows]
         if not valid.any():
             for joint, support in enumerate(layout.supports):
-                yield Tile(joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])))
+                yield Tile(
+                    joint, window.segment, np.zeros((len(support) + 1, valid.shape[1])), window.trial, window.t[rows]
+                )
             continue
         packed = np.empty((layout.starts[-1], len(window.motion)))
         regressor.fill(window.motion, layout.slots, packed)
@@ -231,4 +304,4 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             block[-1] = tau
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
             thinned[:, ~valid[joint] | (np.abs(window.motion.dq[joint, rows]) < slowest[joint])] = 0.0
-            yield Tile(joint, window.segment, thinned)
+            yield Tile(joint, window.segment, thinned, window.trial, window.t[rows])

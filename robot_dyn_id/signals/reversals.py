@@ -46,9 +46,12 @@ def velocity_noise(trials: FilteredTrials) -> Array:
     for window in trials.windows():
         recorded = plan.recorded_velocity and window.dq is not None
         values = window.dq if recorded and window.dq is not None else window.q
-        rest = (values - plan.low_pass.apply(values, plan.rate))[:, filter_window(window, plan).own]
+        rest = values - plan.motion_pass.apply(values, plan.native_rate)
+        rest = rest[:, :: plan.decimation][:, filter_window(window, plan).own]
         taken, count = taken + (rest**2).sum(axis=1), count + rest.shape[1]
-    return noise_left(np.asarray(taken) / max(count, 1), plan.low_pass.cutoff, plan.rate, not plan.recorded_velocity)
+    return noise_left(
+        np.asarray(taken) / max(count, 1), plan.motion_pass.cutoff, plan.native_rate, not plan.recorded_velocity
+    )
 
 
 def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -81,10 +82,10 @@ class MotionSamples:
         total = sum(trials.survey.durations) * plan.rate
         stride = max(1, plan.row_stride // SAMPLES_PER_ROW, int(np.ceil(total / max(count, 1))))
         shift = max(1, plan.row_stride // 4)
-        parts: list[tuple[Array | Mask, ...]] = []
+        parts: list[tuple[Any, ...]] = []
         for window in trials:
             index = np.arange(len(window.t))
-            rows = window.own & (window.number % stride == 0) & (index >= shift) & (index < len(index) - shift)
+            rows = window.used & (window.number % stride == 0) & (index >= shift) & (index < len(index) - shift)
             if window.tau is None or not rows.any():
                 continue
             picked = np.flatnonzero(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,15 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_counts
 from robot_dyn_id.signals.blocks import Stretch
-from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
+from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.cutoff import choose_cutoff, motion_bandwidth
 from robot_dyn_id.signals.windows import Cut, windows
 
 PERIODOGRAM = 8.0
 """Length of one periodogram [s]."""
+
+SURVEY_GAP_S = 0.25
+"""Longest gap that is bridged for the periodograms [s], from which the cut-off follows."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,11 @@ class Survey:
         joint_names: the joints.
         sources: what the trials are called.
         rate: samples per second, from the median step of the stamps [Hz].
-        repairs: what was dropped.
-        stretches: uninterrupted segments of all trials.
+        repairs: what was dropped, and how many gaps are bridged or not.
+        trials: time from the first to the last usable sample of each trial.
+        interruptions: gaps in the clocks of all trials.
+        seams: number of interruptions that are spans left out on purpose.
+        longest_gap: longest gap that is bridged [s].
         q_min, q_max: positions reached.
         tau_min, tau_max, tau_rms: efforts recorded.
         tau_distinct: number of distinct effort values (up to 1000).
@@ -92,7 +98,10 @@ class Survey:
     sources: tuple[str, ...]
     rate: float
     repairs: Repairs
-    stretches: tuple[Stretch, ...]
+    trials: tuple[Stretch, ...]
+    interruptions: tuple[Stretch, ...]
+    seams: int
+    longest_gap: float
     q_min: Array
     q_max: Array
     tau_min: Array
@@ -108,6 +117,30 @@ class Survey:
     velocity_lag: Array
     quieter_recorded: Mask
     sha256: str
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Uninterrupted segments of all trials: between gaps that are not bridged."""
+        found = []
+        for whole in self.trials:
+            start = whole.start
+            for gap in self.interruptions:
+                if gap.trial == whole.trial and gap.duration > self.longest_gap:
+                    found.append(Stretch(whole.trial, start, gap.start))
+                    start = gap.stop
+            found.append(Stretch(whole.trial, start, whole.stop))
+        return tuple(found)
+
+    def with_longest_gap(self, longest: float) -> Survey:
+        """The survey with other gaps bridged.
+
+        Args:
+            longest: longest gap that is bridged [s].
+        """
+        split = sum(gap.duration > longest for gap in self.interruptions)
+        bridged = len(self.interruptions) - split
+        repairs = replace(self.repairs, gaps=max(0, split - self.seams), bridged=bridged)
+        return replace(self, longest_gap=longest, repairs=repairs)
 
     @property
     def durations(self) -> tuple[float, ...]:
@@ -144,33 +177,40 @@ class _Ranges:
     """Running extremes and sums of the cleaned samples."""
 
     count: int = 0
-    low: dict[str, Array] = field(default_factory=dict)
-    high: dict[str, Array] = field(default_factory=dict)
+    low: dict[str, Any] = field(default_factory=dict)
+    high: dict[str, Any] = field(default_factory=dict)
+    known: Array | float = 0.0
     square: Array | float = 0.0
     zeros: Array | float = 0.0
     distinct: list[set[float]] = field(default_factory=list)
-    starts: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    trials: dict[int, Stretch] = field(default_factory=dict)
+    interruptions: list[Stretch] = field(default_factory=list)
     warm: bool = True
     digest: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, trial: int, segment: int, chunk: Chunk) -> None:
+    def add(self, trial: int, step: float, chunk: Chunk) -> None:
         tau = np.zeros_like(chunk.q) if chunk.tau is None else chunk.tau
         channels = [c for c in (chunk.q, chunk.dq, chunk.tau, chunk.temperature, chunk.reference) if c is not None]
         self.digest.update(np.column_stack([chunk.t, *channels]).tobytes())  # row by row, whatever the chunks
-        for name, values in (("q", chunk.q), ("tau", tau)):
-            least, most = values.min(axis=0), values.max(axis=0)
-            self.low[name] = np.minimum(self.low.get(name, least), least)
-            self.high[name] = np.maximum(self.high.get(name, most), most)
+        for name, values in {"q": chunk.q, "tau": tau}.items():
+            least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+            self.low[name] = np.fmin(self.low[name], least) if name in self.low else least
+            self.high[name] = np.fmax(self.high[name], most) if name in self.high else most
         self.count += len(chunk)
         self.warm &= chunk.temperature is not None
-        self.square = self.square + (tau**2).sum(axis=0)
+        self.known = self.known + np.isfinite(tau).sum(axis=0)
+        self.square = self.square + np.nansum(tau**2, axis=0)
         self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
         for values_of_joint, column in zip(self.distinct, tau.T, strict=True):
             if len(values_of_joint) < 1000:
-                values_of_joint.update(np.unique(column)[:1000].tolist())
-        first = self.starts.get((trial, segment), (float(chunk.t[0]), 0.0))[0]
-        self.starts[trial, segment] = (first, float(chunk.t[-1]))
+                values_of_joint.update(np.unique(column[np.isfinite(column)])[:1000].tolist())
+        before = self.trials.get(trial)
+        stamps = chunk.t if before is None else np.concatenate([[before.stop], chunk.t])
+        for gap in np.flatnonzero(np.diff(stamps) > GAP_STEPS * step).tolist():
+            self.interruptions.append(Stretch(trial, float(stamps[gap]), float(stamps[gap + 1])))
+        start = float(chunk.t[0]) if before is None else before.start
+        self.trials[trial] = Stretch(trial, start, float(chunk.t[-1]))
 
 
 def survey(
@@ -192,17 +232,16 @@ def survey(
     for trial, recording in enumerate(recordings):
 
         def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
-            for segment, chunk in clean(recording, joints, drives, steps[trial], repairs, need_effort):
-                ranges.add(trial, segment, chunk)
+            used = drives if need_effort else None
+            for segment, chunk in clean(recording, joints, used, steps[trial], repairs, SURVEY_GAP_S):
+                ranges.add(trial, steps[trial], chunk)
                 yield segment, chunk
 
-        for window in windows(watched(), Cut(step, length // 2, length // 4)):
+        for window in windows(watched(), Cut(step, length // 2, length // 4, SURVEY_GAP_S, steps[trial])):
             if window.q.shape[1] >= min(length, 16):
                 one = _periodograms(window.q, window.dq, step, length)
                 spectra = one if spectra is None else spectra.plus(one)
-    seams = sum(recording.seams for recording in recordings if isinstance(recording, Excerpt))
-    repairs.gaps = max(0, repairs.gaps - seams)  # those are meant
-    if not ranges.count:
+    if not ranges.count or repairs.total_dropped >= repairs.rows:
         raise InputError(
             f"{', '.join(r.source for r in recordings)}: no usable sample ({format_counts(repairs.dropped) or 'empty'})"
         )
@@ -247,6 +286,7 @@ def _conclude(
     spectra: Spectra,
 ) -> Survey:
     frequency = spectra.frequency
+    known = np.maximum(ranges.known, 1.0)
     still = ranges.high["q"] - ranges.low["q"] < 1e-9
     of_joints = [motion_bandwidth(frequency, power, 1.0 / step) for power in spectra.density]
     bandwidth, speed = np.where(still, 0.0, np.array(of_joints).T)
@@ -263,19 +303,22 @@ def _conclude(
                 gain[j] = float((cross * np.exp(1j * weight * lag[j])).real.sum() / power.sum())
             noisy = frequency > 2 * max(bandwidth[j], 2 / PERIODOGRAM)
             quieter[j] = spectra.recorded[j, noisy].sum() <= spectra.derived[j, noisy].sum()
-    return Survey(
+    found = Survey(
         joint_names=tuple(joints),
         sources=tuple(recording.source for recording in recordings),
         rate=1.0 / step,
         repairs=repairs,
-        stretches=tuple(Stretch(trial, *ends) for (trial, _), ends in ranges.starts.items()),
+        trials=tuple(ranges.trials.values()),
+        interruptions=tuple(ranges.interruptions),
+        seams=sum(recording.seams for recording in recordings if isinstance(recording, Excerpt)),
+        longest_gap=0.0,
         q_min=ranges.low["q"],
         q_max=ranges.high["q"],
-        tau_min=ranges.low["tau"],
-        tau_max=ranges.high["tau"],
-        tau_rms=np.sqrt(np.asarray(ranges.square) / ranges.count),
+        tau_min=np.nan_to_num(ranges.low["tau"]),
+        tau_max=np.nan_to_num(ranges.high["tau"]),
+        tau_rms=np.sqrt(np.asarray(ranges.square) / known),
         tau_distinct=np.array([len(distinct) for distinct in ranges.distinct]),
-        zero_rows=np.asarray(ranges.zeros) / ranges.count,
+        zero_rows=np.asarray(ranges.zeros) / known,
         bandwidth=bandwidth,
         speed=speed,
         has_velocity=spectra.recorded is not None,
@@ -285,3 +328,4 @@ def _conclude(
         quieter_recorded=quieter,
         sha256=ranges.digest.hexdigest(),
     )
+    return found.with_longest_gap(0.0)

@@ -125,6 +125,7 @@ class FilteredTrials:
         surveyed = survey(recordings, joints, drives, need_effort)
         plan = plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
+        surveyed = surveyed.with_longest_gap(plan.longest_gap)
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
@@ -150,8 +151,9 @@ class FilteredTrials:
         base = 0
         for trial, (recording, step) in enumerate(zip(self.recordings, self._steps, strict=True)):
             last = -1
-            cleaned = clean(recording, self.joints, self.drives, step, Repairs(), self.need_effort)
-            for window in windows(cleaned, self.plan.cut):
+            drives, cut = self.drives if self.need_effort else None, replace(self.plan.cut, recorded_step=step)
+            cleaned = clean(recording, self.joints, drives, step, Repairs(), cut.longest_gap)
+            for window in windows(cleaned, cut):
                 last = window.segment
                 yield replace(window, segment=base + window.segment, trial=trial)
             base += last + 1
@@ -163,7 +165,10 @@ class FilteredTrials:
         Raises:
             InputError: see `signals.survey.survey`.
         """
-        return self.surveyed or survey(self.recordings, self.joints, self.drives, self.need_effort)
+        if self.surveyed is not None:
+            return self.surveyed
+        surveyed = survey(self.recordings, self.joints, self.drives, self.need_effort)
+        return surveyed.with_longest_gap(self.plan.longest_gap)
 
     @cached_property
     def ranges(self) -> Ranges:
@@ -213,6 +218,15 @@ class FilteredTrials:
             slowest: threshold of each joint [rad/s or m/s].
         """
         return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
+
+    def decimated(self) -> FilteredTrials:
+        """The same recordings with only as many filtered samples per second as the filters need.
+
+        Those of a periodic motion are left as they are: its period is a whole number of samples.
+        """
+        if self.plan.period is not None:
+            return self
+        return replace(self, plan=self.plan.decimated(), known_ranges=None)
 
     def with_motion(self, motion_cutoff: float, recorded_velocity: bool) -> FilteredTrials:
         """The same recordings and regression filter with another motion filter and source of the velocities.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overlapping windows of a recording on a uniform grid.
 
-The grid of a segment starts at its first stamp and is cut into windows by sample count alone: whoever brings the
-samples, in whatever portions, gets the same windows. Each window overlaps its neighbors so far that filters have
-settled.
+Short gaps are bridged, see `bridging`. The grid of a segment starts at its first stamp and is cut into windows by
+sample count alone: whoever brings the samples, in whatever portions, gets the same windows. Each window overlaps its
+neighbors so far that filters have settled.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.resampling import interpolate_cubic
 from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.signals.bridging import CONTEXT_SAMPLES, bridge
+from robot_dyn_id.signals.cleaning import GAP_STEPS
 
 SPLINE_REACH = 48
 """Samples after which the ends of a cubic spline have no effect (0.27^48 < 1e-27)."""
@@ -37,6 +39,9 @@ class Window:
         reference: wanted positions, shape (n, N), or None.
         core: the samples that belong to this window and no other.
         ends: whether the window reaches the segment's last sample.
+        effort_missing: efforts that are interpolated over missing samples, shape (n, N).
+        motion_missing: samples in which the positions are, shape (N,).
+        velocity_missing: samples in which a recorded velocity is, shape (N,).
         trial: number of the trial.
     """
 
@@ -50,6 +55,9 @@ class Window:
     reference: Array | None
     core: slice
     ends: bool
+    effort_missing: Mask
+    motion_missing: Mask
+    velocity_missing: Mask
     trial: int = 0
 
 
@@ -96,11 +104,26 @@ class Cut:
         step: distance of the grid's samples [s].
         core: samples that a window owns.
         margin: samples that it shares with the adjacent windows on each side.
+        longest_gap: longest gap that is bridged [s].
+        recorded_step: median distance of the stamps of the recording [s]; 0: that of the grid.
     """
 
     step: float
     core: int
     margin: int
+    longest_gap: float = 0.0
+    recorded_step: float = 0.0
+
+    @property
+    def sample_step(self) -> float:
+        """Median distance of the stamps of the recording [s]."""
+        return self.recorded_step or self.step
+
+    @property
+    def reach(self) -> float:
+        """Time around a window whose samples affect it [s]: of the spline, and of the bridges."""
+        spline = SPLINE_REACH * max(self.step, self.sample_step)
+        return spline + 2.0 * self.longest_gap + 2 * CONTEXT_SAMPLES * self.sample_step
 
 
 def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]:
@@ -112,13 +135,12 @@ def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]
         """All windows of the held samples that need nothing that is still to come."""
         nonlocal held, number
         while held:
-            last_needed = (number + 1) * cut.core + cut.margin + SPLINE_REACH
-            if held[-1].t[-1] <= begin + last_needed * cut.step:
+            if held[-1].t[-1] <= begin + ((number + 1) * cut.core + cut.margin) * cut.step + cut.reach:
                 return
             joined = Chunk.join(held)
             yield _window(joined, current, begin, number, cut, closed=False)
             number += 1
-            oldest = begin + (number * cut.core - cut.margin - SPLINE_REACH) * cut.step
+            oldest = begin + (number * cut.core - cut.margin) * cut.step - cut.reach
             held = [joined.take(slice(max(0, int(np.searchsorted(joined.t, oldest)) - 1), None))]
 
     def rest() -> Iterator[Window]:
@@ -148,13 +170,22 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
     last = min(last, present) if closed else last
     grid = np.arange(first, last)
     t = np.minimum(begin + grid * cut.step, samples.t[-1])
-    reach = SPLINE_REACH * cut.step
+    step, reach = cut.sample_step, cut.reach
     low = int(np.searchsorted(samples.t, begin + first * cut.step - reach))
     high = int(np.searchsorted(samples.t, begin + (last - 1) * cut.step + reach, side="right"))
-    near = samples.take(slice(low, high))
+    bridged = bridge(samples.take(slice(low, high)), step, max(cut.longest_gap, GAP_STEPS * step))
+    near = bridged.samples
 
     def resampled(values: Array | None) -> Array | None:
         return None if values is None else np.ascontiguousarray(interpolate_cubic(t, near.t, values).T)
+
+    def on_grid(missing: Mask) -> Mask:
+        """Samples that are closest to a missing one."""
+        if not missing.any():
+            return np.zeros((*missing.shape[1:], len(t)), dtype=bool)
+        after = np.minimum(np.searchsorted(near.t, t), len(near) - 1)
+        before = np.maximum(after - 1, 0)
+        return np.asarray(missing[np.where(t - near.t[before] < near.t[after] - t, before, after)].T)
 
     positions = resampled(near.q)
     assert positions is not None
@@ -170,4 +201,7 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
         reference=resampled(near.reference),
         core=own,
         ends=ends,
+        effort_missing=on_grid(bridged.effort_missing),
+        motion_missing=on_grid(bridged.motion_missing),
+        velocity_missing=on_grid(bridged.velocity_missing),
     )

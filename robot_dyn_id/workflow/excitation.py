@@ -19,7 +19,7 @@ from robot_dyn_id.excitation.forms.registry import repeat_cycle
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.settings import DEFAULT_TERMS
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.report.folder import output_folder
@@ -108,7 +108,7 @@ def design(
         if name not in known:
             raise UsageError(f"unknown option {name!r}; {suggestion(name, known)}")
     settings = read_design_settings(file, **options)
-    regressor = Regressor(robot, terms_on_joints(robot, Settings().terms if terms is None else terms))
+    regressor = Regressor(robot, terms_on_joints(robot, DEFAULT_TERMS if terms is None else terms))
     task = make_design_task(settings, robot, regressor)
     found = search_design(task.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     return DesignResult(robot, settings, task, found)

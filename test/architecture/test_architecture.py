@@ -55,8 +55,10 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "bridging",
             "windows",
             "filtering",
+            "ends",
             "ranges",
             "torque_shares",
             "blocks",
@@ -70,6 +72,7 @@ INSIDE = {
         ),
         *("samples", "hypotheses", "diagnosis", "delays", "weight_gains", "channel_faults", "stamps", "health"),
         "reversals",
+        *("spikes", "resolution", "directions"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
@@ -110,6 +113,7 @@ INSIDE = {
             "evaluation",
             "cross_validation",
             "correction",
+            "selection",
         ),
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),

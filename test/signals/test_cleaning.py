@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairs: dropped samples are counted identically in every pass, for every chunk size."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 from support.simulated import at_chunk_size, changed, sines
@@ -13,14 +15,14 @@ from robot_dyn_id.signals.cleaning import STAMPS, Drive, Repairs, clean, median_
 STEP = 0.01
 
 
-def cleaned(recording, drives=None, **options):
+def cleaned(recording, drives=MappingProxyType({}), **options):
     repairs = Repairs()
-    parts = list(clean(recording, recording.joint_names, drives or {}, STEP, repairs, **options))
+    parts = list(clean(recording, recording.joint_names, drives, STEP, repairs, **options))
     return parts, repairs
 
 
 def faulty():
-    """A hundred samples and one fault of each kind (two repeated stamps), and a gap of 0.2 s."""
+    """A hundred samples, one fault of each kind (two repeated stamps), a row without efforts, and a gap of 0.2 s."""
     recording = sines(np.arange(100) * STEP)
     t, q, dq, tau = (getattr(recording.samples, name).copy() for name in ("t", "q", "dq", "tau"))
     t[60:] += 0.2
@@ -32,8 +34,10 @@ def faulty():
     dq[45, 0] = np.inf
     tau[50, 1] = np.nan
     q[70, 0] = 1e154
-    dq[71, 0] = -1e154
+    q[71, 0] = -1e154
     tau[72, 1] = 1e154
+    dq[73, 1] = -1e154
+    tau[74] = np.nan
     return changed(recording, t=t, q=q, dq=dq, tau=tau)
 
 
@@ -42,12 +46,10 @@ FAULTS = {
     "time stamp going backward": 1,
     "time stamp not finite": 1,
     "position missing or not finite": 1,
-    "velocity missing or not finite": 1,
+    "position implausibly large": 2,
     "effort missing or not finite": 1,
-    "position implausibly large": 1,
-    "velocity implausibly large": 1,
-    "effort implausibly large": 1,
 }
+MISSING = {"velocity": [1, 1], "effort": [0, 2]}
 
 
 @pytest.mark.parametrize("size", [1, 7, 61, 1000])
@@ -56,14 +58,27 @@ def test_every_fault_is_dropped_and_counted_whatever_the_chunks(size):
     for _ in range(2):
         parts, repairs = cleaned(recording)
         assert repairs.dropped == FAULTS
-        assert (repairs.rows, repairs.total_dropped, repairs.gaps) == (100, 10, 1)
+        assert {channel: counts.tolist() for channel, counts in repairs.missing.items()} == MISSING
+        assert (repairs.rows, repairs.total_dropped, repairs.gaps, repairs.bridged) == (100, 8, 1, 0)
         kept = Chunk.join([chunk for _, chunk in parts])
-        bad = [10, 11, 20, 30, 40, 45, 50, 70, 71, 72]
+        bad = [10, 11, 20, 30, 40, 70, 71]
         expected = faulty().samples.take(np.setdiff1d(np.arange(100), bad))
-        for name in ("t", "q", "dq", "tau"):
+        for name in ("t", "q"):
             np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
+        for name in ("dq", "tau"):
+            values = getattr(expected, name)
+            plausible = np.where(np.abs(values) < 1e100, values, np.nan)
+            np.testing.assert_array_equal(getattr(kept, name), plausible)
         segments = np.concatenate([np.full(len(chunk), segment) for segment, chunk in parts])
         np.testing.assert_array_equal(segments, (kept.t > 0.7).astype(int))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_gaps_that_are_short_enough_do_not_split_a_recording(size):
+    for longest, segments, counts in ((0.1, {0, 1}, (1, 0)), (0.3, {0}, (0, 1))):
+        parts, repairs = cleaned(at_chunk_size(faulty(), size), longest_gap=longest)
+        assert {segment for segment, _ in parts} == segments
+        assert (repairs.gaps, repairs.bridged) == counts
 
 
 def test_a_clean_recording_is_left_as_it_is():
@@ -75,7 +90,7 @@ def test_a_clean_recording_is_left_as_it_is():
 
 def test_efforts_may_be_missing_if_they_are_not_needed():
     recording = changed(faulty(), tau=None)
-    parts, repairs = cleaned(recording, need_effort=False)
+    parts, repairs = cleaned(recording, None)
     assert not any("effort" in reason for reason in repairs.dropped)
     assert parts[0][1].tau is None
     with pytest.raises(InputError, match="no effort is recorded"):

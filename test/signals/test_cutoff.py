@@ -21,7 +21,7 @@ def cutoff(recording, **channels):
     return survey([changed(recording, dq=None, **channels)], recording.joint_names, {}).cutoff
 
 
-def random_walk(q, seed=1):
+def integrated_noise(q, seed=1):
     """Errors that are integrated white noise, as jitter of the stamps makes them."""
     steps = np.random.default_rng(seed).normal(size=q.shape)
     return 1e-4 * np.cumsum(steps, axis=0) / np.sqrt(len(q) / 40.0)
@@ -31,7 +31,7 @@ FAULTS = {
     "12 bit": lambda q, t: np.round(q * 4096 / (2 * np.pi)) * (2 * np.pi) / 4096,
     "16 bit": lambda q, t: np.round(q * 65536 / (2 * np.pi)) * (2 * np.pi) / 65536,
     "white noise": lambda q, t: q + 1e-4 * np.random.default_rng(0).normal(size=q.shape),
-    "random walk": lambda q, t: q + random_walk(q),
+    "integrated noise": lambda q, t: q + integrated_noise(q),
     "vibration at 30 Hz": lambda q, t: q + 3e-4 * np.sin(2 * np.pi * 30.0 * t)[:, None],
 }
 

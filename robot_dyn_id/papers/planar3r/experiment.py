@@ -119,7 +119,7 @@ class SimulatedExperiment:
     @cached_property
     def regressor(self) -> Regressor:
         """Robot and terms that are identified."""
-        return Regressor(self.model, terms_on_joints(self.model, self.configuration.settings.terms))
+        return Regressor(self.model, terms_on_joints(self.model, self.configuration.settings.fixed_terms))
 
     @cached_property
     def base(self) -> BaseParameters:

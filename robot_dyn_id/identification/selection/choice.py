@@ -1,0 +1,609 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
+
+Families of terms, couplings and a tilt of the base are compared by fits with signs, the strength of the prior by fits
+that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among terms, couplings and
+strengths is repeated without each block in turn, so that the error on that block is one of data that nothing was chosen
+from; the motion filter, the load and the tilt are those of all data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.consistency import not_negative
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coupling, Term
+from robot_dyn_id.estimators import Consistent, Estimator
+from robot_dyn_id.estimators.consistent_fit import fit_consistent
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.selection.block_grams import BlockGrams
+from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, Pull, relative_loss
+from robot_dyn_id.identification.selection.families import (
+    BEFORE_LOAD,
+    REFERENCE,
+    SIMPLE,
+    Family,
+    list_couplings,
+    list_families,
+)
+from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilted
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.signals.blocks import Blocks
+from robot_dyn_id.signals.filtering import LowPass
+from robot_dyn_id.signals.trials import FilteredTrials
+
+MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
+"""Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
+default."""
+
+MAX_VELOCITY_ERROR = 0.05
+"""Largest error of the size of recorded velocities that are tried, a ratio."""
+
+MAX_VELOCITY_LAG_PERIODS = 0.05
+"""Largest delay of recorded velocities that are tried, in periods of the cut-off."""
+
+COARSE_STRENGTHS = (1.0, 100.0)
+"""Strengths of the prior at which terms and motion filters are compared: the better one counts."""
+
+STRENGTH_STEP = 10.0
+"""Ratio of two strengths of the prior that are tried."""
+
+STRENGTH_RANGE = (0.01, 1000.0)
+"""Weakest and strongest prior that is tried."""
+
+GIVEN_PRIOR_STRENGTH = 300.0
+"""Strength of a prior that the user asks for, to extrapolate to motions that the data do not show."""
+
+LEAST_GAIN = 0.05
+"""Least share of the squared error that a coupling or a tilt of the base removes."""
+
+LEAST_GAIN_DEVIATIONS = 2.0
+"""Least gain of a coupling or a tilt of the base, in standard errors."""
+
+MAX_COUPLINGS = 2
+"""Most couplings that are taken."""
+
+MAX_TILT_DEG = 10.0
+"""Largest tilt of the base that is a small error of the mounting [deg]; a larger one is a wrong gravity vector."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One alternative that was compared with others.
+
+    Attributes:
+        step: what was chosen: `motion_filter`, `terms`, `coupling`, `base_tilt` or `prior_strength`.
+        name: name of the alternative.
+        loss: cross-validated error relative to rigid bodies with simple friction and rotor inertia, a ratio.
+        gain: share of the weighted squared error that it removes against the alternative before; NaN for the first.
+        deviation: standard error of the gain over the blocks.
+        chosen: whether it is a part of the model.
+    """
+
+    step: str
+    name: str
+    loss: float
+    gain: float
+    deviation: float
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Columns and strength that were chosen from some blocks.
+
+    Attributes:
+        candidate: columns and strength.
+        families: names of the families.
+        couplings: names of the couplings.
+        tried: all alternatives.
+    """
+
+    candidate: Candidate
+    families: tuple[str, ...]
+    couplings: tuple[str, ...]
+    tried: tuple[Tried, ...]
+
+
+@dataclass(frozen=True)
+class BlockModel:
+    """Model that was chosen and fitted without one block.
+
+    Attributes:
+        block: number of the block.
+        columns: columns of the wide regressor, shape (p,).
+        values: their parameters, shape (p,).
+    """
+
+    block: int
+    columns: Integers
+    values: Array
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A chosen model, before its final fit.
+
+    Attributes:
+        trials: the training data with the chosen motion filter and source of velocities.
+        regressor: robot, with the chosen direction of gravity, and the terms that are not zero.
+        strength: strength of the prior.
+        weights: weight of each joint, one over the RMS of its out-of-fold residual, shape (n,).
+        tried: all alternatives.
+        left_out: names of families that were tried and not taken.
+        blocks: division of the data.
+        wide: regressor of the models of the blocks.
+        block_models: the models that were chosen without each block.
+        consistency_cost: ratio of the cross-validated error to that of the same columns and signs without physically
+            consistent links, less one.
+        findings: findings about the choice.
+    """
+
+    trials: FilteredTrials
+    regressor: Regressor
+    strength: float
+    weights: Array
+    tried: tuple[Tried, ...]
+    left_out: tuple[str, ...]
+    blocks: Blocks
+    wide: Regressor
+    block_models: tuple[BlockModel, ...]
+    consistency_cost: float
+    findings: tuple[Finding, ...]
+
+    def complete(self, estimator: Estimator) -> Estimator:
+        """The estimator with the chosen strength and weights."""
+        if not isinstance(estimator, Consistent):
+            return estimator
+        return replace(estimator, strength=self.strength, weights=tuple(self.weights.tolist()))
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parts of the model that may be chosen.
+
+    Attributes:
+        terms: terms of every joint that are fixed; None: families are chosen.
+        couplings: couplings that are fixed.
+        motion_filter: whether the motion filter is chosen.
+        velocity: whether the source of the velocities is chosen.
+        base_tilt: whether a small tilt of the base is estimated.
+        strength: strength of the prior; None: chosen.
+        reduced: whether only the families that extrapolate are tried.
+        prior: prior bodies; None: those of the URDF or its geometry.
+        without_blocks: whether the choice is repeated without each block, for cross-validation.
+    """
+
+    terms: tuple[Term, ...] | None = None
+    couplings: tuple[Coupling, ...] = ()
+    motion_filter: bool = True
+    velocity: bool = True
+    base_tilt: bool = True
+    strength: float | None = None
+    reduced: bool = False
+    prior: BodyPrior | None = None
+    without_blocks: bool = True
+
+    def families(self, trials: FilteredTrials) -> tuple[Family, ...]:
+        """Families that are tried."""
+        if self.terms is not None:
+            return ()
+        found = list_families(trials.survey.has_temperature)
+        return tuple(family for family in found if family.extrapolates) if self.reduced else found
+
+    @property
+    def simple_terms(self) -> tuple[Term, ...]:
+        """Terms of every candidate."""
+        return SIMPLE.terms if self.terms is None else self.terms
+
+
+def choose_model(
+    trials: FilteredTrials, model: RobotModel, options: Options, progress: Progress = ignore_progress
+) -> Selection:
+    """Choose a model.
+
+    Args:
+        trials: training data.
+        model: the robot.
+        options: what may be chosen.
+        progress: callback that receives one status line per stage.
+
+    Raises:
+        InputError: data that are too short for cross-validation.
+    """
+    prior = options.prior or BodyPrior.from_model(model)
+    blocks = _with_motion_filter(trials, min(MOTION_CUTOFF_RATIOS)).blocks()
+    progress("choosing the motion filter")
+    first = _Wide.from_options(model, prior, options, trials, bodies=None)
+    trials, bodies, tried = _choose_motion_filter(trials, first, blocks, options)
+    progress("comparing models")
+    wide = _Wide.from_options(model, prior, options, trials, bodies)
+    bodies = wide.fit_bodies(wide.validate(trials, blocks))  # without load-dependent friction they had to replace it
+    wide = _Wide.from_options(model, prior, options, trials, bodies)
+    validation = wide.validate(trials, blocks)
+    choice = wide.choose(validation)
+    findings: tuple[Finding, ...] = ()
+    if wide.tilt is not None:
+        tilt, row = wide.find_tilt(validation, choice)
+        tried += (row,)
+        if tilt is not None:
+            turned = tilted(model, tilt)
+            findings = (_report_tilt(model, turned, row),)
+            wide = _Wide.from_options(turned, prior, options, trials, bodies)
+            validation = wide.validate(trials, blocks)
+            choice = wide.choose(validation)
+    block_models: tuple[BlockModel, ...] = ()
+    if options.without_blocks:
+        progress("repeating the choice without each block")
+        start = choice.candidate.strength
+        block_models = tuple(wide.without(validation, block, start) for block in validation.blocks)
+    final = wide.consistent(validation, choice.candidate, all_rows=True)
+    cost = wide.consistency_cost(validation, choice.candidate)
+    return Selection(
+        trials=trials,
+        regressor=wide.prune(choice.candidate, final),
+        strength=choice.candidate.strength,
+        weights=validation.weights,
+        tried=(*tried, *choice.tried),
+        left_out=tuple(f.name for f in options.families(trials) if f.name not in choice.families),
+        blocks=blocks,
+        wide=wide.without_tilt,
+        block_models=block_models,
+        consistency_cost=cost,
+        findings=findings,
+    )
+
+
+def _choose_motion_filter(
+    trials: FilteredTrials, wide: _Wide, blocks: Blocks, options: Options
+) -> tuple[FilteredTrials, Array, tuple[Tried, ...]]:
+    """Choose motion filter and source of velocities at a fixed regression filter, so that errors are comparable.
+
+    Returns:
+        The trials with the choice, the bodies of the first fit, shape (10 b,), and the alternatives.
+    """
+    ratios = MOTION_CUTOFF_RATIOS if options.motion_filter else (None,)
+    recorded = trials.plan.recorded_velocity
+    both = options.velocity and _has_comparable_velocity(trials)
+    sources = (recorded, not recorded) if both else (recorded,)
+    columns = wide.columns_of([family for family in wide.families if family.name in BEFORE_LOAD])
+    found: list[tuple[float, FilteredTrials, Array, str]] = []
+    reference = None
+    weights: Array | None = None
+    for source in sources:
+        for ratio in ratios:
+            filtered = _with_motion_filter(trials, ratio, source)
+            grams = BlockGrams.from_trials(filtered, wide.regressor, blocks)
+            validation = CrossValidation.from_grams(grams, wide.pull, wide.bounded, wide.reference, wide.blocks(blocks))
+            if weights is None or reference is None:
+                reference, weights = validation.errors(wide.reference), validation.weights
+            validation = replace(validation, weights=weights)
+            loss, strength, _ = wide.least_loss(validation, columns, reference)
+            bodies = wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
+            name = f"{filtered.plan.motion_pass.cutoff:.3g} Hz, {'recorded' if source else 'derived'} velocity"
+            found.append((loss, filtered, bodies, name))
+    best = min(range(len(found)), key=lambda place: found[place][0])
+    tried = tuple(
+        Tried("motion_filter", name, loss, np.nan, np.nan, place == best)
+        for place, (loss, _, _, name) in enumerate(found)
+    )
+    return found[best][1], found[best][2], tried if len(found) > 1 else ()
+
+
+def _has_comparable_velocity(trials: FilteredTrials) -> bool:
+    """Whether recorded velocities are those of the positions, but for a delay that is short against the filter."""
+    surveyed = trials.survey
+    moving = surveyed.bandwidth > 0.0
+    late = np.abs(surveyed.velocity_lag) * trials.plan.low_pass.cutoff
+    agrees = (np.abs(surveyed.velocity_gain - 1.0) < MAX_VELOCITY_ERROR) & (late < MAX_VELOCITY_LAG_PERIODS)
+    return bool(surveyed.has_velocity and agrees[moving].all())
+
+
+def _with_motion_filter(trials: FilteredTrials, ratio: float | None, recorded: bool | None = None) -> FilteredTrials:
+    """The same trials with another motion filter and source of velocities; None keeps them."""
+    plan = trials.plan
+    low_pass = plan.low_pass
+    motion_pass = plan.motion_pass if ratio is None else LowPass(ratio * low_pass.cutoff, low_pass.order)
+    recorded = plan.recorded_velocity if recorded is None else recorded
+    return replace(
+        trials,
+        plan=replace(plan, motion_pass=motion_pass, recorded_velocity=recorded),
+        surveyed=trials.survey,
+        known_ranges=None,
+    )
+
+
+def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
+    cosine = model.gravity @ turned.gravity / np.linalg.norm(model.gravity) ** 2
+    degrees = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+    vector = " ".join(f"{component:.4g}" for component in turned.gravity)
+    message = (
+        f"the base is tilted by {degrees:.2f} deg against the gravity vector that was given: this removes "
+        f"{row.gain:.0%} (+- {row.deviation:.0%}) of the squared error; the model has the gravity vector {vector}"
+    )
+    return make_finding("base_tilted", message)
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """Regressor of all candidate columns, and which of them belong to what.
+
+    Attributes:
+        regressor: robot and all terms, with the columns of a tilt if it is to be found.
+        prior: prior bodies.
+        families: families that are tried, in order.
+        simple: terms of every candidate.
+        couplings: couplings that are tried.
+        fixed_couplings: couplings of every candidate.
+        tilt: columns of the tilt; None if it is not to be found.
+        fixed_strength: strength of the prior; None: chosen.
+    """
+
+    regressor: Regressor
+    prior: BodyPrior
+    families: tuple[Family, ...]
+    simple: tuple[Term, ...]
+    couplings: tuple[Coupling, ...]
+    fixed_couplings: tuple[Coupling, ...]
+    tilt: Integers | None
+    fixed_strength: float | None
+
+    @classmethod
+    def from_options(
+        cls, model: RobotModel, prior: BodyPrior, options: Options, trials: FilteredTrials, bodies: Array | None
+    ) -> _Wide:
+        """All candidates; without bodies of a first fit those that need no load, no tilt and no couplings."""
+        families = options.families(trials)
+        if bodies is None:
+            families = tuple(family for family in families if family.name in BEFORE_LOAD)
+        choosing = options.terms is None and not options.reduced and bodies is not None
+        couplings = list_couplings(model) if choosing and not options.couplings else ()
+        terms = [*options.simple_terms, *(term for family in families for term in family.terms)]
+        placed = terms_on_joints(model, terms, (*options.couplings, *couplings))
+        load = () if bodies is None else tuple(bodies.tolist())
+        tilt = None
+        if bodies is not None and options.base_tilt and model.gravity.any():
+            regressor: Regressor = TiltedRegressor(model, placed, load, load)
+            tilt = np.arange(len(regressor.names) - DIRECTIONS, len(regressor.names))
+        else:
+            regressor = Regressor(model, placed, load)
+        return cls(
+            regressor, prior, families, options.simple_terms, couplings, options.couplings, tilt, options.strength
+        )
+
+    @property
+    def inertial(self) -> int:
+        """Number of inertial columns."""
+        return self.prior.bodies.size
+
+    @property
+    def without_tilt(self) -> Regressor:
+        """The regressor without the columns of the tilt."""
+        return Regressor(self.regressor.model, self.regressor.terms, self.regressor.load_parameters)
+
+    @cached_property
+    def pull(self) -> Pull:
+        """Pull of the inertial parameters."""
+        rest = np.zeros(len(self.regressor.names) - self.inertial)
+        return Pull(np.append(self.prior.bodies.ravel(), rest), np.append(self.prior.scales.ravel() ** -2.0, rest))
+
+    @cached_property
+    def bounded(self) -> Mask:
+        """Columns whose parameters are not negative, shape (c,)."""
+        mask = np.zeros(len(self.regressor.names), dtype=bool)
+        of_terms = not_negative(self.without_tilt)
+        mask[self.inertial : self.inertial + len(of_terms)] = of_terms
+        return mask
+
+    @property
+    def reference(self) -> Candidate:
+        """Rigid bodies, simple friction and rotor inertia, weakly pulled."""
+        return Candidate(self.columns_of([f for f in self.families if f.name in REFERENCE]), COARSE_STRENGTHS[0])
+
+    def blocks(self, blocks: Blocks) -> tuple[int, ...]:
+        """Numbers of all blocks."""
+        return tuple(range(blocks.count))
+
+    def columns_of(self, families: Sequence[Family], couplings: Sequence[str] = ()) -> Integers:
+        """Columns of the rigid bodies, of the simple terms, and of some families and couplings."""
+        names = {term.name for term in self.simple} | {term.name for family in families for term in family.terms}
+        coupled = {*couplings, *(coupling.name for coupling in self.fixed_couplings)}
+        every = {coupling.name for coupling in (*self.couplings, *self.fixed_couplings)}
+        taken = [
+            self.inertial + number
+            for number, column in enumerate(self.regressor.term_columns)
+            if (column.coordinate.name in coupled)
+            or (column.coordinate.name not in every and column.term.name in names)
+        ]
+        return np.array([*range(self.inertial), *taken])
+
+    def validate(self, trials: FilteredTrials, blocks: Blocks) -> CrossValidation:
+        """Cross-validation on the rows of recordings."""
+        grams = BlockGrams.from_trials(trials, self.regressor, blocks)
+        return CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, self.blocks(blocks))
+
+    def least_loss(
+        self, validation: CrossValidation, columns: Integers, reference: Array
+    ) -> tuple[float, float, Array]:
+        """Least loss over the coarse strengths, that strength, and the errors."""
+        strengths = COARSE_STRENGTHS if self.fixed_strength is None else (self.fixed_strength,)
+        errors = [validation.errors(Candidate(columns, strength)) for strength in strengths]
+        losses = [relative_loss(of_strength, reference) for of_strength in errors]
+        best = int(np.argmin(losses))
+        return losses[best], strengths[best], errors[best]
+
+    def choose(self, validation: CrossValidation, start: float | None = None) -> ModelChoice:
+        """Choose families, couplings and strength from the blocks of a cross-validation.
+
+        Args:
+            validation: the blocks.
+            start: strength that the search starts from; None: that of the families.
+        """
+        reference = validation.errors(self.reference)
+        families, strength, errors, tried = self._choose_families(validation, reference)
+        names: list[str] = []
+        for _ in range(MAX_COUPLINGS):
+            rows = list(self._try_couplings(validation, families, names, strength, (errors, reference)))
+            if not rows:
+                break
+            row, after = max(rows, key=lambda pair: pair[0].gain)
+            chosen = row.gain > max(LEAST_GAIN, LEAST_GAIN_DEVIATIONS * row.deviation)
+            tried += [replace(other, chosen=chosen and other is row) for other, _ in rows]
+            if not chosen:
+                break
+            names.append(row.name)
+            errors = after
+        columns = self.columns_of(families, names)
+        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start or strength)
+        return ModelChoice(
+            Candidate(columns, strength),
+            tuple(family.name for family in families),
+            tuple(names),
+            (*tried, *rows_of_strength),
+        )
+
+    def _choose_families(
+        self, validation: CrossValidation, reference: Array
+    ) -> tuple[list[Family], float, Array, list[Tried]]:
+        """The nested candidate with the least loss."""
+        found = []
+        for count in range(len(self.families) + 1):
+            found.append(self.least_loss(validation, self.columns_of(self.families[:count]), reference))
+        best = min(range(len(found)), key=lambda place: found[place][0])
+        tried = []
+        for count, (loss, _, errors) in enumerate(found):
+            name = self.families[count - 1].name if count else SIMPLE.name
+            gain = validation.relative_gain(found[count - 1][2], errors) if count else (np.nan, np.nan)
+            tried.append(Tried("terms", name, loss, *gain, count <= best))
+        _, strength, errors = found[best]
+        return list(self.families[:best]), strength, errors, tried if self.families else []
+
+    def _try_couplings(
+        self,
+        validation: CrossValidation,
+        families: Sequence[Family],
+        taken: Sequence[str],
+        strength: float,
+        reference_errors: tuple[Array, Array],
+    ) -> Iterator[tuple[Tried, Array]]:
+        """Alternatives with one more coupling, and their errors."""
+        before, reference = reference_errors
+        for coupling in self.couplings:
+            if coupling.name in taken:
+                continue
+            columns = self.columns_of(families, [*taken, coupling.name])
+            errors = validation.errors(Candidate(columns, strength))
+            gain = validation.relative_gain(before, errors)
+            yield Tried("coupling", coupling.name, relative_loss(errors, reference), *gain, False), errors
+
+    def _choose_strength(
+        self, validation: CrossValidation, columns: Integers, reference: Array, start: float
+    ) -> tuple[float, list[Tried]]:
+        """Strength with the least loss of physically consistent fits, from a start towards the smaller losses."""
+        if self.fixed_strength is not None:
+            return self.fixed_strength, []
+        losses: dict[float, float] = {}
+
+        def loss(strength: float) -> float:
+            if strength not in losses:
+                errors = self._consistent_errors(validation, Candidate(columns, strength))
+                losses[strength] = relative_loss(errors, reference)
+            return losses[strength]
+
+        best = start
+        while True:
+            around = [best / STRENGTH_STEP, best, best * STRENGTH_STEP]
+            inside = [s for s in around if STRENGTH_RANGE[0] * 0.99 <= s <= STRENGTH_RANGE[1] * 1.01]
+            least = min(inside, key=loss)
+            if least == best:
+                break
+            best = least
+        return best, [
+            Tried("prior_strength", f"{strength:g}", losses[strength], np.nan, np.nan, strength == best)
+            for strength in sorted(losses)
+        ]
+
+    def _consistent_errors(self, validation: CrossValidation, candidate: Candidate) -> Array:
+        """Out-of-fold errors of physically consistent fits, shape (blocks, n)."""
+        return np.array(
+            [
+                validation.grams.squared_errors(self.consistent(validation, candidate, left_out=block), block)
+                for block in validation.blocks
+            ]
+        )
+
+    def consistent(
+        self,
+        validation: CrossValidation,
+        candidate: Candidate,
+        *,
+        left_out: int | None = None,
+        all_rows: bool = False,
+        links: bool = True,
+    ) -> Array:
+        """Physically consistent parameters of all columns, zero in those that a candidate has not, shape (c,)."""
+        gram = validation.gram(candidate.columns, left_out, all_rows=all_rows)
+        bounded = self.bounded[candidate.columns][self.inertial :]
+        fit = fit_consistent(gram, self.prior, bounded, candidate.strength, links=links)
+        parameters = np.zeros(len(self.regressor.names))
+        parameters[candidate.columns] = fit.values
+        return parameters
+
+    def fit_bodies(self, validation: CrossValidation) -> Array:
+        """Bodies of a fit with all families, shape (10 b,)."""
+        candidate = Candidate(self.columns_of(self.families), COARSE_STRENGTHS[0])
+        return self.consistent(validation, candidate, all_rows=True)[: self.inertial]
+
+    def consistency_cost(self, validation: CrossValidation, candidate: Candidate) -> float:
+        """Excess of the out-of-fold error of physically consistent fits over that of fits with signs, a ratio."""
+        real, free = (
+            sum(
+                validation.grams.squared_errors(
+                    self.consistent(validation, candidate, left_out=block, links=links), block
+                ).sum()
+                for block in validation.blocks
+            )
+            for links in (True, False)
+        )
+        return float(np.sqrt(real / free)) - 1.0
+
+    def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
+        """The whole choice, and its fit, without a block; strengths are compared from a start."""
+        others = replace(validation, blocks=tuple(other for other in validation.blocks if other != block))
+        candidate = self.choose(others, start).candidate
+        values = self.consistent(others, candidate)
+        columns = np.flatnonzero(values)
+        return BlockModel(block, columns, values[columns])
+
+    def find_tilt(self, validation: CrossValidation, choice: ModelChoice) -> tuple[Array | None, Tried]:
+        """Horizontal components of gravity, if they remove a significant part of the error, shape (2,), and the row."""
+        assert self.tilt is not None
+        with_tilt = replace(choice.candidate, columns=np.append(choice.candidate.columns, self.tilt))
+        before, after = validation.errors(choice.candidate), validation.errors(with_tilt)
+        gain, deviation = validation.relative_gain(before, after)
+        components = validation.fit(with_tilt, all_rows=True)[self.tilt]
+        gravity = float(np.linalg.norm(self.regressor.model.gravity))
+        small = float(np.linalg.norm(components)) < gravity * np.tan(np.radians(MAX_TILT_DEG))
+        chosen = small and gain > max(LEAST_GAIN, LEAST_GAIN_DEVIATIONS * deviation)
+        name = f"{np.degrees(np.arctan2(np.linalg.norm(components), gravity)):.2f} deg"
+        loss = relative_loss(after, validation.errors(self.reference))
+        return (components if chosen else None), Tried("base_tilt", name, loss, gain, deviation, chosen)
+
+    def prune(self, candidate: Candidate, values: Array) -> Regressor:
+        """Regressor with the terms of a candidate whose parameters are not all zero."""
+        taken = np.zeros(len(self.regressor.names), dtype=bool)
+        taken[candidate.columns] = values[candidate.columns] != 0.0
+        kept, place = [], self.inertial
+        for coordinate, term in self.regressor.terms:
+            if taken[place : place + len(term.symbols)].any():
+                kept.append((coordinate, term))
+            place += len(term.symbols)
+        return Regressor(self.regressor.model, tuple(kept), self.regressor.load_parameters)
