@@ -348,6 +348,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "masses are placeholders.",
             "check that the URDF describes this robot (axes, link lengths, tool) and that its masses are realistic",
         ),
+        "estimator_replaced": Definition(
+            "warning",
+            "The estimator did not converge, or its estimate is far worse than that of least squares, which is used "
+            "instead.",
+            "change its options, or fix the constants of the terms that these data do not determine",
+        ),
         "links_contradicted": Definition(
             "warning",
             "Physically consistent links predict held-out blocks more than 2 % worse than bodies that cannot exist, "

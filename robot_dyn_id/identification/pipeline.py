@@ -154,7 +154,7 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
+    parameters = assemble(fit.model, evaluation, trials, fit.estimator, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,

@@ -108,6 +108,7 @@ INSIDE = {
             "uses",
             "settings",
             "residuals",
+            "fallback",
             "estimation",
             "identifiability",
             "evaluation",
