@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from support.simulated import ARM, Simulated
 
-from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.online.changes import parts_of
 from robot_dyn_id.online.monitoring import Columns, ResidualMonitor
 
 TERMS_OF_ARM = tuple(TERMS[name]() for name in ("viscous", "dahl", "load_dahl", "offset"))
@@ -64,6 +65,20 @@ def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
     monitor, left = residuals(arm, parameters, noise, velocity)
     assert monitor.worse(3.0, 0.05) == ()
     assert np.median(np.abs(left[100:])) < 0.05
+
+
+def test_the_friction_that_can_change_has_few_parameters(arm, parameters):
+    """A change of all dry laws by one level is that of one parameter; the elements are not distinguished."""
+    regressor = Regressor.from_parameters(parameters)
+    parts = parts_of(parameters, regressor)
+    assert [part.symbols for part in parts[1:]] == [
+        (f"fv{number}", "dry friction", "load friction", f"off{number}") for number in (1, 2, 3)
+    ]
+    elements = np.array([column.coordinate.name == "elbow" for column in regressor.term_columns])
+    elements &= np.array([column.term.name == "dahl" for column in regressor.term_columns])
+    levels = np.abs(parameters.term_values * elements)
+    change = parameters.mapping[:, -len(levels) :] @ (levels / levels.sum())
+    np.testing.assert_allclose(parts[2].directions[:, 1], change, atol=1e-12)
 
 
 def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
