@@ -37,6 +37,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.diagnosis import examine_lengths
+from robot_dyn_id.signals.fingerprint import Fingerprint, report_repeated, report_trained
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -114,6 +115,8 @@ def identify(
     """
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
+    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
+    findings += repeated
     progress("comparing efforts and motion")
     corrected = correct_trials(trials, model, settings.ignore)
     trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
@@ -151,7 +154,7 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
+    parameters = assemble(fit.model, evaluation, trials, fingerprint, settings.estimator.name, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
@@ -162,6 +165,17 @@ def identify(
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
         selection=selection,
     )
+
+
+def _compare_recordings(
+    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], settings: Settings
+) -> tuple[Fingerprint, tuple[Finding, ...]]:
+    """Fingerprint of the training data, and findings about recordings that occur twice."""
+    prints, others = (
+        [Fingerprint.from_recording(one, joints, settings.drives) for one in group] for group in (training, held_out)
+    )
+    trained = Fingerprint.joined(prints)
+    return trained, (*report_repeated(training, prints), *report_trained(held_out, others, trained))
 
 
 def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
@@ -229,6 +243,8 @@ def validate(
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
     findings += _judge_training(model, trials, settings)
+    prints = [Fingerprint.from_recording(one, parameters.joint_names, settings.drives) for one in recordings]
+    findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     progress("predicting")
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
