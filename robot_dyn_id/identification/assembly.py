@@ -65,7 +65,7 @@ def assemble(
         values=estimate.values,
         standard_deviations=estimate.standard_deviations,
         status=_status(shares, np.isin(base.names, estimate.unexcited)),
-        covariance=estimate.covariance,
+        covariance=(estimate.covariance + estimate.covariance.T) / 2,  # products of ill-conditioned factors
         column_names=base.column_names,
         mapping=base.mapping,
         independent_columns=base.independent.astype(np.uint32),

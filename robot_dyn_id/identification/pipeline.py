@@ -19,7 +19,7 @@ from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
+from robot_dyn_id.identification.correction import correct_channels, correct_trials, interpret_efforts, realign
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -113,13 +113,20 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
+    method = held_out_method(training, held_out)
+    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names)
+    progress("comparing efforts and motion")
+    meaning = interpret_efforts(training, held_out, model, settings)
+    training, held_out, model = meaning.training, meaning.held_out, meaning.model
+    settings = replace(settings, drives=meaning.drives)
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
-    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
-    findings += repeated
-    progress("comparing efforts and motion")
-    corrected = correct_trials(trials, model, settings.ignore)
-    trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
+    corrected = correct_trials(trials, model, settings)
+    trials, model, findings = (
+        corrected.trials,
+        corrected.model,
+        (*repeated, *meaning.findings, *findings, *corrected.findings),
+    )
     unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
@@ -143,7 +150,7 @@ def identify(
         sound, faults = correct_channels(held_out, model.joint_names)
         others, delayed = realign(trials.with_recordings(sound), model)
         findings += (*faults, *delayed)
-        data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
+        data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
     else:
@@ -154,7 +161,7 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, fingerprint, settings.estimator.name, software_version)
+    parameters = assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
@@ -168,12 +175,10 @@ def identify(
 
 
 def _compare_recordings(
-    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], settings: Settings
+    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str]
 ) -> tuple[Fingerprint, tuple[Finding, ...]]:
     """Fingerprint of the training data, and findings about recordings that occur twice."""
-    prints, others = (
-        [Fingerprint.from_recording(one, joints, settings.drives) for one in group] for group in (training, held_out)
-    )
+    prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
     trained = Fingerprint.joined(prints)
     return trained, (*report_repeated(training, prints), *report_trained(held_out, others, trained))
 
@@ -243,7 +248,7 @@ def validate(
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
     findings += _judge_training(model, trials, settings)
-    prints = [Fingerprint.from_recording(one, parameters.joint_names, settings.drives) for one in recordings]
+    prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     progress("predicting")
     data = HeldOutData.from_model("recordings", trials, model)

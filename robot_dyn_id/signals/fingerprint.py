@@ -8,23 +8,25 @@ name and its time stamps. Where stamps are those of a clock, they show resampled
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 
 DIGESTS = 512
 """Number of digests that are kept of a set of recordings."""
 
 LARGEST_DIGEST = 2**32 - 1
+
+LARGEST_VALUE = 1e30
+"""Magnitude to which values are limited for single precision."""
 
 MIN_SHARED_DIGESTS = 3
 """Number of common digests below which they are taken for coincidence."""
@@ -51,22 +53,22 @@ class Fingerprint:
     stops: Array
 
     @classmethod
-    def from_recording(cls, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Fingerprint:
-        """Fingerprint of the usable samples of a recording.
+    def from_recording(cls, recording: Recording, joints: Sequence[str]) -> Fingerprint:
+        """Fingerprint of all samples of a recording.
 
         Args:
             recording: the recording.
             joints: joints whose positions and efforts count.
-            drives: gains and signs of joints whose recorded effort is a current.
 
         Raises:
             InputError: a recording that cannot be read.
         """
         digests = np.zeros(0, dtype=np.uint32)
         first, last = np.inf, -np.inf
-        for _, chunk in clean(recording, joints, drives, median_step(recording, joints), Repairs()):
+        for chunk in recording.chunks(joints):
+            stamps = chunk.t[np.abs(chunk.t) <= LATEST]  # false where not a number
             digests = np.union1d(digests, digest_samples(chunk))[:DIGESTS]
-            first, last = min(first, float(chunk.t[0])), max(last, float(chunk.t[-1]))
+            first, last = min(first, stamps.min(initial=np.inf)), max(last, stamps.max(initial=-np.inf))
         epoch = 1e-9 * recording.epoch
         dated = np.isfinite(first) and first + epoch >= EARLIEST_CLOCK_S
         return cls(digests, np.array([first + epoch if dated else 0.0]), np.array([last + epoch if dated else 0.0]))
@@ -111,8 +113,10 @@ def digest_samples(chunk: Chunk) -> NDArray[np.uint32]:
     Values count in single precision: a copy as text need not be exact to the last bit. The mixing function is that of
     splitmix64 (Steele, Lea and Flood 2014).
     """
-    channels = chunk.q if chunk.tau is None else np.column_stack([chunk.q, np.nan_to_num(chunk.tau)])
-    bits = np.ascontiguousarray(channels.astype(np.float32) + np.float32(0.0)).view(np.uint32)  # -0.0 becomes 0.0
+    effort = chunk.current if chunk.tau is None else chunk.tau
+    channels = np.nan_to_num(np.column_stack([chunk.q] if effort is None else [chunk.q, effort]))
+    limited = np.clip(channels, -LARGEST_VALUE, LARGEST_VALUE)
+    bits = np.ascontiguousarray(limited.astype(np.float32) + np.float32(0.0)).view(np.uint32)  # -0.0 becomes 0.0
     digest = np.zeros(len(bits), dtype=np.uint64)
     for column in bits.T:
         digest = (digest + column + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)

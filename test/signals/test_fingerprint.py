@@ -23,7 +23,7 @@ def recording():
 
 
 def fingerprint(recording):
-    return Fingerprint.from_recording(recording, ROBOT.joints, {})
+    return Fingerprint.from_recording(recording, ROBOT.joints)
 
 
 def codes(findings):

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directions that the joints move in: Coulomb friction and a constant offset differ only where a joint turns back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.findings import Finding, make_finding
+
+ONE_WAY_SHARE = 0.97
+"""Share of a joint's travel in one direction above which it moves one way only."""
+
+LEAST_TRAVEL = 0.05
+"""Travel below which a joint is not judged [rad or m]."""
+
+
+def examine_directions(names: Sequence[str], q: Array, segment: Integers) -> tuple[Finding, ...]:
+    """Finding about joints that move one way only.
+
+    Args:
+        names: joints, n.
+        q: positions at N consecutive samples [rad or m], shape (n, N).
+        segment: number of the uninterrupted segment of each sample, shape (N,).
+    """
+    steps = np.diff(q, axis=1)[:, np.diff(segment) == 0]
+    forward, travel = np.maximum(steps, 0.0).sum(axis=1), np.abs(steps).sum(axis=1)
+    share = np.maximum(forward, travel - forward) / np.maximum(travel, 1e-300)
+    joints = [
+        name
+        for name, one, length in zip(names, share, travel, strict=True)
+        if one > ONE_WAY_SHARE and length > LEAST_TRAVEL
+    ]
+    if not joints:
+        return ()
+    message = f"{', '.join(joints)} moves in one direction only: its friction is not separable from a constant effort"
+    return (make_finding("one_way_motion", message, joints),)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolution of the recorded positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.findings import Finding, make_finding
+
+COARSEST_STEP = 2e-3
+"""Distance of neighboring readings [rad or m] above which an encoder is coarse: 11.6 bits per turn."""
+
+FEWEST_READINGS = 5
+"""Number of distinct readings below which a joint does not move enough to show its resolution."""
+
+GRID_TOLERANCE = 0.05
+"""Largest distance of a reading from a multiple of the step, as a share of the step."""
+
+
+def position_step(readings: Array) -> float:
+    """Distance of neighboring readings if all are multiples of it [rad or m], else 0.
+
+    Args:
+        readings: finite positions of a joint, shape (N,).
+    """
+    distinct = np.unique(readings)
+    if len(distinct) < FEWEST_READINGS:
+        return 0.0
+    steps = np.diff(distinct)
+    step = float(steps[steps > 1e-3 * steps.max()].min())
+    multiples = (distinct - distinct[0]) / step
+    return step if np.abs(multiples - np.round(multiples)).max() < GRID_TOLERANCE else 0.0
+
+
+def examine_resolution(recording: Recording, joints: Sequence[str]) -> tuple[Finding, ...]:
+    """Finding about encoders whose readings are far apart."""
+    steps = np.full(len(joints), np.inf)
+    for chunk in recording.chunks(joints):
+        for joint, readings in enumerate(chunk.q.T):
+            step = position_step(readings[np.isfinite(readings)])
+            if step or len(np.unique(readings)) >= FEWEST_READINGS:
+                steps[joint] = min(steps[joint], step)
+    coarse = {name: step for name, step in zip(joints, steps.tolist(), strict=True) if COARSEST_STEP < step < np.inf}
+    if not coarse:
+        return ()
+    listed = ", ".join(f"{name} {1e3 * step:.2g}" for name, step in coarse.items())
+    message = f"{recording.source}: positions are recorded in coarse steps [mrad or mm]: {listed}"
+    return (make_finding("position_coarse", message, coarse),)
