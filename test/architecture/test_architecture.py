@@ -55,6 +55,7 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "fingerprint",
             "bridging",
             "windows",
             "filtering",
