@@ -154,7 +154,7 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
     findings += report_driving_friction(model.dynamics, states.q.mean(axis=1), trained.dq_max)
     findings += judge_cross_check(check)
     findings += judge_prediction(metrics, bool(robot.inertial_parameters.any()), settings.thresholds)
-    scales = _measure_scales(model, held_out, states)
+    scales = _measure_scales(model, data.folds, states)
     criteria = list_criteria(metrics, scales, trained, settings.thresholds)
     findings += report_criteria(criteria, scales.rollouts)
     return Evaluation(
@@ -170,13 +170,13 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
     )
 
 
-def _measure_scales(model: IdentifiedModel, held_out: FilteredTrials, poses: Motion) -> ModelScales:
-    """Uncertainty of a model in held-out poses, and its rollouts along the held-out data."""
+def _measure_scales(model: IdentifiedModel, folds: Sequence[Fold], poses: Motion) -> ModelScales:
+    """Uncertainty of a model in held-out poses, and rollouts along held-out data."""
     regressor, columns, covariance = model.regressor, model.columns, model.estimate.covariance
     return ModelScales(
         gravity_deviation=gravity_deviation(regressor, columns, covariance, poses),
         inertia_deviation=inertia_deviation(regressor, columns, model.values, covariance, poses),
-        rollouts=simulate_rollouts(model.dynamics, held_out),
+        rollouts=simulate_rollouts([(fold.dynamics, fold.trials) for fold in folds]),
     )
 
 
