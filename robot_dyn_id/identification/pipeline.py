@@ -19,7 +19,7 @@ from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_channels, correct_trials, realign
+from robot_dyn_id.identification.correction import correct_channels, correct_trials, interpret_efforts, realign
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -112,11 +112,14 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
+    progress("comparing efforts and motion")
+    meaning = interpret_efforts(training, held_out, model, settings)
+    training, held_out, model = meaning.training, meaning.held_out, meaning.model
+    settings = replace(settings, drives=meaning.drives)
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
-    progress("comparing efforts and motion")
-    corrected = correct_trials(trials, model, settings.ignore)
-    trials, model, findings = corrected.trials, corrected.model, (*findings, *corrected.findings)
+    corrected = correct_trials(trials, model, settings)
+    trials, model, findings = corrected.trials, corrected.model, (*meaning.findings, *findings, *corrected.findings)
     unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
@@ -151,7 +154,7 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, settings.estimator.name, software_version)
+    parameters = assemble(fit.model, evaluation, trials, fit.estimator, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,

@@ -70,7 +70,8 @@ INSIDE = {
             "trials",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "weight_gains", "channel_faults", "stamps", "health"),
+        "reversals",
         *("spikes", "resolution", "directions"),
     ),
     "excitation": (
@@ -107,6 +108,7 @@ INSIDE = {
             "uses",
             "settings",
             "residuals",
+            "fallback",
             "estimation",
             "identifiability",
             "evaluation",
