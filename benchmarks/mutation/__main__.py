@@ -25,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__.splitlines()[0])
     parser.add_argument("--faults", nargs="*", choices=list(FAULTS), default=list(FAULTS), metavar="FAULT")
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM")
+    parser.add_argument("--each", type=int, default=len(ARMS), help="arms for each fault and strength, taken in turn")
     parser.add_argument("--clean", type=int, default=25, help="clean recordings of each arm (default: %(default)s)")
     parser.add_argument("--strengths", type=int, nargs="+", choices=(0, 1, 2), default=[0, 1, 2])
     parser.add_argument("--first", type=int, default=0, help="first seed of the arms")

@@ -28,6 +28,7 @@ from robot_dyn_id.identification.identifiability import Identifiability, identif
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import examine_held_out_load
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
@@ -139,7 +140,7 @@ def identify(
         progress("validating on held-out data")
         sound, faults = correct_channels(held_out, model.joint_names)
         others, delayed = realign(trials.with_recordings(sound), model)
-        findings += (*faults, *delayed)
+        findings += (*faults, *delayed, *examine_held_out_load(fit.model, others))
         data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
@@ -228,7 +229,7 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
-    findings += _judge_training(model, trials, settings)
+    findings += (*_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     progress("predicting")
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
