@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import cycle, product
 from pathlib import Path
 
 from mutation.catalog import FAULTS
@@ -35,11 +36,11 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     stop = time.monotonic() + 60 * given.minutes
+    turn = cycle(given.arms)
     jobs = [
-        Job(fault, arm, strength, given.first)
-        for strength in given.strengths
-        for fault in given.faults
-        for arm in given.arms
+        Job(fault, next(turn), strength, given.first)
+        for strength, fault in product(given.strengths, given.faults)
+        for _ in range(min(given.each, len(given.arms)))
     ]
     clean = [Job(CLEAN, arm, 0, given.first + seed) for seed in range(given.clean) for arm in given.arms]
     rows = []
