@@ -75,13 +75,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "error",
             "The efforts of all loaded joints are less than 15 % of the torque of the URDF's own masses, which is "
             "typical of motor currents.",
-            "give `gain` [N m/A] for each joint in the configuration",
+            "give `gain` [N m/A] for each joint in the configuration, or set `effort_kind: current` for gains from the "
+            "masses of the URDF",
             overrulable=True,
         ),
         "gain_inconsistent": Definition(
             "error",
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
-            "parameters: its gain or unit differs from that of the other joints.",
+            "parameters: its gain or unit differs from that of the other joints. A "
+            "warning below a factor of two.",
             "correct `gain` or the unit of the joint",
             overrulable=True,
         ),
@@ -149,7 +151,6 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The position of a joint is exactly constant for a time and then jumps. These rows are left out. An error "
             "if that is more than 15 % of a recording.",
             "check the encoder, and the driver that publishes its positions",
-            overrulable=True,
         ),
         "stamps_not_in_seconds": Definition(
             "error",
@@ -256,9 +257,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Samples without time stamp, joints or valid values are left out.",
             "check the recorder or the export",
         ),
+        "recording_repeated": Definition(
+            "warning",
+            "Two training recordings have samples in common: they count twice, so that standard deviations and "
+            "cross-validated errors are too small.",
+            "leave one of the recordings out",
+        ),
         "data_unused": Definition("info", "A file holds columns or keys that the package does not read."),
         "file_damaged": Definition(
-            "info",
+            "warning",
             "A bag was not closed, or a part of it is broken; everything that can be read is used.",
             "recover the bag, or copy it again",
         ),
@@ -280,6 +287,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "joints_unknown": Definition(
             "info", "Recorded joints are not moving joints of the URDF.", "check the names of the joints"
+        ),
+        "gains_from_masses": Definition(
+            "warning",
+            "Currents came without gains, which are estimated from the masses of the URDF: all torques are as wrong as "
+            "these masses are.",
+            "give measured gains, `gain` [N m/A] of each joint, in the configuration",
         ),
         "gain_unused": Definition(
             "warning",
@@ -340,6 +353,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Parameters differ from the prior by more than their own size: the URDF has other axes or lengths, or its "
             "masses are placeholders.",
             "check that the URDF describes this robot (axes, link lengths, tool) and that its masses are realistic",
+        ),
+        "estimator_replaced": Definition(
+            "warning",
+            "The estimator did not converge, or its estimate is far worse than that of least squares, which is used "
+            "instead.",
+            "change its options, or fix the constants of the terms that these data do not determine",
         ),
         "links_contradicted": Definition(
             "warning",
@@ -425,6 +444,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "validate inertia and friction.",
             "validate on a motion like the trained one",
         ),
+        "held_out_in_training": Definition(
+            "warning",
+            "Held-out data are among the training data: the same samples under any name, a part of them, or a "
+            "recording of the same time by the same clock.",
+            "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
+        ),
         "block_not_validated": Definition(
             "warning",
             "Cross-validation repeats the identification without each block of the recordings. Without some of them it "
@@ -436,6 +461,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The robot is at rest in a part of the held-out data, where only gravity and stiction are validated. A "
             "warning if that is more than half of the time.",
             "record motion",
+        ),
+        "friction_not_passive": Definition(
+            "warning",
+            "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
+            "trained range: it adds energy, and simulated motions run away.",
+            "identify with `estimator: consistent`, which keeps friction positive, and without `absolute_velocity`",
         ),
         "mass_matrix_indefinite": Definition(
             "warning",

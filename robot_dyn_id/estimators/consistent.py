@@ -110,7 +110,7 @@ class Consistent(CheckedOptions):
         values = task.mapping @ found.values
         noise, middle = compute_score_covariance(problem, values, plain.inverse, weights, self.autoregressive_order)
         draws = task.draw(found, task.mapping.T @ middle @ task.mapping) @ task.mapping.T
-        # A bound that the data contradict is no certainty: at least the deviation if all else were known.
+        # A bound that the data contradict does not make a value certain: at least the deviation with all else known.
         normal = np.sum(factors.stack(weights)[:, :-1] ** 2, axis=0)
         least = np.divide(np.sqrt(np.diag(middle)), normal, out=np.zeros_like(normal), where=normal > 0.0)
         spread = np.maximum(np.sqrt(np.mean((draws - values) ** 2, axis=0)), least)

@@ -14,6 +14,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.fallback import fit_or_fall_back
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
@@ -31,11 +32,13 @@ class Fit:
 
     Attributes:
         model: the identified model.
+        estimator: name of the estimator that was used.
         essential: result of the backward elimination, if one was requested.
         findings: findings about the estimate and the training data.
     """
 
     model: IdentifiedModel
+    estimator: str
     essential: Essential | None
     findings: tuple[Finding, ...]
 
@@ -54,17 +57,19 @@ def fit_model(
 
     Raises:
         InputError: too few rows.
-        ConvergenceError: the estimator did not converge.
+        ConvergenceError: more than a tenth of the draws of a bootstrap do not converge.
     """
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = choose_prior(settings, regressor, base)
     problem = trials.problem(regressor, base.independent, prior)
-    estimate = settings.estimator.fit(problem)
+    estimate, estimator = fit_or_fall_back(settings.estimator, problem)
     if settings.bootstrap:
         progress(f"estimating {settings.bootstrap} times more (bootstrap)")
-        estimate = bootstrap_estimate(settings.estimator, problem, estimate, settings.bootstrap)
+        estimate = bootstrap_estimate(estimator, problem, estimate, settings.bootstrap)
     model, elimination = _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)
-    return Fit(model, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior)))
+    return Fit(
+        model, estimator.name, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior))
+    )
 
 
 def fit_fold(trials: FilteredTrials, regressor: Regressor, base: BaseParameters, settings: Settings) -> IdentifiedModel:
@@ -78,10 +83,9 @@ def fit_fold(trials: FilteredTrials, regressor: Regressor, base: BaseParameters,
 
     Raises:
         InputError: too few rows.
-        ConvergenceError: the estimator did not converge.
     """
     prior = choose_prior(settings, regressor, base)
-    estimate = settings.estimator.fit(trials.problem(regressor, base.independent, prior))
+    estimate, _ = fit_or_fall_back(settings.estimator, trials.problem(regressor, base.independent, prior))
     return _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)[0]
 
 

@@ -16,6 +16,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
 from robot_dyn_id.identification.metrics import Fold, HeldOut, compare, torque_uncertainty
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.passivity import report_driving_friction
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
 from robot_dyn_id.identification.settings import Settings
@@ -150,9 +151,10 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
             "torques, but must not be used for forward dynamics or computed-torque control"
         )
         findings += (make_finding("mass_matrix_indefinite", message),)
+    findings += report_driving_friction(model.dynamics, states.q.mean(axis=1), trained.dq_max)
     findings += judge_cross_check(check)
     findings += judge_prediction(metrics, bool(robot.inertial_parameters.any()), settings.thresholds)
-    scales = _measure_scales(model, held_out, states)
+    scales = _measure_scales(model, data.folds, states)
     criteria = list_criteria(metrics, scales, trained, settings.thresholds)
     findings += report_criteria(criteria, scales.rollouts)
     return Evaluation(
@@ -168,13 +170,13 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
     )
 
 
-def _measure_scales(model: IdentifiedModel, held_out: FilteredTrials, poses: Motion) -> ModelScales:
-    """Uncertainty of a model in held-out poses, and its rollouts along the held-out data."""
+def _measure_scales(model: IdentifiedModel, folds: Sequence[Fold], poses: Motion) -> ModelScales:
+    """Uncertainty of a model in held-out poses, and rollouts along held-out data."""
     regressor, columns, covariance = model.regressor, model.columns, model.estimate.covariance
     return ModelScales(
         gravity_deviation=gravity_deviation(regressor, columns, covariance, poses),
         inertia_deviation=inertia_deviation(regressor, columns, model.values, covariance, poses),
-        rollouts=simulate_rollouts(model.dynamics, held_out),
+        rollouts=simulate_rollouts([(fold.dynamics, fold.trials) for fold in folds]),
     )
 
 

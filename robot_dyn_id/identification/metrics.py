@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
 from robot_dyn_id.identification.model import IdentifiedModel
@@ -41,6 +42,11 @@ class Fold:
     def from_model(cls, trials: FilteredTrials, model: IdentifiedModel) -> Fold:
         """Held-out rows that a model predicts."""
         return cls(trials, model.regressor, model.columns, model.values, model.estimate.unconstrained)
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """Inverse and forward dynamics of the model."""
+        return Dynamics(self.regressor, self.columns, self.values)
 
 
 @dataclass(frozen=True)

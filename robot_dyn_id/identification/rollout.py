@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,10 @@ START_INTERVAL_S = 1.0
 
 MAX_ROLLOUT_SAMPLES = 30_000
 """Largest number of simulated samples of all rollouts."""
+
+
+MAX_PARTS = 3
+"""Largest number of models, such as those of a cross-validation, that are simulated: each needs a pass over data."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +61,23 @@ class _Runs:
         dynamics: the model.
         rate: rate of the grid [Hz].
         interval: samples between the starts of two rollouts.
-        errors: absolute errors of finished horizons, each of shape (n,), by horizon.
+        errors: absolute errors of finished horizons, each of shape (n,), by horizon; extended.
         active: simulations under way.
         idle: plants that can be used again.
         segment: number of the present segment.
-        begin: grid number of its first sample.
+        begin: grid number of the first sample of the present stretch: efforts of all joints without interruption.
+        following: grid number that continues the stretch.
     """
 
     dynamics: Dynamics
     rate: float
     interval: int
-    errors: tuple[list[Array], ...] = field(default_factory=lambda: tuple([] for _ in HORIZONS_S))
+    errors: tuple[list[Array], ...]
     active: list[_Rollout] = field(default_factory=list)
     idle: list[Plant] = field(default_factory=list)
     segment: int = -1
     begin: int = 0
+    following: int = -1
 
     @property
     def offsets(self) -> list[int]:
@@ -84,12 +91,12 @@ class _Runs:
             InputError: the model cannot be simulated at all.
         """
         assert window.tau is not None
-        own = np.flatnonzero(window.own).tolist()
-        if window.segment != self.segment and own:
-            self.idle += [one.plant for one in self.active]
-            self.active, self.segment, self.begin = [], window.segment, int(window.number[own[0]])
-        for k in own:
+        for k in np.flatnonzero(window.own & window.valid.all(axis=0)).tolist():
             number = int(window.number[k])
+            if (window.segment, number) != (self.segment, self.following):
+                self.idle += [one.plant for one in self.active]
+                self.active, self.segment, self.begin = [], window.segment, number
+            self.following = number + 1
             self._compare(number, window.motion.q[:, k])
             if (number - self.begin) % self.interval == 0:
                 plant = self.idle.pop() if self.idle else Plant(self.dynamics, window.motion.q[:, k])
@@ -124,26 +131,29 @@ class _Runs:
                         found.append(np.full(len(effort), np.inf))
 
 
-def simulate_rollouts(dynamics: Dynamics, trials: FilteredTrials) -> Rollouts:
+def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollouts:
     """Simulate a model under the recorded efforts, again and again from the recorded state.
 
     Efforts contain noise, and an arm is unstable in most poses: errors grow exponentially, and those of the last
     horizon state little about the model. The first two matter for predictive control and short simulations.
 
     Args:
-        dynamics: the identified model.
-        trials: recordings with efforts.
+        parts: models, each with the recordings, or rows of them, that it was not identified from; at least one. Only
+            the first `MAX_PARTS` are used.
     """
-    joints = len(dynamics.regressor.model.joint_names)
-    rate = trials.plan.rate
-    cost = sum(trials.survey.durations) * rate * HORIZONS_S[-1] / START_INTERVAL_S
-    interval = max(1, round(START_INTERVAL_S * rate * max(1.0, cost / MAX_ROLLOUT_SAMPLES)))
-    runs = _Runs(dynamics, rate, interval)
-    try:
-        for window in trials.along(dynamics.regressor):
-            if window.tau is not None:
-                runs.add(window)
-    except RobotDynIdError as error:
-        return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
-    medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in runs.errors]
-    return Rollouts(np.array(medians), len(runs.errors[0]))
+    errors: tuple[list[Array], ...] = tuple([] for _ in HORIZONS_S)
+    joints = len(parts[0][0].regressor.model.joint_names)
+    for dynamics, trials in parts[:MAX_PARTS]:
+        rate = trials.plan.rate
+        # of all parts together, as each has its share of the samples
+        cost = sum(trials.survey.durations) * rate * HORIZONS_S[-1] / START_INTERVAL_S
+        interval = max(1, round(START_INTERVAL_S * rate * max(1.0, cost / MAX_ROLLOUT_SAMPLES)))
+        runs = _Runs(dynamics, rate, interval, errors)
+        try:
+            for window in trials.along(dynamics.regressor):
+                if window.tau is not None:
+                    runs.add(window)
+        except RobotDynIdError as error:
+            return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
+    medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in errors]
+    return Rollouts(np.array(medians), len(errors[0]))

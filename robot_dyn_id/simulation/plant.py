@@ -183,16 +183,19 @@ class Plant:
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
         count = steps(duration)
         state = applied, duration / count, count, self.q, self.dq, self.dry, self.slip
+        before = self.q.copy()
         excess = advance(*(*self.dynamics.arguments, *state))
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
-            raise self.broken_down()
+            raise self.broken_down(before)
         return applied
 
-    def broken_down(self) -> InputError:
-        """Error of a simulation that has diverged."""
+    def broken_down(self, near: Array | None = None) -> InputError:
+        """Error of a simulation that has diverged; `near` is its latest known position, shape (n,)."""
+        q = self.q if near is None else near
         return InputError(
-            f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(self.q, 3).tolist()}: "
-            "its mass matrix is not positive definite there, or the torques are unreasonably large"
+            f"{self.dynamics.model.name}: the simulation broke down near q = {np.round(q, 3).tolist()}: its mass "
+            "matrix is not positive definite there, its friction drives the joints, or the torques are unreasonably "
+            "large"
         )
 
     def beyond_stops(self, q: Array | None = None) -> tuple[str, ...]:

@@ -135,17 +135,17 @@ def test_the_apparent_load_is_the_mass_that_the_model_has_not(trials, mass):
 
 def test_rollouts_of_the_true_robot_stay_and_those_of_a_wrong_one_leave(trials):
     true = Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values)
-    rollouts = simulate_rollouts(true, trials)
+    rollouts = simulate_rollouts([(true, trials)])
     assert rollouts.count > 5 and not rollouts.problem
     assert rollouts.errors.shape == (3, 3) and np.all(rollouts.errors[0] < 1e-3)
     assert np.all(rollouts.errors[1] < 0.05)
     wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.3 * ROBOT.base_values)
-    assert np.all(simulate_rollouts(wrong, trials).errors[1].max() > 10 * rollouts.errors[1].max())
+    assert np.all(simulate_rollouts([(wrong, trials)]).errors[1].max() > 10 * rollouts.errors[1].max())
 
 
 def test_a_model_without_forward_dynamics_has_no_rollouts(trials):
     broken = Dynamics(ROBOT.regressor, ROBOT.base.independent, -ROBOT.base_values)
-    rollouts = simulate_rollouts(broken, trials)
+    rollouts = simulate_rollouts([(broken, trials)])
     assert rollouts.count == 0 and "not positive definite" in rollouts.problem and np.isnan(rollouts.errors).all()
 
 
@@ -274,7 +274,7 @@ def test_because_names_what_the_answer_rests_on_only():
 def test_a_short_recording_has_no_long_rollouts(trials):
     short = changed(trials.recordings[0], rows=slice(0, 160))
     few = FilteredTrials([short], short.joint_names, {}, PLAN)
-    rollouts = simulate_rollouts(Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values), few)
+    rollouts = simulate_rollouts([(Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values), few)])
     assert np.isfinite(rollouts.errors[0]).all() and np.isnan(rollouts.errors[2]).all()
 
 
@@ -299,11 +299,11 @@ def test_rollouts_start_with_the_states_of_friction(monkeypatch):
     plan = SignalPlan.from_low_pass(100.0, LowPass(10.0), False)
     trials = FilteredTrials([recording], recording.joint_names, {}, plan)
     dynamics = Dynamics(arm.regressor, arm.base.independent, arm.base_values)
-    known = simulate_rollouts(dynamics, trials).errors[0]
+    known = simulate_rollouts([(dynamics, trials)]).errors[0]
     assert np.all(known < 1e-3)
     plain = Plant.place
     monkeypatch.setattr(Plant, "place", lambda self, motion, k: plain(self, replace(motion, states=None), k))
-    assert simulate_rollouts(dynamics, trials).errors[0].max() > 3 * known.max()
+    assert simulate_rollouts([(dynamics, trials)]).errors[0].max() > 3 * known.max()
 
 
 def test_the_table_of_thresholds_is_complete():
