@@ -99,6 +99,7 @@ INSIDE = {
     "identification": (
         *(
             "holdout",
+            "passivity",
             "extrapolation",
             "model",
             "scales",
