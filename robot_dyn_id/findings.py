@@ -258,6 +258,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Samples without time stamp, joints or valid values are left out.",
             "check the recorder or the export",
         ),
+        "recording_repeated": Definition(
+            "warning",
+            "Two training recordings have samples in common: they count twice, so that standard deviations and "
+            "cross-validated errors are too small.",
+            "leave one of the recordings out",
+        ),
         "data_unused": Definition("info", "A file holds columns or keys that the package does not read."),
         "file_damaged": Definition(
             "warning",
@@ -438,6 +444,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
             "validate inertia and friction.",
             "validate on a motion like the trained one",
+        ),
+        "held_out_in_training": Definition(
+            "warning",
+            "Held-out data are among the training data: the same samples under any name, a part of them, or a "
+            "recording of the same time by the same clock.",
+            "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
         ),
         "block_not_validated": Definition(
             "warning",
