@@ -75,13 +75,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "error",
             "The efforts of all loaded joints are less than 15 % of the torque of the URDF's own masses, which is "
             "typical of motor currents.",
-            "give `gain` [N m/A] for each joint in the configuration",
+            "give `gain` [N m/A] for each joint in the configuration, or set `effort_kind: current` for gains from the "
+            "masses of the URDF",
             overrulable=True,
         ),
         "gain_inconsistent": Definition(
             "error",
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
-            "parameters: its gain or unit differs from that of the other joints.",
+            "parameters: its gain or unit differs from that of the other joints. A "
+            "warning below a factor of two.",
             "correct `gain` or the unit of the joint",
             overrulable=True,
         ),
@@ -149,7 +151,6 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The position of a joint is exactly constant for a time and then jumps. These rows are left out. An error "
             "if that is more than 15 % of a recording.",
             "check the encoder, and the driver that publishes its positions",
-            overrulable=True,
         ),
         "stamps_not_in_seconds": Definition(
             "error",
@@ -190,7 +191,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "velocity_mismatch": Definition(
             "warning",
-            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late.",
+            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late. "
+            "Information if derivatives of the positions are used instead.",
             "use `velocity: derivative`, or correct the velocity filter of the driver",
         ),
         "effort_delayed": Definition(
@@ -256,9 +258,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Samples without time stamp, joints or valid values are left out.",
             "check the recorder or the export",
         ),
+        "recording_repeated": Definition(
+            "warning",
+            "Two training recordings have samples in common: they count twice, so that standard deviations and "
+            "cross-validated errors are too small.",
+            "leave one of the recordings out",
+        ),
         "data_unused": Definition("info", "A file holds columns or keys that the package does not read."),
         "file_damaged": Definition(
-            "info",
+            "warning",
             "A bag was not closed, or a part of it is broken; everything that can be read is used.",
             "recover the bag, or copy it again",
         ),
@@ -280,6 +288,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "joints_unknown": Definition(
             "info", "Recorded joints are not moving joints of the URDF.", "check the names of the joints"
+        ),
+        "gains_from_masses": Definition(
+            "warning",
+            "Currents came without gains, which are estimated from the masses of the URDF: all torques are as wrong as "
+            "these masses are.",
+            "give measured gains, `gain` [N m/A] of each joint, in the configuration",
         ),
         "gain_unused": Definition(
             "warning",
@@ -360,13 +374,13 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record a richer motion, or use the estimator `consistent`",
         ),
         "intervals_lost": Definition(
-            "warning",
+            "info",
             "The intervals of a bootstrap belong to all parameters; essential ones have standard deviations only.",
         ),
-        "bootstrap_deviations": Definition("warning", "Standard deviations were computed by a bootstrap of residuals."),
-        "periods_averaged": Definition("warning", "Rows were averaged over the periods of the motion."),
+        "bootstrap_deviations": Definition("info", "Standard deviations were computed by a bootstrap of residuals."),
+        "periods_averaged": Definition("info", "Rows were averaged over the periods of the motion."),
         "total_least_squares_errors": Definition(
-            "warning", "Total least squares attributes errors to the columns as well as to the torques."
+            "info", "Total least squares attributes errors to the columns as well as to the torques."
         ),
     },
     "Validation": {
@@ -430,6 +444,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
             "validate inertia and friction.",
             "validate on a motion like the trained one",
+        ),
+        "held_out_in_training": Definition(
+            "warning",
+            "Held-out data are among the training data: the same samples under any name, a part of them, or a "
+            "recording of the same time by the same clock.",
+            "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
         ),
         "block_not_validated": Definition(
             "warning",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
+from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.model.urdf import RobotDescription
@@ -64,9 +66,21 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     robot = RobotDescription.from_file(arguments.robot)
-    result = identify_recordings(robot, configuration, DataSelection(recordings, held_out, train_range), progress)
+    try:
+        result = identify_recordings(robot, configuration, DataSelection(recordings, held_out, train_range), progress)
+    except UnsafeDataError as error:
+        raise _with_option(error) from error
     progress(f"writing {folder}")
     summary = result.save(folder)
     if not arguments.json:
         print(f"{result} in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary
+
+
+def _with_option(error: UnsafeDataError) -> UnsafeDataError:
+    """The error with the option that sets the gravity vector which was found, if one was."""
+    vector = re.search(r"`gravity: \[(.*?)\]`", error.action)
+    if vector is None:
+        return error
+    option = f"--gravity {vector.group(1).replace(',', '')}"
+    return UnsafeDataError(f"{error.message}; or add {option}", f"{error.action}; or add {option}", error.findings)

@@ -24,7 +24,7 @@ from robot_dyn_id.files.values import (
     read_mapping,
     read_value,
 )
-from robot_dyn_id.identification.settings import VELOCITIES, Settings
+from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
@@ -203,6 +203,7 @@ def _read_estimator(value: Any, key: str) -> Estimator:
 
 _READERS = {
     "velocity": choice(VELOCITIES),
+    "effort_kind": choice(EFFORT_KINDS),
     "pivots": choice(PIVOTS),
     "terms": _read_terms,
     "couplings": _read_couplings,

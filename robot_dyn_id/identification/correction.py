@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,17 +13,20 @@ from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.channel_faults import find_channel_faults
+from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
 from robot_dyn_id.signals.diagnosis import diagnose
 from robot_dyn_id.signals.directions import examine_directions
-from robot_dyn_id.signals.health import refuse
+from robot_dyn_id.signals.health import independent_positions, refuse
 from robot_dyn_id.signals.resolution import examine_resolution
 from robot_dyn_id.signals.samples import MotionSamples
 from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
 from robot_dyn_id.signals.stamps import EvenlyStampedRecording, examine_jitter
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
 
 REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
@@ -57,6 +60,88 @@ def correct_channels(
 
 
 @dataclass(frozen=True)
+class Meaning:
+    """Meaning of the efforts of recordings: what they are read as.
+
+    Attributes:
+        training: recordings to identify from.
+        held_out: recordings to validate on.
+        model: the robot, without gravity where the efforts hold none.
+        drives: gains and signs of all joints whose effort is a current.
+        findings: findings about gains.
+    """
+
+    training: list[Recording]
+    held_out: list[Recording]
+    model: RobotModel
+    drives: Mapping[str, Drive]
+    findings: tuple[Finding, ...]
+
+
+def interpret_efforts(
+    training: Sequence[Recording], held_out: Sequence[Recording], model: RobotModel, settings: Settings
+) -> Meaning:
+    """Read the efforts as the settings state, with gains by the URDF's masses where currents come without them.
+
+    Args:
+        training: recordings to identify from.
+        held_out: recordings to validate on.
+        model: the robot as configured.
+        settings: meaning of the efforts, drives, choices about signals.
+
+    Raises:
+        InputError: external torques, or currents without gains of a robot without masses.
+    """
+    kind = settings.effort_kind
+    plain = Meaning(list(training), list(held_out), model, settings.drives, ())
+    if kind == "external":
+        sources = ", ".join(recording.source for recording in training)
+        raise InputError(f"{sources}: external torques hold no dynamics of the robot: record joint torques or currents")
+    if kind in COMPENSATED_KINDS:
+        return replace(plain, model=replace(model, gravity=np.zeros(3)))
+    joints = model.joint_names
+    missing = [name for name in joints if settings.drives.get(name, Drive()).gain is None]
+    currents_alone = kind == "auto" and all(_has_currents_alone(recording, joints) for recording in training)
+    if not missing or not (kind in CURRENT_KINDS or (currents_alone and model.inertial_parameters.any())):
+        return plain
+    if not model.inertial_parameters.any():
+        raise InputError(
+            f"{model.name}: gains of {', '.join(missing)} cannot be estimated, as the URDF has no masses: give `gain` "
+            "in the configuration"
+        )
+    trained, validated = ([inside_excerpt(one, CurrentRecording) for one in group] for group in (training, held_out))
+    signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
+    unit = {**settings.drives, **{name: Drive(1.0, sign) for name, sign in signs.items()}}
+    trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
+    gains = [gain for gain in estimate_weight_gains(MotionSamples.from_trials(trials), model) if gain.joint in missing]
+    found = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
+    return Meaning(trained, validated, model, {**unit, **found}, _report_gains(gains))
+
+
+def _has_currents_alone(recording: Recording, joints: Sequence[str]) -> bool:
+    """Whether a recording has currents and no efforts."""
+    first = next((chunk for chunk in recording.chunks(joints) if len(chunk)), None)
+    return first is not None and first.tau is None and first.current is not None
+
+
+def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
+    """Findings about gains by the URDF's masses, and about joints without one."""
+    known = [gain for gain in gains if gain.known]
+    unknown = [gain.joint for gain in gains if not gain.known]
+    findings = []
+    if known:
+        listed = ", ".join(f"{g.joint} {g.value:.4g} +- {g.standard_deviation:.2g}" for g in known)
+        message = f"gains are estimated from the URDF's masses [effort per current]: {listed}"
+        findings.append(make_finding("gains_from_masses", message, [gain.joint for gain in known]))
+    if unknown:
+        message = (
+            f"weight and inertia are too small for a gain of {', '.join(unknown)}: the model predicts currents there"
+        )
+        findings.append(make_finding("gain_unverifiable", message, unknown, "warning"))
+    return tuple(findings)
+
+
+@dataclass(frozen=True)
 class CorrectedTrials:
     """Trials that a model can be identified from.
 
@@ -71,24 +156,24 @@ class CorrectedTrials:
     findings: tuple[Finding, ...]
 
 
-def correct_trials(trials: FilteredTrials, model: RobotModel, ignore: tuple[str, ...] = ()) -> CorrectedTrials:
+def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings) -> CorrectedTrials:
     """Diagnose trials, and correct what can be corrected.
 
     Args:
         trials: training data.
         model: the robot as configured.
-        ignore: codes of errors that are overruled.
+        settings: meaning of the efforts, and codes of errors that are overruled.
 
     Raises:
         UnsafeDataError: a fault that cannot be corrected, and is not overruled.
     """
     samples = MotionSamples.from_trials(trials)
-    diagnosis = diagnose(samples, model)
-    findings = refuse(diagnosis.findings, ignore, trials.survey.sources)
+    diagnosis = diagnose(samples, model, independent_positions(trials.survey))
+    findings = refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
     findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
-    if diagnosis.weightless:
+    if diagnosis.weightless and settings.effort_kind == "auto":
         model = replace(model, gravity=np.zeros(3))
-    aligned, delayed = realign(trials, model)
+    aligned, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
     return CorrectedTrials(aligned, model, (*findings, *delayed))
 
 

@@ -21,6 +21,15 @@ from robot_dyn_id.signals.health import check_ignored
 from robot_dyn_id.signals.reversals import check_speed
 from robot_dyn_id.signals.trials import SignalSettings
 
+CURRENT_KINDS = ("current", "motor_torque")
+"""Efforts that a gain per joint converts to joint torques."""
+
+COMPENSATED_KINDS = ("gravity_compensated", "gravity_and_friction_compensated")
+"""Efforts that hold no weight."""
+
+EFFORT_KINDS = ("auto", "torque", *CURRENT_KINDS, *COMPENSATED_KINDS, "external")
+"""Meanings of the recorded efforts."""
+
 DEFAULT_TERMS: tuple[Term, ...] = (Viscous(), Coulomb(), Offset())
 """Terms where none are given and none are chosen."""
 
@@ -61,6 +70,8 @@ class Settings:
         base_tilt: whether a small tilt of the base is estimated where the model is chosen from the data.
         thresholds: thresholds of the verdict.
         ignore: codes of findings whose refusal is overruled.
+        effort_kind: meaning of the recorded efforts, one of `EFFORT_KINDS`; `auto`: joint torques, or currents or
+            torques without weight where the data show it.
     """
 
     terms: tuple[Term, ...] | None = None
@@ -81,6 +92,7 @@ class Settings:
     base_tilt: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
+    effort_kind: str = "auto"
 
     def __post_init__(self) -> None:
         """Check the settings.
@@ -106,6 +118,8 @@ class Settings:
             raise UsageError(f"two couplings are called {max(names, key=names.count)}")
         for cutoff in (self.cutoff, self.motion_cutoff):
             LowPass(1.0 if cutoff is None else cutoff, self.filter_order)
+        if self.effort_kind not in EFFORT_KINDS:
+            raise UsageError(f"effort_kind must be one of {', '.join(EFFORT_KINDS)}, not {self.effort_kind!r}")
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")
 

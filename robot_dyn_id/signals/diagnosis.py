@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Finding, Severity, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.hypotheses import (
     Exchange,
@@ -28,6 +28,9 @@ from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidRows
 LEAST_ADVANTAGE = 1.0
 """Advantage from which on a hypothesis replaces the recording as it is: the product of the joints' residuals falls to
 1/e."""
+
+LEAST_POSITIONS_RATIO = 1.5
+"""Independent positions of a motion, as a ratio to the number of parameters, that a diagnosis needs."""
 
 LEAST_EXCHANGE_ADVANTAGE = 2.0
 """Advantage from which on an exchange of two joints is reported; joints without weight exchange by chance."""
@@ -50,6 +53,9 @@ LEAST_DYNAMICS = 0.3
 LEAST_FRICTION_SHARE = 0.3
 """Share of the efforts' variance that friction and offsets explain above which efforts hold friction."""
 
+REFUSED_FACTOR = 2.0
+"""Factor of a joint's effort, or its inverse, from which on the data are refused; smaller ones may be calibration."""
+
 VERIFIED_LOSS = 0.1
 """Loss of a third and of three times a joint's effort from which on its scale counts as verified."""
 
@@ -70,31 +76,36 @@ class EffortDiagnosis:
     Attributes:
         findings: the findings.
         weightless: whether the efforts hold no weight, as those of drivers that compensate gravity.
+        sufficient: whether the motion suffices for a diagnosis.
     """
 
     findings: tuple[Finding, ...]
     weightless: bool = False
+    sufficient: bool = True
 
 
-def diagnose(samples: MotionSamples, model: RobotModel) -> EffortDiagnosis:
+def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.inf) -> EffortDiagnosis:
     """Compare hypotheses about a recording.
 
     Args:
         samples: samples of the training data.
         model: the robot with the configured gravity.
+        positions: number of independent positions in the motion; too few of them fit any hypothesis.
     """
     gravity = GravityFits.from_samples(samples, model)
     rows = RigidRows.from_samples(samples, [model])
     grams = rows.grams()
     present = grams.fit()
     factors = WeightFactors.from_samples(samples, model)
-    scales = ScaleProfile.from_grams(grams)
+    if positions < LEAST_POSITIONS_RATIO * grams.rank:
+        return EffortDiagnosis((), sufficient=False)
     unit = _judge_unit(factors, model)
     if unit:
         return EffortDiagnosis(unit)
     weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors)
     if weightless:
         return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
+    scales = ScaleProfile.from_grams(grams)
     direction = _find_direction(gravity, factors, samples, model)
     if factors.reversed and _drives(samples, model, present):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
@@ -255,7 +266,8 @@ def _report_scale(scales: ScaleProfile, model: RobotModel) -> Finding:
         message = f"the effort of {name} has the opposite sign of the torque that the other joints determine"
         return make_finding("effort_sign", message, [name])
     message = f"the effort of {name} is about {factor:g} times the torque that the other joints determine"
-    return make_finding("gain_inconsistent", message, [name])
+    severity: Severity = "error" if not 1.0 / REFUSED_FACTOR < factor < REFUSED_FACTOR else "warning"
+    return make_finding("gain_inconsistent", message, [name], severity)
 
 
 def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:

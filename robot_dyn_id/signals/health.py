@@ -165,10 +165,10 @@ def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
     if not survey.has_velocity or survey.velocity_agrees or velocity == "derivative":
         return []
     late_ms = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
-    message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): " + (
-        "they are used as configured" if velocity == "recorded" else "derivatives of the positions are used"
-    )
-    return [make_finding("velocity_mismatch", message)]
+    message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
+    if velocity == "recorded":
+        return [make_finding("velocity_mismatch", f"{message}they are used as configured")]
+    return [make_finding("velocity_mismatch", f"{message}derivatives of the positions are used", severity="info")]
 
 
 def compare_with_nominal(
@@ -214,11 +214,16 @@ def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]
         survey: survey of the training data.
         parameters: number of parameters.
     """
-    seconds, per_second = sum(survey.durations), 2.0 * float(np.sum(survey.bandwidth))
-    if per_second == 0.0 or per_second * seconds >= parameters:
+    positions = independent_positions(survey)
+    if positions == 0.0 or positions >= parameters:
         return ()
     message = (
-        f"too little motion: {seconds:.1f} s of bandwidths up to {survey.bandwidth.max():.2g} Hz hold about "
-        f"{per_second * seconds:.0f} independent positions for {parameters} parameters"
+        f"too little motion: {sum(survey.durations):.1f} s of bandwidths up to {survey.bandwidth.max():.2g} Hz hold "
+        f"about {positions:.0f} independent positions for {parameters} parameters"
     )
     return (make_finding("too_little_motion", message),)
+
+
+def independent_positions(survey: Survey) -> float:
+    """Number of independent positions in a motion of the bandwidth that it has; see `check_motion_content`."""
+    return sum(survey.durations) * 2.0 * float(np.sum(survey.bandwidth))

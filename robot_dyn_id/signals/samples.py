@@ -188,6 +188,9 @@ def _presliding(q: Array, segment: Integers) -> Array:
 SMALLEST_RESIDUAL_RATIO = 1e-3
 """Smallest residual of a joint that differs from zero, as a ratio to its effort."""
 
+RANK_TOLERANCE = 1e-6
+"""Singular values of the scaled Gram matrix below this are zero."""
+
 REWEIGHTINGS = 4
 """Number of times that the weights of the joints are computed from the residuals."""
 
@@ -291,6 +294,14 @@ class RigidGrams:
             variances = np.maximum(errors / self.counts, floor)
             used = 1.0 / variances if weights is None else used
         return RigidFit(values, np.sqrt(variances), used)
+
+    @property
+    def rank(self) -> int:
+        """Number of combinations of the columns that the motion excites."""
+        total = self.grams.sum(axis=0)
+        norm = np.sqrt(np.maximum(np.diag(total), 0.0))
+        scale = np.where(norm > SMALLEST_NORM_RATIO * norm.max(initial=0.0), norm, np.inf)
+        return int(np.linalg.matrix_rank(total / np.outer(scale, scale), tol=RANK_TOLERANCE))
 
     def scaled(self, gains: Array) -> RigidGrams:
         """The Gram matrices if each joint's effort were `gains` times the true one, shape (n,)."""

@@ -55,6 +55,7 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "fingerprint",
             "bridging",
             "windows",
             "filtering",
@@ -70,7 +71,8 @@ INSIDE = {
             "trials",
             "agreement",
         ),
-        *("samples", "hypotheses", "diagnosis", "delays", "channel_faults", "stamps", "health", "reversals"),
+        *("samples", "hypotheses", "diagnosis", "delays", "weight_gains", "channel_faults", "stamps", "health"),
+        "reversals",
         *("spikes", "resolution", "directions"),
     ),
     "excitation": (
@@ -97,6 +99,7 @@ INSIDE = {
     "identification": (
         *(
             "holdout",
+            "passivity",
             "extrapolation",
             "model",
             "scales",

@@ -44,6 +44,7 @@ bootstrap: 50
 thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
 ignore: [effort_sign, positions_in_degrees]
+effort_kind: torque
 flexible:
   joints: {elbow: {ratio: -101, torque_sensor: false, motor: m2, torque_constant: 0.1}, shoulder: {ratio: 50}}
   smoothing_width: 0.002
@@ -86,6 +87,7 @@ def test_every_key_arrives(tmp_path):
             bootstrap=50,
             thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
             ignore=("effort_sign", "positions_in_degrees"),
+            effort_kind="torque",
             drives={
                 "shoulder": Drive(13.6, -1.0),
                 "wrist": Drive(None, 1.0),
