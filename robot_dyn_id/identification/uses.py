@@ -67,7 +67,6 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "negative_parameter": (LIMITED, ("computed_torque", "forward_simulation")),
     "effort_delayed": (LIMITED, ("computed_torque", "collision_detection")),
     "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
-    "friction_not_passive": (NO, ("forward_simulation",)),
     "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
 }
 """Best answer about some uses in the presence of a finding of severity warning."""
