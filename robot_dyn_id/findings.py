@@ -191,7 +191,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "velocity_mismatch": Definition(
             "warning",
-            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late.",
+            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late. "
+            "Information if derivatives of the positions are used instead.",
             "use `velocity: derivative`, or correct the velocity filter of the driver",
         ),
         "effort_delayed": Definition(
@@ -256,6 +257,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "info",
             "Samples without time stamp, joints or valid values are left out.",
             "check the recorder or the export",
+        ),
+        "recording_repeated": Definition(
+            "warning",
+            "Two training recordings have samples in common: they count twice, so that standard deviations and "
+            "cross-validated errors are too small.",
+            "leave one of the recordings out",
         ),
         "data_unused": Definition("info", "A file holds columns or keys that the package does not read."),
         "file_damaged": Definition(
@@ -367,13 +374,13 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record a richer motion, or use the estimator `consistent`",
         ),
         "intervals_lost": Definition(
-            "warning",
+            "info",
             "The intervals of a bootstrap belong to all parameters; essential ones have standard deviations only.",
         ),
-        "bootstrap_deviations": Definition("warning", "Standard deviations were computed by a bootstrap of residuals."),
-        "periods_averaged": Definition("warning", "Rows were averaged over the periods of the motion."),
+        "bootstrap_deviations": Definition("info", "Standard deviations were computed by a bootstrap of residuals."),
+        "periods_averaged": Definition("info", "Rows were averaged over the periods of the motion."),
         "total_least_squares_errors": Definition(
-            "warning", "Total least squares attributes errors to the columns as well as to the torques."
+            "info", "Total least squares attributes errors to the columns as well as to the torques."
         ),
     },
     "Validation": {
@@ -437,6 +444,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
             "validate inertia and friction.",
             "validate on a motion like the trained one",
+        ),
+        "held_out_in_training": Definition(
+            "warning",
+            "Held-out data are among the training data: the same samples under any name, a part of them, or a "
+            "recording of the same time by the same clock.",
+            "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
         ),
         "block_not_validated": Definition(
             "warning",

@@ -172,6 +172,11 @@ class ParameterSet:
         velocity_source: source of the velocities, one of `VELOCITY_SOURCES`.
         data_sources: recordings used for training.
         data_sha256: hash of their content.
+        data_digests: digests of some samples of these recordings, ascending, by which held-out data are compared with
+            them, see `Fingerprint`; empty if they were not computed.
+        data_starts: first time stamp of each recording [s since the epoch of its clock]; 0 where stamps are not those
+            of a clock; empty if not known.
+        data_stops: last time stamp of each recording [s].
         estimator: name of the estimator.
         software_version: version of this package.
         held_out_nrmse: NRMSE of each joint on held-out data, a ratio, shape (n,).
@@ -249,6 +254,9 @@ class ParameterSet:
     robot_compensates: tuple[str, ...] = (UNKNOWN,)
     held_out_method: str = UNKNOWN
     load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    data_digests: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32), repr=False)
+    data_starts: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    data_stops: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     format_version: int = FORMAT_VERSION
     term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
@@ -311,6 +319,7 @@ MOST = {
     "states": 10_000,
     "fit_for": 100,
     "robot_compensates": 10,
+    "data_digests": 10_000,
 }
 """Greatest lengths of lists, refused before anything of the size of their product is computed."""
 
@@ -375,6 +384,8 @@ def _check_sizes(one: ParameterSet) -> None:
         "independent_columns": (p,),
         "standard_parameters": (10 * len(one.body_names),),
         "load_parameters": (10 * len(one.body_names) if len(one.load_parameters) else 0,),
+        "data_digests": (len(one.data_digests),),
+        **dict.fromkeys(("data_starts", "data_stops"), (len(one.data_sources) if len(one.data_starts) else 0,)),
     }
     for name, expected in shapes.items():
         if np.shape(getattr(one, name)) != expected:
@@ -451,7 +462,14 @@ def _check_numbers(one: ParameterSet) -> None:
     models = ("values", "standard_parameters", "load_parameters", "mapping")
     finite = (*models, "term_values", "term_constant_values", "held_joint_positions")
     ranges = ("gravity", "q_min", "q_max", "dq_max", "ddq_max")
-    signals = ("sample_rate", "cutoff_frequency", "motion_cutoff_frequency", "filter_order")
+    signals = (
+        "sample_rate",
+        "cutoff_frequency",
+        "motion_cutoff_frequency",
+        "filter_order",
+        "data_starts",
+        "data_stops",
+    )
     for name in (*finite, *ranges, *signals):
         bad = np.ravel(getattr(one, name))[~(np.abs(np.ravel(getattr(one, name))) <= LARGEST)]
         if len(bad):

@@ -17,13 +17,19 @@ from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
+from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
 def assemble(
-    identified: IdentifiedModel, evaluation: Evaluation, training: FilteredTrials, estimator: str, software_version: str
+    identified: IdentifiedModel,
+    evaluation: Evaluation,
+    training: FilteredTrials,
+    fingerprint: Fingerprint,
+    estimator: str,
+    software_version: str,
 ) -> ParameterSet:
     """Assemble a parameter set.
 
@@ -31,6 +37,7 @@ def assemble(
         identified: the identified model.
         evaluation: evaluation of the model on held-out data.
         training: data from which the model was identified.
+        fingerprint: fingerprint of these data as they were recorded.
         estimator: name of the estimator.
         software_version: version of this package.
     """
@@ -78,6 +85,9 @@ def assemble(
         velocity_source="recorded" if plan.recorded_velocity else "derivative",
         data_sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
         data_sha256=training.survey.sha256,
+        data_digests=fingerprint.digests,
+        data_starts=fingerprint.starts,
+        data_stops=fingerprint.stops,
         estimator=estimator,
         software_version=software_version,
         held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),

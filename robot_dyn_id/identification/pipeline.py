@@ -28,6 +28,7 @@ from robot_dyn_id.identification.identifiability import Identifiability, identif
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import examine_held_out_load
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
@@ -37,6 +38,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.diagnosis import examine_lengths
+from robot_dyn_id.signals.fingerprint import Fingerprint, report_repeated, report_trained
 from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
@@ -112,6 +114,8 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
+    method = held_out_method(training, held_out)
+    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names)
     progress("comparing efforts and motion")
     meaning = interpret_efforts(training, held_out, model, settings)
     training, held_out, model = meaning.training, meaning.held_out, meaning.model
@@ -119,7 +123,11 @@ def identify(
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
     corrected = correct_trials(trials, model, settings)
-    trials, model, findings = corrected.trials, corrected.model, (*meaning.findings, *findings, *corrected.findings)
+    trials, model, findings = (
+        corrected.trials,
+        corrected.model,
+        (*repeated, *meaning.findings, *findings, *corrected.findings),
+    )
     unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
@@ -142,8 +150,8 @@ def identify(
         progress("validating on held-out data")
         sound, faults = correct_channels(held_out, model.joint_names)
         others, delayed = realign(trials.with_recordings(sound), model)
-        findings += (*faults, *delayed)
-        data = HeldOutData.from_model(held_out_method(training, held_out), others, fit.model)
+        findings += (*faults, *delayed, *examine_held_out_load(fit.model, others))
+        data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
     else:
@@ -154,7 +162,7 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, fit.estimator, software_version)
+    parameters = assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
@@ -165,6 +173,15 @@ def identify(
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
         selection=selection,
     )
+
+
+def _compare_recordings(
+    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str]
+) -> tuple[Fingerprint, tuple[Finding, ...]]:
+    """Fingerprint of the training data, and findings about recordings that occur twice."""
+    prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
+    trained = Fingerprint.joined(prints)
+    return trained, (*report_repeated(training, prints), *report_trained(held_out, others, trained))
 
 
 def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
@@ -231,7 +248,9 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
-    findings += _judge_training(model, trials, settings)
+    findings += (*_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
+    prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
+    findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     progress("predicting")
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)

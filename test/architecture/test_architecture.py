@@ -55,6 +55,7 @@ INSIDE = {
     "signals": (
         *(
             "cleaning",
+            "fingerprint",
             "bridging",
             "windows",
             "filtering",
@@ -98,6 +99,7 @@ INSIDE = {
     "identification": (
         *(
             "holdout",
+            "passivity",
             "extrapolation",
             "model",
             "scales",

@@ -72,7 +72,7 @@ def test_every_field_of_a_wrong_kind_is_named(name, wrong, content, tmp_path):
     assert name in refusal(tmp_path, {**content, name: wrong})
 
 
-FREE = ("reasons", "data_sources", "states", "fit_for", "robot_compensates")
+FREE = ("reasons", "data_sources", "data_digests", "states", "fit_for", "robot_compensates")
 STORED = {item.name for item in stored_fields()}
 HINTS = {name: hint for name, hint in get_type_hints(ParameterSet).items() if name in STORED}
 LISTS = [name for name, hint in HINTS.items() if hint not in (str, bool, int, float) and name not in FREE]

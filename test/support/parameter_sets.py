@@ -85,6 +85,9 @@ def awkward_set() -> ParameterSet:
         effort_kind="motor_torque",
         robot_compensates=("gravity", "friction"),
         held_out_method="range",
+        data_digests=np.array([0, 2**32 - 1], dtype=np.uint32),
+        data_starts=np.array([1.7e9 + 0.1, 0.0, 0.0, 0.0, 0.0, 1.0]),
+        data_stops=np.array([1.7e9 + 1 / 3, 0.0, 0.0, 0.0, 0.0, 2.0]),
     )
 
 

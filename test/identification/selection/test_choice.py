@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choice of a model: what is in the data is found, and what is not is not taken."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.simulated import ARM, Simulated
+
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.identification.selection.choice import Options, choose_model
+from robot_dyn_id.model.robot import STANDARD_GRAVITY
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+
+SIMPLE = (Viscous(), Coulomb(0.02), Offset())
+NOISE_NM = 0.05
+FIXED_FILTER = Options(motion_filter=False, velocity=False, without_blocks=False)
+
+
+def record(robot, seeds=(1, 2), **options):
+    recordings = [robot.record(seed, duration=25.0, noise=NOISE_NM, **options) for seed in seeds]
+    return FilteredTrials.from_recordings(recordings, robot.joints, {}, SignalSettings(cutoff=8.0))
+
+
+def chosen(selection, step):
+    return [row.name for row in selection.tried if row.step == step and row.chosen]
+
+
+def term_names(selection):
+    return {term.name for _, term in selection.regressor.terms}
+
+
+@pytest.fixture(scope="module")
+def simple():
+    robot = Simulated(ARM, SIMPLE)
+    return robot, choose_model(record(robot), robot.model, replace(FIXED_FILTER, without_blocks=True))
+
+
+class TestTerms:
+    """Families of terms."""
+
+    def test_no_coupling_and_no_tilt_is_taken_of_a_simple_robot(self, simple):
+        _, selection = simple
+        assert not chosen(selection, "coupling")
+        assert not chosen(selection, "base_tilt")
+        assert selection.findings == ()
+
+    def test_presliding_friction_is_found(self):
+        robot = Simulated(ARM, (Viscous(), Offset(), Dahl()))
+        selection = choose_model(record(robot), robot.model, FIXED_FILTER)
+        assert "presliding" in chosen(selection, "terms")
+        assert "dahl" in term_names(selection)
+        row = next(row for row in selection.tried if row.name == "presliding")
+        assert row.gain > 3.0 * row.deviation
+
+    def test_load_dependent_friction_is_found_without_masses_in_the_urdf(self):
+        robot = Simulated(ARM, (*SIMPLE, LoadCoulomb()))
+        massless = replace(robot.model, inertial_parameters=np.zeros_like(robot.model.inertial_parameters))
+        selection = choose_model(record(robot), massless, FIXED_FILTER)
+        assert "load_dependent" in chosen(selection, "terms")
+        assert any(selection.regressor.load_parameters)
+
+    def test_terms_that_are_given_are_kept_and_nothing_else_is_tried(self):
+        robot = Simulated(ARM, SIMPLE)
+        selection = choose_model(record(robot), robot.model, replace(FIXED_FILTER, terms=SIMPLE, base_tilt=False))
+        assert {row.step for row in selection.tried} == {"prior_strength"}
+        assert term_names(selection) <= {"viscous", "coulomb", "offset"}
+
+
+class TestCouplings:
+    """Couplings of the last joints."""
+
+    def test_a_coupled_wrist_is_found(self):
+        wrist = Coupling("motor", (("elbow", 1.0), ("wrist", 1.0)), (RotorInertia(), Viscous(), Coulomb(0.02)))
+        robot = Simulated(ARM, SIMPLE, (wrist,))
+        selection = choose_model(record(robot), robot.model, FIXED_FILTER)
+        assert chosen(selection, "coupling")[0] == "elbow_plus_wrist"
+
+
+class TestTilt:
+    """A small tilt of the base."""
+
+    @pytest.mark.parametrize("degrees", [1.5, 4.0])
+    def test_a_tilt_is_found_and_compensated(self, degrees):
+        angle = np.radians(degrees)
+        true = 9.81 * np.array([np.sin(angle), 0.0, -np.cos(angle)])
+        robot = Simulated(ARM, SIMPLE, gravity=tuple(true))
+        upright = replace(robot.model, gravity=np.array(STANDARD_GRAVITY))
+        selection = choose_model(record(robot), upright, FIXED_FILTER)
+        assert [finding.code for finding in selection.findings] == ["base_tilted"]
+        cosine = selection.regressor.model.gravity @ true / 9.81**2
+        assert np.degrees(np.arccos(min(1.0, cosine))) < 0.1 * degrees
+
+    def test_a_tilt_is_not_estimated_where_gravity_is_given(self):
+        robot = Simulated(ARM, SIMPLE, gravity=(1.0, 0.0, -9.76))
+        upright = replace(robot.model, gravity=np.array(STANDARD_GRAVITY))
+        selection = choose_model(record(robot), upright, replace(FIXED_FILTER, base_tilt=False))
+        assert selection.regressor.model.gravity.tolist() == list(STANDARD_GRAVITY)
+
+
+class TestFilter:
+    """Motion filter and source of velocities."""
+
+    def test_noisy_positions_have_a_lower_motion_filter_or_the_recorded_velocity(self):
+        robot = Simulated(ARM, SIMPLE)
+        trials = record(robot, seeds=(1,), velocity=1e-4)
+        rng = np.random.default_rng(0)
+        recording = trials.recordings[0]
+        noisy = replace(recording.samples, q=recording.samples.q + 5e-4 * rng.normal(size=recording.samples.q.shape))
+        trials = FilteredTrials.from_recordings(
+            [replace(recording, samples=noisy)], robot.joints, {}, SignalSettings(cutoff=8.0, velocity="derivative")
+        )
+        options = replace(FIXED_FILTER, motion_filter=True, velocity=True, terms=SIMPLE, base_tilt=False)
+        plan = choose_model(trials, robot.model, options).trials.plan
+        assert plan.recorded_velocity or plan.motion_pass.cutoff < plan.low_pass.cutoff
+        assert plan.low_pass.cutoff == 8.0
+
+
+class TestRepetition:
+    """The choice without each block."""
+
+    def test_there_is_a_model_without_each_block_that_is_close_to_the_one_of_all_data(self, simple):
+        robot, selection = simple
+        assert [model.block for model in selection.block_models] == list(range(selection.blocks.count))
+        motion = robot.record(7, duration=5.0).samples
+        states = selection.wide.with_states(Motion(motion.q.T, motion.dq.T, np.zeros_like(motion.q.T)), 0.01)
+        torques = [selection.wide.torque(states, one.values, one.columns) for one in selection.block_models]
+        spread = np.std(torques, axis=0)
+        assert 0.0 < np.sqrt(np.mean(spread**2)) < NOISE_NM
+
+    def test_the_choice_is_reproducible_to_the_last_bit(self, simple):
+        robot, selection = simple
+        again = choose_model(record(robot), robot.model, replace(FIXED_FILTER, without_blocks=True))
+        assert again.strength == selection.strength
+        assert again.weights.tolist() == selection.weights.tolist()
+        assert [row.loss for row in again.tried] == [row.loss for row in selection.tried]
+        for one, other in zip(again.block_models, selection.block_models, strict=True):
+            assert one.values.tolist() == other.values.tolist()
