@@ -191,7 +191,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "velocity_mismatch": Definition(
             "warning",
-            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late.",
+            "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late. "
+            "Information if derivatives of the positions are used instead.",
             "use `velocity: derivative`, or correct the velocity filter of the driver",
         ),
         "effort_delayed": Definition(
@@ -373,13 +374,13 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record a richer motion, or use the estimator `consistent`",
         ),
         "intervals_lost": Definition(
-            "warning",
+            "info",
             "The intervals of a bootstrap belong to all parameters; essential ones have standard deviations only.",
         ),
-        "bootstrap_deviations": Definition("warning", "Standard deviations were computed by a bootstrap of residuals."),
-        "periods_averaged": Definition("warning", "Rows were averaged over the periods of the motion."),
+        "bootstrap_deviations": Definition("info", "Standard deviations were computed by a bootstrap of residuals."),
+        "periods_averaged": Definition("info", "Rows were averaged over the periods of the motion."),
         "total_least_squares_errors": Definition(
-            "warning", "Total least squares attributes errors to the columns as well as to the torques."
+            "info", "Total least squares attributes errors to the columns as well as to the torques."
         ),
     },
     "Validation": {

@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import cycle, product
 from pathlib import Path
 
 from mutation.catalog import FAULTS
@@ -25,6 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__.splitlines()[0])
     parser.add_argument("--faults", nargs="*", choices=list(FAULTS), default=list(FAULTS), metavar="FAULT")
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM")
+    parser.add_argument("--each", type=int, default=len(ARMS), help="arms for each fault and strength, taken in turn")
     parser.add_argument("--clean", type=int, default=25, help="clean recordings of each arm (default: %(default)s)")
     parser.add_argument("--strengths", type=int, nargs="+", choices=(0, 1, 2), default=[0, 1, 2])
     parser.add_argument("--first", type=int, default=0, help="first seed of the arms")
@@ -34,11 +36,11 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     stop = time.monotonic() + 60 * given.minutes
+    turn = cycle(given.arms)
     jobs = [
-        Job(fault, arm, strength, given.first)
-        for strength in given.strengths
-        for fault in given.faults
-        for arm in given.arms
+        Job(fault, next(turn), strength, given.first)
+        for strength, fault in product(given.strengths, given.faults)
+        for _ in range(min(given.each, len(given.arms)))
     ]
     clean = [Job(CLEAN, arm, 0, given.first + seed) for seed in range(given.clean) for arm in given.arms]
     rows = []

@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import Estimate, Estimator, WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors, Grams
@@ -24,6 +25,15 @@ MAX_TRAINING_RATIO = 2.0
 MAX_HELD_OUT_RATIO = 1.2
 """Ratio of the errors on held-out blocks with the constants of an estimate to those with the given ones above which the
 constants have failed."""
+
+MAX_TORQUE_RATIO = 20.0
+"""Ratio of the torque of a joint's terms to the RMS of its torque above which constants have failed."""
+
+SPEEDS = 200
+"""Number of speeds of each sign at which the terms are evaluated, from 1e-4 of the maximum speed."""
+
+TEMPERATURE = 25.0
+"""Temperature at which terms are evaluated [degrees Celsius]."""
 
 MIN_EIGENVALUE_RATIO = 1e-12
 """Eigenvalues of unit-diagonal normal matrices below this share of the largest are rounding."""
@@ -69,6 +79,8 @@ def find_failure(problem: LinearProblem, estimate: Estimate, *, biased: bool) ->
         estimate: its estimate.
         biased: whether the estimate may have larger training errors because a prior attracts it.
     """
+    if biased and estimate.regressor is None:
+        return ""
     factors = Factors.from_problem(problem)
     _, plain, weights = solve_reweighted(factors)
     counts = factors.counts
@@ -82,7 +94,34 @@ def find_failure(problem: LinearProblem, estimate: Estimate, *, biased: bool) ->
         ratio = _held_out_error(chosen, counts, weights) / max(_held_out_error(problem, counts, weights), 1e-300)
         if not ratio <= MAX_HELD_OUT_RATIO:
             return f"held-out blocks are predicted {ratio:.3g} times worse with its constants than with the given ones"
+        return _find_excess(chosen, estimate, np.array([_rms(factors, joint) for joint in range(len(counts))]))
     return ""
+
+
+def _find_excess(problem: RegressorProblem, estimate: Estimate, rms: Array) -> str:
+    """Joint whose terms alone reach many times its torque somewhere within its speeds; empty if there is none.
+
+    Constants between the samples' speeds let a column hide from all rows, with a parameter of any size.
+    """
+    regressor, joints = problem.regressor, len(problem.joint_names)
+    inertial = problem.columns < 10 * len(regressor.model.body_names)
+    values = np.where(inertial, 0.0, estimate.values)
+    grid = np.geomspace(1e-4, 1.0, SPEEDS)
+    shares = np.concatenate([-grid[::-1], grid])
+    for joint, (name, speed) in enumerate(zip(problem.joint_names, problem.max_speeds().tolist(), strict=True)):
+        dq = np.zeros((joints, len(shares)))
+        dq[joint] = shares * speed
+        zero = np.zeros_like(dq)
+        motion = Motion(zero, dq, zero, temperature=np.full_like(dq, TEMPERATURE))
+        largest = float(np.abs(regressor.torque(motion, values, problem.columns)[joint]).max())
+        if not largest <= MAX_TORQUE_RATIO * rms[joint]:
+            return f"its friction on joint {name} reaches {largest:.3g}, with torques of {rms[joint]:.3g} RMS"
+    return ""
+
+
+def _rms(factors: Factors, joint: int) -> float:
+    """RMS of a joint's torque [N m or N]."""
+    return float(np.linalg.norm(factors.triangles[joint][:, -1]) / np.sqrt(max(1, int(factors.counts[joint]))))
 
 
 def _torques(factors: Factors) -> Array:

@@ -28,6 +28,7 @@ from robot_dyn_id.identification.identifiability import Identifiability, identif
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residuals import examine_held_out_load
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
@@ -149,7 +150,7 @@ def identify(
         progress("validating on held-out data")
         sound, faults = correct_channels(held_out, model.joint_names)
         others, delayed = realign(trials.with_recordings(sound), model)
-        findings += (*faults, *delayed)
+        findings += (*faults, *delayed, *examine_held_out_load(fit.model, others))
         data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
@@ -247,7 +248,7 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
-    findings += _judge_training(model, trials, settings)
+    findings += (*_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     progress("predicting")

@@ -35,7 +35,26 @@ CERTAINTY = 2.0
 
 _MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
 
+_WEIGHT_USES = ("gravity_compensation", "forward_simulation", "payload")
+
 LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "effort_external": (NO, USES),
+    "effort_units": (NO, USES),
+    "gain_inconsistent": (NO, USES),
+    "joints_swapped": (NO, USES),
+    "urdf_in_millimeters": (NO, USES),
+    "effort_gravity_compensated": (NO, _WEIGHT_USES),
+    "gravity_direction": (NO, _WEIGHT_USES),
+    "effort_frozen": (LIMITED, USES),
+    "encoder_frozen": (LIMITED, USES),
+    "load_changed": (LIMITED, USES),
+    "contact": (LIMITED, ("collision_detection", "payload")),
+    "effort_offset_drifts": (LIMITED, ("gravity_compensation", "collision_detection", "payload")),
+    "friction_drifts": (LIMITED, ("forward_simulation", "collision_detection")),
+    "clock_drift": (LIMITED, (*_MOTION_USES, "collision_detection")),
+    "one_way_motion": (LIMITED, _MOTION_USES),
+    "friction_not_passive": (NO, ("forward_simulation",)),
+    "links_contradicted": (LIMITED, ("computed_torque", "forward_simulation")),
     "effort_in_amperes": (NO, USES),
     "effort_sign": (NO, USES),
     "positions_in_degrees": (NO, USES),
@@ -48,7 +67,6 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "negative_parameter": (LIMITED, ("computed_torque", "forward_simulation")),
     "effort_delayed": (LIMITED, ("computed_torque", "collision_detection")),
     "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
-    "friction_not_passive": (NO, ("forward_simulation",)),
     "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
 }
 """Best answer about some uses in the presence of a finding of severity warning."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.terms.laws import ARCTAN, DAHL, SIGN
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import ParameterSet
 
@@ -113,9 +114,39 @@ def parts_of(parameters: ParameterSet, regressor: Regressor, body: str = "") -> 
     load = slice(first, first + 10)
     parts = [_part(PAYLOAD, parameters, regressor, np.arange(load.start, load.stop), MOMENTS)]
     for joint in dict.fromkeys(parameters.term_joints):
-        columns = 10 * len(names) + np.flatnonzero(np.array(parameters.term_joints) == joint)
-        parts.append(_part(joint, parameters, regressor, columns, len(columns)))
+        columns = np.flatnonzero(np.array(parameters.term_joints) == joint)
+        parts.append(_friction_part(joint, parameters, regressor, columns))
     return tuple(parts)
+
+
+DRY, LOAD = "dry friction", "load friction"
+"""Names of sums of columns that the data of a second cannot distinguish."""
+
+
+def _friction_part(joint: str, parameters: ParameterSet, regressor: Regressor, columns: Integers) -> Part:
+    """Terms of one joint: one parameter per column, but only one for all dry laws, and one for those of the load.
+
+    In a second of motion a change of one Dahl element looks like that of any other. A parameter of several columns
+    changes them in the proportions of the identified values, or equally if these are zero.
+    """
+    first = 10 * len(parameters.body_names)
+    together: dict[str, list[int]] = {}
+    for number in columns.tolist():
+        column = regressor.term_columns[number]
+        shapes = {law.shape for law in column.term.laws or () if law.symbol == column.index}
+        dry = bool(shapes) and shapes <= {SIGN, DAHL, ARCTAN} and column.term.signal in ("", "load")
+        key = (LOAD if column.term.signal else DRY) if dry else regressor.names[first + number]
+        together.setdefault(key, []).append(number)
+    symbols, units, directions = [], [], []
+    for key, numbers in together.items():
+        sizes = np.abs(parameters.term_values[numbers])
+        shares = sizes / sizes.sum() if sizes.sum() > 0.0 else np.full(len(numbers), 1.0 / len(numbers))
+        alone = len(numbers) == 1
+        symbols.append(regressor.names[first + numbers[0]] if alone else key)
+        units.append(regressor.units[first + numbers[0]])
+        places = first + np.array(numbers)
+        directions.append(parameters.mapping[:, places] @ (np.ones(1) if alone else shares))
+    return Part(joint, tuple(symbols), tuple(units), np.column_stack(directions), len(symbols))
 
 
 def _part(name: str, parameters: ParameterSet, regressor: Regressor, columns: Integers, shown: int) -> Part:

@@ -87,6 +87,7 @@ def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
     yield (
         f"all joints: NRMSE {held_out.all_joints_nrmse:.2%} (the URDF's own parameters: "
         f"{held_out.nominal_all_joints_nrmse:.2%}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz"
+        f"{', cross-validated' if held_out.method == 'cross_validation' else ''}"
     )
     yield (
         f"cross-check: largest difference {check.max_difference:.1e}, rank {check.rank_ours} (Pinocchio: "

@@ -165,10 +165,10 @@ def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
     if not survey.has_velocity or survey.velocity_agrees or velocity == "derivative":
         return []
     late_ms = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
-    message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): " + (
-        "they are used as configured" if velocity == "recorded" else "derivatives of the positions are used"
-    )
-    return [make_finding("velocity_mismatch", message)]
+    message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
+    if velocity == "recorded":
+        return [make_finding("velocity_mismatch", f"{message}they are used as configured")]
+    return [make_finding("velocity_mismatch", f"{message}derivatives of the positions are used", severity="info")]
 
 
 def compare_with_nominal(

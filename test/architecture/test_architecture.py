@@ -62,6 +62,7 @@ INSIDE = {
             "ends",
             "ranges",
             "torque_shares",
+            "left_out",
             "blocks",
             "term_states",
             "processing",
@@ -99,6 +100,7 @@ INSIDE = {
     "identification": (
         *(
             "holdout",
+            "passivity",
             "extrapolation",
             "model",
             "scales",

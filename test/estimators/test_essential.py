@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.linear_problems import SUPPORTS, TRUTH, arm, arm_problem, noisy, problem, rows
-from support.simulated import changed
+from support.simulated import TERMS, changed
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
@@ -20,6 +20,8 @@ from robot_dyn_id.identification.identifiability import suggest_motions
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.report.summary import identification_summary
+
+PINNED = Settings(terms=TERMS, estimator=WeightedLeastSquares())
 
 
 def codes_of(estimate):
@@ -38,7 +40,7 @@ def test_the_bootstrap_says_what_the_sandwich_says(correlation_time):
     assert 0.8 < np.median(ratio) < 1.2  # 60 draws: 9 % each
     np.testing.assert_allclose(np.sqrt(np.diag(drawn.covariance)), drawn.standard_deviations, rtol=1e-9)
     assert np.all((drawn.intervals[:, 0] < estimate.values) & (estimate.values < drawn.intervals[:, 1]))
-    assert codes_of(drawn) == [*codes_of(estimate), ("bootstrap_deviations", "warning")]
+    assert codes_of(drawn) == [*codes_of(estimate), ("bootstrap_deviations", "info")]
 
 
 def test_essential_parameters_lose_the_intervals_of_the_bootstrap():
@@ -48,7 +50,7 @@ def test_essential_parameters_lose_the_intervals_of_the_bootstrap():
     robot, _ = arm()
     _, reduced = reduce_to_essential(robot.base, drawn, essential(drawn, task.names))
     assert reduced.intervals is None
-    assert codes_of(reduced) == [*codes_of(drawn), ("intervals_lost", "warning")]
+    assert codes_of(reduced) == [*codes_of(drawn), ("intervals_lost", "info")]
     _, reduced = reduce_to_essential(robot.base, estimate, essential(estimate, task.names))
     assert codes_of(reduced) == codes_of(estimate), "there were none"
 
@@ -116,8 +118,8 @@ def test_what_the_data_need_is_kept_by_the_test():
 
 def test_the_reduced_set_goes_the_whole_way(tmp_path):
     robot, _ = arm()
-    whole = identify([noisy(1)], [noisy(99)], robot.model, Settings(), "0")
-    settings = parse_configuration({"essential": 0.3}).settings
+    whole = identify([noisy(1)], [noisy(99)], robot.model, PINNED, "0")
+    settings = replace(parse_configuration({"essential": 0.3, "estimator": "weighted"}).settings, terms=TERMS)
     result = identify([noisy(1)], [noisy(99)], robot.model, settings, "0")
     names = [step.name for step in result.essential.left_out]
     assert names
@@ -161,7 +163,7 @@ def test_the_motion_that_helps_is_that_of_the_column():
 def test_every_parameter_is_reported():
     robot, _ = arm()
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
-    result = identify([still], [noisy(99)], robot.model, Settings(), "0")
+    result = identify([still], [noisy(99)], robot.model, PINNED, "0")
     found = {entry.name: entry for entry in result.identifiable}
     assert tuple(found) == robot.regressor.names
     assert found["fv1"].status == "good"
@@ -188,10 +190,10 @@ def test_validation_says_that_the_motion_is_not_the_trained_one():
     """Trained on small motions, which hardly excite the inertias."""
     robot, _ = arm()
     small = [robot.record(seed=seed, duration=20.0, noise=0.5, share=0.1) for seed in (3, 5)]
-    result = identify(small[:1], small[1:], robot.model, Settings(), "0")
+    result = identify(small[:1], small[1:], robot.model, PINNED, "0")
     large = validate([noisy(1)], result.parameters, Settings())
     severities = {one.code: one.severity for one in large.findings}
-    assert severities["outside_training"] == severities["prediction_uncertain"] == "warning"
-    known = identify([noisy(2)], [noisy(99)], robot.model, Settings(), "0").parameters
+    assert (severities["outside_training"], severities["prediction_uncertain"]) == ("warning", "info")
+    known = identify([noisy(2)], [noisy(99)], robot.model, PINNED, "0").parameters
     codes = {one.code for one in validate([noisy(1)], known, Settings()).findings}
     assert not codes & {"outside_training", "prediction_uncertain"}

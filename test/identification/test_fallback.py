@@ -6,15 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from support.linear_problems import arm, arm_problem, noisy
+from support.linear_problems import PLAN, arm, arm_problem, noisy
+from support.simulated import Simulated
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, Stribeck, Viscous
 from robot_dyn_id.estimators import ESTIMATORS, Robust, WeightedLeastSquares
 from robot_dyn_id.identification.fallback import find_failure, fit_or_fall_back
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.signals.trials import FilteredTrials
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +71,15 @@ def test_constants_that_predict_worse_than_the_given_ones_have_failed(problem):
     assert find_failure(problem, plain, biased=False) == ""
     reason = find_failure(problem, replace(plain, regressor=useless), biased=False)
     assert "times worse with its constants" in reason
+
+
+def test_friction_that_hides_between_the_samples_speeds_has_failed():
+    robot = Simulated(terms=(Viscous(), Stribeck(), Offset()))
+    trials = FilteredTrials([robot.record(duration=20.0, noise=0.1)], robot.joints, {}, PLAN)
+    problem = trials.problem(robot.regressor, robot.base.independent)
+    plain = WeightedLeastSquares().fit(problem)
+    assert find_failure(problem, replace(plain, regressor=robot.regressor), biased=False) == ""
+    hidden = plain.values.copy()
+    hidden[robot.base.names.index("dfs2")] = 1e6
+    reason = find_failure(problem, replace(plain, values=hidden, regressor=robot.regressor), biased=False)
+    assert reason.startswith("its friction on joint elbow reaches")

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.pipeline import identify
@@ -27,6 +27,7 @@ from robot_dyn_id.identification.scales import (
 )
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.uses import (
+    LOWERED_BY,
     ModelScales,
     estimate_capacity,
     judge_uses,
@@ -34,7 +35,7 @@ from robot_dyn_id.identification.uses import (
     report_criteria,
 )
 from robot_dyn_id.identification.verdict import Thresholds
-from robot_dyn_id.parameters import USES
+from robot_dyn_id.parameters import ANSWERS, USES
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
@@ -258,6 +259,11 @@ def test_findings_lower_the_uses_that_they_concern():
     assert judged(findings=[slow])["gravity_compensation"].fit.answer == "yes"
     information = make_finding("outside_training", "x")
     assert all(one.fit.answer == "yes" for one in judged(findings=[information]).values())
+
+
+def test_the_codes_that_lower_answers_are_in_the_catalog():
+    assert set(LOWERED_BY) <= set(CATALOG)
+    assert all(uses and set(uses) <= set(USES) and answer in ANSWERS[1:] for answer, uses in LOWERED_BY.values())
 
 
 def test_an_error_excludes_every_use():

@@ -5,13 +5,16 @@ import numpy as np
 import pytest
 from support.simulated import ARM, Simulated
 
-from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.online.changes import parts_of
 from robot_dyn_id.online.monitoring import Columns, ResidualMonitor
+from robot_dyn_id.online.watch import WatchSettings
+from robot_dyn_id.simulation.sensors import colored_noise
 
 TERMS_OF_ARM = tuple(TERMS[name]() for name in ("viscous", "dahl", "load_dahl", "offset"))
 
@@ -66,6 +69,20 @@ def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
     assert np.median(np.abs(left[100:])) < 0.05
 
 
+def test_the_friction_that_can_change_has_few_parameters(arm, parameters):
+    """A change of all dry laws by one level is that of one parameter; the elements are not distinguished."""
+    regressor = Regressor.from_parameters(parameters)
+    parts = parts_of(parameters, regressor)
+    assert [part.symbols for part in parts[1:]] == [
+        (f"fv{number}", "dry friction", "load friction", f"off{number}") for number in (1, 2, 3)
+    ]
+    elements = np.array([column.coordinate.name == "elbow" for column in regressor.term_columns])
+    elements &= np.array([column.term.name == "dahl" for column in regressor.term_columns])
+    levels = np.abs(parameters.term_values * elements)
+    change = parameters.mapping[:, -len(levels) :] @ (levels / levels.sum())
+    np.testing.assert_allclose(parts[2].directions[:, 1], change, atol=1e-12)
+
+
 def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
     t, motion = motion_of(arm, 3.0)
     tau = arm.regressor.torque(motion, arm.parameters)
@@ -81,3 +98,30 @@ def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
         monitor.add(t[k], motion.q[:, k], motion.dq[:, k], tau[:, k])
     assert gap < 0.15
     assert np.abs(monitor.residual().difference).max() < 0.15
+
+
+@pytest.mark.parametrize("part", ["payload", "elbow"])
+def test_a_change_is_detected_and_attributed(arm, parameters, part):
+    """At 30 s, after 25 s of learning, a payload, or elements of the elbow that are twice as strong."""
+    rate, rng, names = 100.0, np.random.default_rng(5), arm.regressor.names
+    motion, t = random_fourier(arm.model, 5), np.arange(3900) / rate
+    q, dq, ddq, _ = motion.evaluate(t % motion.period)
+    states = arm.regressor.with_states(Motion(q, dq, ddq), 1.0 / rate)
+    tau = arm.regressor.torque(states, arm.parameters) + colored_noise(np.full(3, 0.05), len(t), rate, 0.1, rng)
+    change = np.zeros(len(names))
+    if part == "payload":
+        change[[names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032
+    else:
+        elements = [names.index(f"fd{letter}2") for letter in "abcdef"]
+        change[elements] = arm.parameters[elements]
+    tau[:, t >= 30.0] += arm.regressor.torque(states.take(t >= 30.0), change)
+    monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=25.0))
+    first, named = np.inf, []
+    for k in range(len(t)):
+        if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]) and monitor.watch.due(t[k]):
+            monitor.residual()
+            first = min(first, t[k] if monitor.watch.changed else np.inf)
+            named += [one.part.name for one in monitor.watch.changes if one.significant and t[k] > 33.0]
+    assert 30.0 < first < 31.0, "neither a false alarm nor a late detection"
+    assert set(named) <= {"payload", "elbow"}, "no other joint"
+    assert part in named

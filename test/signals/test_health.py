@@ -73,7 +73,7 @@ FAULTS = {
     "limits": ({"q": shifted(0, 0.8, 0)}, "position_limits_exceeded", "warning", ("elbow",)),
     "rows": ({"tau": loses_rows(0.3)}, "rows_unusable", "error", ()),
     "gap": ({"t": lambda t: t + (t > 15)}, "clock_gaps", "warning", ()),
-    "velocity": ({"dq": None}, "velocity_mismatch", "warning", ()),
+    "velocity": ({"dq": None}, "velocity_mismatch", "info", ()),
 }
 
 
@@ -172,12 +172,13 @@ def test_efforts_that_are_too_large_are_found_with_their_joint(healthy):
 
 
 @pytest.mark.parametrize(
-    ("velocity", "words"), [("auto", "derivatives of the positions"), ("recorded", "as configured")]
+    ("velocity", "words", "severity"),
+    [("auto", "derivatives of the positions", "info"), ("recorded", "as configured", "warning")],
 )
-def test_recorded_velocities_that_disagree_are_reported_where_they_matter(healthy, velocity, words):
+def test_recorded_velocities_that_disagree_are_reported_where_they_matter(healthy, velocity, words, severity):
     samples = healthy.samples
     wrong = replace(healthy, samples=replace(samples, dq=late_velocity(healthy)))
     surveyed = survey([wrong], wrong.joint_names, {})
     (finding,) = (one for one in examine(surveyed, ROBOT.model, velocity) if one.code == "velocity_mismatch")
-    assert words in finding.message
+    assert words in finding.message and finding.severity == severity
     assert not [one for one in examine(surveyed, ROBOT.model, "derivative") if one.code == "velocity_mismatch"]

@@ -39,7 +39,7 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction import predict_recording
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
 from robot_dyn_id.model.robot import RobotModel
 
 Y = np.array([0.5, -0.25, 1.0, 0.0])
@@ -486,8 +486,7 @@ def _joints(velocities, widths):
 
 @pytest.mark.parametrize("name", FRICTION)
 def test_combinations_are_taken_without_overlaps(name):
-    default = Settings().terms
-    terms = with_friction((*default, RotorInertia()), name)
+    terms = with_friction((*DEFAULT_TERMS, RotorInertia()), name)
     Settings(terms=terms)
     assert [term.name for term in terms[: len(FRICTION[name])]] == list(FRICTION[name])
     assert RotorInertia() in terms

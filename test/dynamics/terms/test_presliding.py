@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,6 +22,7 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.model.robot import RobotModel
 
 STEP = 1e-3
@@ -40,6 +43,28 @@ def test_states_are_the_solution_of_the_dahl_equation():
     np.testing.assert_allclose(states[:, -1], -1.0 + (2.0 - np.exp(-0.02 / d)) * np.exp(-0.025 / d), rtol=1e-12)
     thinned = term.integrate(path[None, ::20], 20 * STEP, term.initial_states()[:, None])[:, 0]
     np.testing.assert_allclose(thinned, states[:, ::20], rtol=1e-12)  # exact: the sample rate has no influence
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None  # importing it fails
+import numpy as np
+from robot_dyn_id.dynamics.terms import Dahl
+from robot_dyn_id.kernels.compiled import COMPILED
+assert not COMPILED
+path = np.cumsum(np.random.default_rng(3).normal(0.0, 2e-3, (2, 500)), axis=1)
+np.save(sys.argv[1], Dahl().integrate(path, 0.01, np.full((6, 2), 0.2)))
+"""
+
+
+@pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
+def test_numpy_gives_what_numba_gives(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "numpy.npy")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    path = np.cumsum(np.random.default_rng(3).normal(0.0, 2e-3, (2, 500)), axis=1)
+    fast = Dahl().integrate(path, 0.01, np.full((6, 2), 0.2))
+    np.testing.assert_allclose(np.load(tmp_path / "numpy.npy"), fast, rtol=0, atol=1e-14)
 
 
 def test_states_keep_their_value_at_rest_and_are_the_sign_in_sliding():
