@@ -111,3 +111,16 @@ def test_a_block_without_which_nothing_is_identified_is_reported(result):
 def test_expensive_estimators_have_fewer_blocks():
     assert count_blocks(WeightedLeastSquares()) == 5
     assert count_blocks(ESTIMATORS["pso"]()) == count_blocks(ESTIMATORS["robust"]()) == 2
+
+
+def test_periods_are_left_out_as_a_whole():
+    """Four periods of 10 s: averages over the other three predict each of them."""
+    settings = replace(SETTINGS, estimator=ESTIMATORS["period_averaged"](), period=10.0)
+    result = run(ROBOT.record(duration=50.0, noise=0.1), settings=settings)
+    pieces = result.training.blocks(5).pieces
+    assert len(pieces) == 4
+    for piece in pieces[1:-1]:
+        assert piece.duration == pytest.approx(10.0 - 1.0 / 4.0)
+    assert result.evaluation.held_out.method == "cross_validation"
+    assert "block_not_validated" not in {one.code for one in result.findings}
+    assert result.evaluation.held_out.all_joints_nrmse < 0.05
