@@ -36,6 +36,27 @@ def identification_summary(identification: Identification, parameters_file: str)
         "intervals": None if estimate.intervals is None else estimate.intervals.tolist(),
         "identifiability": [vars(entry) for entry in identification.identifiable],
         "essential": _essential(identification),
+        "model_choice": _model_choice(identification),
+    }
+
+
+def _model_choice(identification: Identification) -> dict[str, Any] | None:
+    """Model that was chosen from the data, and the alternatives; None if it was given."""
+    selection = identification.selection
+    if selection is None:
+        return None
+    return {
+        "terms": list(dict.fromkeys(term.name for _, term in selection.regressor.terms)),
+        "couplings": [row.name for row in selection.tried if row.step == "coupling" and row.chosen],
+        "families_left_out": list(selection.left_out),
+        "prior_strength": selection.strength,
+        "gravity": selection.regressor.model.gravity.tolist(),
+        "motion_cutoff": selection.trials.plan.motion_pass.cutoff,
+        "consistency_cost": _finite(selection.consistency_cost),
+        "tried": [
+            {**vars(row), **{key: _finite(getattr(row, key)) for key in ("loss", "gain", "deviation")}}
+            for row in selection.tried
+        ],
     }
 
 
