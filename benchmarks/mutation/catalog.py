@@ -169,7 +169,7 @@ def _gravity_and_friction_compensated(bench: Bench, strength: int, rng: np.rando
     return _case(bench, trial.recording(bench.robot, tau=tau), size=f"{1 - error:.0%}")
 
 
-@_fault("efforts are external torques only", "effort_external", "effort_gravity_compensated")
+@_fault("efforts are external torques only", "effort_external", "effort_gravity_compensated", "effort_in_amperes")
 def _external(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, error = bench.record(), (0.05, 0.02, 0.0)[strength]
     return _case(bench, trial.recording(bench.robot, tau=_measured(trial) - (1 - error) * trial.effort))
@@ -473,7 +473,7 @@ def _spikes(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     return _case(bench, trial.recording(bench.robot, tau=_measured(trial) + size * effect), size=f"{size:.1f} N m")
 
 
-@_fault("missing efforts of a joint", "samples_dropped", "effort_missing", "rows_dropped")
+@_fault("missing efforts of a joint", "samples_dropped", "rows_dropped")
 def _missing(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, joint, share = bench.record(), int(rng.integers(len(bench.noise))), (0.02, 0.05, 0.15)[strength]
     tau = _measured(trial)

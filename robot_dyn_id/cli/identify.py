@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml and the reports")
     add_force(parser)
-    parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="trials to validate on")
+    parser.add_argument(
+        "--validate", nargs="+", default=[], metavar="DATA", help="trials to validate on (default: cross-validation)"
+    )
     parser.add_argument(
         "--train-range",
         nargs=2,

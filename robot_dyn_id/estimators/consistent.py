@@ -33,9 +33,6 @@ DRAWS = 200
 DEFAULT_STRENGTH = 1.0
 """Strength of the prior where none has been chosen."""
 
-INTERVAL_PERCENTILES = (2.5, 97.5)
-"""Percentiles of the ends of the intervals."""
-
 MAX_INFLATION = 30.0
 """Variance inflation factor of a friction column by the others of its joint above which they nearly replace it."""
 
@@ -114,7 +111,6 @@ class Consistent(CheckedOptions):
         normal = np.sum(factors.stack(weights)[:, :-1] ** 2, axis=0)
         least = np.divide(np.sqrt(np.diag(middle)), normal, out=np.zeros_like(normal), where=normal > 0.0)
         spread = np.maximum(np.sqrt(np.mean((draws - values) ** 2, axis=0)), least)
-        low, high = np.percentile(draws, INTERVAL_PERCENTILES, axis=0)
         solution = replace(ordinary, values=values)
         covariance = rescale_covariance(task.covariance(found, task.mapping.T @ middle @ task.mapping, spread), spread)
         estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
@@ -122,7 +118,7 @@ class Consistent(CheckedOptions):
         return replace(
             estimate,
             full=found.values,
-            intervals=np.column_stack([low, np.maximum(high, values + NORMAL * least)]),
+            intervals=task.find_intervals(values, estimate.standard_deviations),
             unconstrained=plain.values,
             unconstrained_deviations=np.where(task.find_replaceable(), np.inf, deviations),
             findings=(*task.prior.findings, *report_cost_of_links(problem, task, found, factors, weights)),
@@ -250,6 +246,17 @@ class ConsistentTask:
         lost = np.diag(covariance) <= 1e-6 * spread**2
         covariance[lost, lost] = spread[lost] ** 2
         return np.asarray(covariance)
+
+    def find_intervals(self, values: Array, deviations: Array) -> Array:
+        """Intervals of 1.96 standard deviations, of parameters with a sign not below zero, shape (p, 2).
+
+        Percentiles of the draws would leave out the truth where it shares its torque with collinear columns at zero.
+        """
+        bounded = np.append(np.zeros(self.prior.bodies.size, dtype=bool), self.bounded)
+        alone = np.count_nonzero(self.mapping, axis=1) == 1
+        signed = alone & ((self.mapping != 0.0) @ bounded)
+        low = values - NORMAL * deviations
+        return np.column_stack([np.where(signed, np.maximum(low, 0.0), low), values + NORMAL * deviations])
 
     def find_replaceable(self) -> Mask:
         """Base parameters of columns that other bounded columns of the same joint nearly replace, shape (p,)."""

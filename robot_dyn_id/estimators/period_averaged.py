@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.stats import norm, t
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
@@ -100,14 +100,14 @@ class Averages:
     Attributes:
         length: number of rows P of a period.
         parameters: number of parameters p.
-        counts: number of whole periods of each segment that has at least two.
+        kept: whole periods of each segment that has at least two with rows that are not left out, shape (periods,).
         rows: averaged [W tau] of each segment, zero where a joint's row is left out in any period, shape (n, P, p + 1).
         present: mask of the averaged rows that are not left out, shape (n, P).
     """
 
     length: int
     parameters: int
-    counts: dict[int, int]
+    kept: dict[int, Mask]
     rows: dict[int, Array]
     present: dict[int, Array]
 
@@ -118,11 +118,8 @@ class Averages:
         Raises:
             InputError: fewer than 3 whole periods.
         """
-        sizes: dict[tuple[int, int], int] = {}
-        for tile in problem.tiles():
-            key = tile.segment, tile.joint
-            sizes[key] = sizes.get(key, 0) + tile.block.shape[1]
-        counts = {segment: size // length for (segment, _), size in sizes.items() if size // length >= 2}
+        kept = _find_periods(problem, length)
+        counts = {segment: int(used.sum()) for segment, used in kept.items()}
         if sum(counts.values()) < MIN_PERIODS:
             raise InputError(
                 f"period_averaged: {sum(counts.values())} whole periods of {problem.period:g} s without interruption: "
@@ -132,7 +129,7 @@ class Averages:
         n = len(problem.supports)
         rows = {segment: np.zeros((n, length, p + 1)) for segment in counts}
         present = {segment: np.ones((n, length), dtype=bool) for segment in counts}
-        for segment, joint, block, phase in _by_phase(problem, counts, length):
+        for segment, joint, block, phase, _ in _by_phase(problem, kept, length):
             columns = np.append(problem.supports[joint], p)
             np.add.at(rows[segment][joint], (phase[:, None], columns), block.T / counts[segment])
             present[segment][joint, phase[~find_used_rows(block)]] = False
@@ -140,7 +137,12 @@ class Averages:
             rows[segment][~used] = 0.0
             for of_joint in rows[segment]:
                 zero_rounding_columns(of_joint)
-        return cls(length, p, counts, rows, present)
+        return cls(length, p, kept, rows, present)
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """Number of periods of each segment."""
+        return {segment: int(used.sum()) for segment, used in self.kept.items()}
 
     @property
     def periods(self) -> int:
@@ -171,11 +173,7 @@ class Averages:
         """Residuals of each period minus their mean over periods, zero where rows are left out: (periods, n, P)."""
         n = len(problem.supports)
         found = {segment: np.zeros((count, n, self.length)) for segment, count in self.counts.items()}
-        passed: dict[tuple[int, int], int] = {}
-        for segment, joint, block, phase in _by_phase(problem, self.counts, self.length):
-            start = passed.get((segment, joint), 0)
-            passed[segment, joint] = start + len(phase)
-            period = (start + np.arange(len(phase))) // self.length
+        for segment, joint, block, phase, period in _by_phase(problem, self.kept, self.length):
             found[segment][period, joint, phase] = block[-1] - values[problem.supports[joint]] @ block[:-1]
         return {
             segment: np.where(self.present[segment], rest - rest.mean(axis=0), 0.0) for segment, rest in found.items()
@@ -194,17 +192,35 @@ class Averages:
         return self._whitened(segment, rest[..., None], noise)[..., 0]
 
 
+def _find_periods(problem: LinearProblem, length: int) -> dict[int, Mask]:
+    """Whole periods of each segment, and whether they have rows; segments with at least two such periods."""
+    sizes: dict[tuple[int, int], int] = {}
+    used: dict[int, set[int]] = {}
+    for tile in problem.tiles():
+        key = tile.segment, tile.joint
+        start = sizes.get(key, 0)
+        sizes[key] = start + tile.block.shape[1]
+        used.setdefault(tile.segment, set()).update(
+            ((start + np.flatnonzero(find_used_rows(tile.block))) // length).tolist()
+        )
+    found = {segment: np.isin(np.arange(size // length), list(used[segment])) for (segment, _), size in sizes.items()}
+    return {segment: kept for segment, kept in found.items() if kept.sum() >= 2}
+
+
 def _by_phase(
-    problem: LinearProblem, counts: dict[int, int], length: int
-) -> Iterator[tuple[int, int, Array, np.ndarray]]:
-    """Yield segment, joint, block and phases of the rows of whole periods, in order."""
+    problem: LinearProblem, kept: dict[int, Mask], length: int
+) -> Iterator[tuple[int, int, Array, Integers, Integers]]:
+    """Yield segment, joint, block, phases and numbers of the periods of the rows of the periods that are kept."""
     passed: dict[tuple[int, int], int] = {}
     for tile in problem.tiles():
         start = passed.get((tile.segment, tile.joint), 0)
         passed[tile.segment, tile.joint] = start + tile.block.shape[1]
-        stop = min(tile.block.shape[1], counts.get(tile.segment, 0) * length - start)
-        if stop > 0:
-            yield tile.segment, tile.joint, tile.block[:, :stop], (start + np.arange(stop)) % length
+        periods = kept.get(tile.segment, np.zeros(0, dtype=bool))
+        number = start + np.arange(min(tile.block.shape[1], max(0, len(periods) * length - start)))
+        rows = np.flatnonzero(periods[number // length])
+        if len(rows):
+            ordinal = np.cumsum(periods)[number[rows] // length] - 1
+            yield tile.segment, tile.joint, tile.block[:, rows], number[rows] % length, ordinal
 
 
 def estimate_noise_covariance(residuals: dict[int, Array]) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
@@ -59,6 +60,10 @@ class HeldOutData:
         return cls(method, trials, (Fold.from_model(trials, model),))
 
 
+CHECKED_POSES = 10_000
+"""Number of random poses in which the mass matrix of a physically consistent model is checked."""
+
+
 @dataclass(frozen=True)
 class Trace:
     """Measured and predicted torque along held-out data, thinned for plots; shapes (N,) and (n, N)."""
@@ -80,7 +85,8 @@ class Evaluation:
         trace: measured and predicted torque for plots.
         trials: the held-out data; under cross-validation all training data.
         efforts: source of the effort of each joint.
-        indefinite: share of the held-out poses in which the mass matrix is not positive definite.
+        indefinite: share of the poses in which the mass matrix is not positive definite: held-out ones and, of models
+            that are physically consistent, `CHECKED_POSES` random ones.
         criteria: figures that decide about the uses of the model.
         rollouts: simulations under the recorded efforts.
     """
@@ -144,7 +150,10 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
     states = _sample_motion(held_out, metrics.samples)
     metrics = metrics.with_friction(friction_levels(model.regressor, model.columns, model.values, states, trained))
     check = cross_check(model.regressor, states)
-    indefinite = 1.0 - float(model.dynamics.is_positive_definite(states.q.T).mean())
+    poses = states.q.T
+    if model.estimate.full is not None:
+        poses = np.concatenate([poses, random_motion(robot, CHECKED_POSES).q.T])
+    indefinite = 1.0 - float(model.dynamics.is_positive_definite(poses).mean())
     if indefinite:
         message = (
             f"the mass matrix is not positive definite in {indefinite:.0%} of the poses: the model can predict "

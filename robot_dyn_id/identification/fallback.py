@@ -79,6 +79,8 @@ def find_failure(problem: LinearProblem, estimate: Estimate, *, biased: bool) ->
         estimate: its estimate.
         biased: whether the estimate may have larger training errors because a prior attracts it.
     """
+    if biased and estimate.regressor is None:
+        return ""
     factors = Factors.from_problem(problem)
     _, plain, weights = solve_reweighted(factors)
     counts = factors.counts

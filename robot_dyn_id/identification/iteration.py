@@ -144,7 +144,7 @@ def iterate(
 
 @dataclass(frozen=True)
 class TrialIdentifier:
-    """Identification of a trial for `iterate` with the usual pipeline; the last third of the trial is held out.
+    """Identification of a trial for `iterate` with the usual pipeline, judged by cross-validation.
 
     Attributes:
         model: the robot.

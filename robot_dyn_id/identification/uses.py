@@ -53,6 +53,7 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "friction_drifts": (LIMITED, ("forward_simulation", "collision_detection")),
     "clock_drift": (LIMITED, (*_MOTION_USES, "collision_detection")),
     "one_way_motion": (LIMITED, _MOTION_USES),
+    "friction_not_passive": (NO, ("forward_simulation",)),
     "links_contradicted": (LIMITED, ("computed_torque", "forward_simulation")),
     "effort_in_amperes": (NO, USES),
     "effort_sign": (NO, USES),
@@ -66,7 +67,6 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "negative_parameter": (LIMITED, ("computed_torque", "forward_simulation")),
     "effort_delayed": (LIMITED, ("computed_torque", "collision_detection")),
     "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
-    "friction_not_passive": (NO, ("forward_simulation",)),
     "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
 }
 """Best answer about some uses in the presence of a finding of severity warning."""

@@ -66,7 +66,7 @@ class IdentifierSettings:
         (),
         "Recordings to identify from immediately, instead of live joint states; the node exits if identification fails",
     )
-    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: part of the data is held out")
+    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: cross-validation on the data")
     listen: bool = ros_parameter(True, "Record the live joint states; false: only publish the given parameters")
     after_excitation: bool = ros_parameter(
         True, "Identify automatically after each complete excitation; joint states between excitations are not used"

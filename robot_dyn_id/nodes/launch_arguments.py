@@ -74,7 +74,7 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     ),
     "data": LaunchArgument("", "Recordings to identify from, for example \"['a', 'b']\"", read_yaml_value),
     "validation": LaunchArgument(
-        "", "Recordings to validate on, for example \"['a']\"; empty: part of the data is held out", read_yaml_value
+        "", "Recordings to validate on, for example \"['a']\"; empty: cross-validation on the data", read_yaml_value
     ),
     "identification_config": LaunchArgument(
         "", "Configuration of the identification (gains, terms, filter), as `robot-dyn-id --config`; empty: defaults"

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
-from robot_dyn_id.report.friction import FrictionCurve, friction_curve
+from robot_dyn_id.report.friction import FrictionCurve, friction_curve, reversal_curve
 from robot_dyn_id.report.summary import base_parameter_rows
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
 from robot_dyn_id.text.files import write_atomically
@@ -114,10 +114,13 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
     return {"value_text": value_text, "sigma_text": sigma_text}
 
 
-def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, list[dict[str, Any]]]]:
-    """Curve, plot and parameters of every joint that has friction."""
+def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, str, list[dict[str, Any]]]]:
+    """Curve, its plot, that of presliding (empty without), and parameters of every joint that has friction."""
     regressor, rows = Regressor.from_parameters(parameters), base_parameter_rows(parameters)
     for joint in range(len(parameters.joint_names)):
         curve = friction_curve(parameters, regressor, joint)
         if curve is not None:
-            yield curve, plots.friction_plot(curve), [{**rows[i], **_written(rows[i])} for i in curve.parameters]
+            reversal = reversal_curve(parameters, regressor, joint)
+            presliding = "" if reversal is None else plots.reversal_plot(reversal)
+            shown = [{**rows[i], **_written(rows[i])} for i in curve.parameters]
+            yield curve, plots.friction_plot(curve), presliding, shown

@@ -13,7 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.friction import FrictionCurve
+from robot_dyn_id.report.friction import FrictionCurve, ReversalCurve
 from robot_dyn_id.report.margins import LimitRow
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE
 
@@ -129,18 +129,32 @@ def share_plot(parameters: ParameterSet, shares: Array) -> str:
 
 def friction_plot(curve: FrictionCurve) -> str:
     """Friction and offset of a joint over its trained speeds, with a band of two sigma."""
-    figure, (axis,) = axes(4.0, 2.4)
-    figure.subplots_adjust(left=0.17, right=0.98, top=0.96, bottom=0.18)
-    axis.axhline(0.0, color=MEASURED, lw=0.5)
+    figure, axis = _effort_axis(curve.speed, curve.effort, curve.sigma)
     axis.axvline(0.0, color=MEASURED, lw=0.5)
-    if curve.sigma is not None:
-        band = curve.effort - 2.0 * curve.sigma, curve.effort + 2.0 * curve.sigma
-        axis.fill_between(curve.speed, *band, color=PREDICTED, alpha=0.18, lw=0)
-    axis.plot(curve.speed, curve.effort, color=PREDICTED, lw=1.5)
-    axis.margins(x=0.0)
     axis.set_xlabel(f"speed [{curve.speed_unit}]")
     axis.set_ylabel(f"effort [{curve.unit}]")
     return svg(figure)
+
+
+def reversal_plot(curve: ReversalCurve) -> str:
+    """Presliding friction of a joint over the displacement after a reversal, with a band of two sigma."""
+    figure, axis = _effort_axis(curve.displacement, curve.effort, curve.sigma)
+    axis.set_xscale("log")
+    axis.set_xlabel(f"displacement after a reversal [{curve.displacement_unit}]")
+    axis.set_ylabel(f"presliding [{curve.unit}]")
+    return svg(figure)
+
+
+def _effort_axis(place: Array, effort: Array, sigma: Array | None) -> tuple[Figure, Any]:
+    """A small figure with an effort and its band of two sigma, and its axis."""
+    figure, (axis,) = axes(4.0, 2.4)
+    figure.subplots_adjust(left=0.17, right=0.98, top=0.96, bottom=0.18)
+    axis.axhline(0.0, color=MEASURED, lw=0.5)
+    if sigma is not None:
+        axis.fill_between(place, effort - 2.0 * sigma, effort + 2.0 * sigma, color=PREDICTED, alpha=0.18, lw=0)
+    axis.plot(place, effort, color=PREDICTED, lw=1.5)
+    axis.margins(x=0.0)
+    return figure, axis
 
 
 def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:

@@ -12,14 +12,15 @@ from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.identification.rollout import HORIZONS_S
 from robot_dyn_id.identification.uses import UseJudgment
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.survey import Survey
+from robot_dyn_id.signals.left_out import count_left_out
+from robot_dyn_id.signals.trials import FilteredTrials
 
 
 def identification_summary(identification: Identification, parameters_file: str) -> dict[str, Any]:
     """Answer of `robot-dyn-id identify`. Numbers that are not finite are null."""
     parameters, estimate = identification.parameters, identification.estimate
-    survey, used = identification.training.survey, estimate.rows
-    summary = _summary(identification.evaluation, survey, parameters_file, used, parameters.condition_number)
+    training, used = identification.training, estimate.rows
+    summary = _summary(identification.evaluation, training, parameters_file, used, parameters.condition_number)
     return {
         "task": "identify",
         **summary,
@@ -35,6 +36,27 @@ def identification_summary(identification: Identification, parameters_file: str)
         "intervals": None if estimate.intervals is None else estimate.intervals.tolist(),
         "identifiability": [vars(entry) for entry in identification.identifiable],
         "essential": _essential(identification),
+        "model_choice": _model_choice(identification),
+    }
+
+
+def _model_choice(identification: Identification) -> dict[str, Any] | None:
+    """Model that was chosen from the data, and the alternatives; None if it was given."""
+    selection = identification.selection
+    if selection is None:
+        return None
+    return {
+        "terms": list(dict.fromkeys(term.name for _, term in selection.regressor.terms)),
+        "couplings": [row.name for row in selection.tried if row.step == "coupling" and row.chosen],
+        "families_left_out": list(selection.left_out),
+        "prior_strength": selection.strength,
+        "gravity": selection.regressor.model.gravity.tolist(),
+        "motion_cutoff": selection.trials.plan.motion_pass.cutoff,
+        "consistency_cost": _finite(selection.consistency_cost),
+        "tried": [
+            {**vars(row), **{key: _finite(getattr(row, key)) for key in ("loss", "gain", "deviation")}}
+            for row in selection.tried
+        ],
     }
 
 
@@ -56,7 +78,7 @@ def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters:
     """Answer of `robot-dyn-id validate`; rows are samples times joints."""
     held_out, survey = evaluation.held_out, evaluation.trials.survey
     used = held_out.samples * len(held_out.joints)
-    summary = _summary(evaluation, survey, parameters_file, used, parameters.condition_number)
+    summary = _summary(evaluation, evaluation.trials, parameters_file, used, parameters.condition_number)
     return {
         "task": "validate",
         **summary,
@@ -110,9 +132,10 @@ def _finite(value: float) -> float | None:
 
 
 def _summary(
-    evaluation: Evaluation, survey: Survey, parameters_file: str, used: int, condition_number: float
+    evaluation: Evaluation, trials: FilteredTrials, parameters_file: str, used: int, condition_number: float
 ) -> dict[str, Any]:
-    held_out, check, plan = evaluation.held_out, evaluation.cross_check, evaluation.plan
+    held_out, check, plan, survey = evaluation.held_out, evaluation.cross_check, evaluation.plan, trials.survey
+    left_out = count_left_out(trials.recordings, trials.joints, survey.rate)
     dropped, uses = survey.repairs.total_dropped, evaluation.uses
     joints = [
         {
@@ -177,7 +200,13 @@ def _summary(
             "samples": check.samples,
         },
         "mass_matrix_indefinite": evaluation.indefinite,
-        "rows": {"used": used, "dropped": dropped, "reasons": dict(sorted(survey.repairs.dropped.items()))},
+        "rows": {
+            "used": used,
+            "dropped": dropped,
+            "reasons": dict(sorted(survey.repairs.dropped.items())),
+            "left_out": sum(left_out.values()),
+            "left_out_reasons": dict(left_out),
+        },
         "signals": {
             "rate": plan.rate,
             "cutoff": plan.low_pass.cutoff,

@@ -29,7 +29,22 @@ def evaluation_text(evaluation: Evaluation) -> str:
 def identification_text(result: Identification) -> str:
     """The table of the evaluation, the cost of physical consistency, and what a reduction has left out."""
     lines = [*_evaluation_lines(result.evaluation), *_consistency_lines(result), *_essential_lines(result)]
+    lines += _choice_lines(result)
     return "\n".join(lines)
+
+
+def _choice_lines(result: Identification) -> Iterator[str]:
+    """The terms that were chosen from the data."""
+    if result.selection is not None:
+        words = {"terms": "", "coupling": "coupling ", "base_tilt": "base tilt ", "prior_strength": "prior strength "}
+        taken = [
+            words[row.step] + (row.name if words[row.step] else row.name.replace("_", " "))
+            for row in result.selection.tried
+            if row.chosen and row.step in words
+        ]
+        left_out = [name.replace("_", " ") for name in result.selection.left_out]
+        text = f"chosen by cross-validation: {', '.join(taken)}"
+        yield text + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 
 def parameter_count_text(parameters: ParameterSet) -> str:
@@ -72,6 +87,7 @@ def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
     yield (
         f"all joints: NRMSE {held_out.all_joints_nrmse:.2%} (the URDF's own parameters: "
         f"{held_out.nominal_all_joints_nrmse:.2%}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz"
+        f"{', cross-validated' if held_out.method == 'cross_validation' else ''}"
     )
     yield (
         f"cross-check: largest difference {check.max_difference:.1e}, rank {check.rank_ours} (Pinocchio: "

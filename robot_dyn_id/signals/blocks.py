@@ -78,7 +78,9 @@ class Blocks:
     pieces: tuple[Piece, ...]
 
     @classmethod
-    def from_stretches(cls, stretches: Sequence[Stretch], count: int, cutoff: float, edge: float) -> Blocks:
+    def from_stretches(
+        cls, stretches: Sequence[Stretch], count: int, cutoff: float, edge: float, period: float = 0.0
+    ) -> Blocks:
         """Divide every trial evenly into pieces, and distribute the pieces over the blocks.
 
         A trial that is long enough has one piece in each block. A shorter one has fewer pieces, none of them shorter
@@ -90,6 +92,7 @@ class Blocks:
             count: number of blocks, at least 2.
             cutoff: cut-off frequency of the low-pass filter [Hz].
             edge: time at both ends of a stretch that is not used [s].
+            period: period of the motion, of which every piece has a whole number [s]; 0: unknown.
 
         Raises:
             InputError: data that are too short for two blocks.
@@ -98,7 +101,7 @@ class Blocks:
         trials = sorted({stretch.trial for stretch in used})
         of_trial = [[stretch for stretch in used if stretch.trial == trial] for trial in trials]
         lengths = [sum(stretch.duration for stretch in group) for group in of_trial]
-        shortest = SHORTEST_PIECE_PERIODS / cutoff
+        shortest = max(SHORTEST_PIECE_PERIODS / cutoff, period)
         numbers = [min(count, max(1, int(length / shortest))) for length in lengths]
         if len(numbers) == 1:
             numbers = [max(2, numbers[0])]
@@ -108,8 +111,11 @@ class Blocks:
         guard, first = GUARD_PERIODS / cutoff, 0
         pieces: list[Piece] = []
         for group, length, number in zip(of_trial, lengths, numbers, strict=True):
-            ends = np.linspace(0.0, length, number + 1).tolist()
-            for k, (start, stop) in enumerate(pairwise(ends)):
+            ends = np.linspace(0.0, length, number + 1)
+            if period > 0.0:
+                whole = int(length / period)
+                ends[1:-1] = period * np.round(np.linspace(0.0, whole, number + 1)[1:-1])
+            for k, (start, stop) in enumerate(pairwise(ends.tolist())):
                 inner = (start + guard * (k > 0), stop - guard * (k < number - 1))
                 pieces += _cut(group, inner, (first + k) % blocks)
             first += number

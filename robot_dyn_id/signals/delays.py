@@ -19,7 +19,11 @@ from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidRows
+from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidFit, RigidRows
+
+SETTLING_RIDGE = 1e-6
+"""Squared ratio of the torque of a combination of columns without and with what friction explains, below which the
+combination is left at zero."""
 
 PASSES = 3
 """Number of times that the rigid-body torque and the delay are estimated in turn."""
@@ -100,10 +104,11 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
     rows = RigidRows.from_samples(samples, [model])
     regressor, middle = Regressor(model), float(samples.t.mean())
     plain = fit = rows.grams().fit()
-    columns = rows.columns.shape[2]
     augmented = rows
+    complete = regressor.dense(samples.motion).transpose(1, 2, 0) * samples.valid[..., None]
+    sizes = np.sqrt((complete**2).sum(axis=1))  # with what friction can explain
     for _ in range(PASSES):
-        values = fit.values[:columns]
+        values = _settle(rows, sizes, fit)
         rate = (regressor.torque(samples.later, values) - regressor.torque(samples.earlier, values)) / samples.spacing
         late = -np.stack([rate, rate * (samples.t - middle)], axis=2) * samples.valid[..., None]
         augmented = rows.with_columns(rows.project(late))
@@ -123,6 +128,21 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         agreeing=float((gains > 0.0).mean()),
         half_length=0.5 * float(np.ptp(samples.t)),
     )
+
+
+def _settle(rows: RigidRows, sizes: Array, fit: RigidFit) -> Array:
+    """Rigid-body parameters without combinations whose torque friction explains: they are left at zero.
+
+    Args:
+        rows: projected rows.
+        sizes: norms of the columns before the projection, shape (n, c).
+        fit: fit that the weights of the joints and the delay come from.
+    """
+    grams = rows.grams()
+    scale = np.sqrt(np.maximum(fit.weights @ sizes**2, 1e-300))
+    matrix = np.tensordot(fit.weights, grams.grams, 1) / np.outer(scale, scale)
+    matrix[np.diag_indices(len(matrix))] += SETTLING_RIDGE
+    return np.asarray(np.linalg.solve(matrix, fit.weights @ grams.products / scale) / scale)
 
 
 class RealignedRecording(DerivedRecording):

@@ -21,7 +21,7 @@ from robot_dyn_id.signals.hypotheses import (
     ScaleProfile,
     WeightFactors,
     find_exchange,
-    friction_power,
+    friction_directions,
 )
 from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidRows
 
@@ -41,9 +41,6 @@ LEAST_TILT_DEG, OTHER_MOUNTING_DEG = 1.5, 15.0
 LEAST_TILT_ADVANTAGE = 0.8
 """Advantage from which on a small tilt of the base is reported."""
 
-WEIGHTLESS_FACTOR = 0.2
-"""Factor of the URDF's gravity torque in the efforts below which they hold no weight."""
-
 WEIGHTLESS_ADVANTAGE = 0.3
 """Advantage of a fit without gravity from which on efforts hold no weight, where the URDF has no masses."""
 
@@ -55,6 +52,9 @@ LEAST_FRICTION_SHARE = 0.3
 
 REFUSED_FACTOR = 2.0
 """Factor of a joint's effort, or its inverse, from which on the data are refused; smaller ones may be calibration."""
+
+DRIVING_DIRECTION, DRIVING_SHARE = 0.65, 0.8
+"""Negative direction of friction, and share of the effort that it explains, which show an effort of opposite sign."""
 
 VERIFIED_LOSS = 0.1
 """Loss of a third and of three times a joint's effort from which on its scale counts as verified."""
@@ -102,7 +102,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     unit = _judge_unit(factors, model)
     if unit:
         return EffortDiagnosis(unit)
-    weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors)
+    weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
     if weightless:
         return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
     scales = ScaleProfile.from_grams(grams)
@@ -113,12 +113,27 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     explained = _explain(
         gravity, direction, present, scales, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
     )
-    return EffortDiagnosis(explained or _report_unverified(scales, factors, model))
+    driving = explained or _report_driving(scales, factors, samples, model, present)
+    return EffortDiagnosis(driving or _report_unverified(scales, factors, model))
 
 
 def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
     """Whether friction drives most joints instead of braking them."""
-    return bool((friction_power(samples, model, fit.values) < 0.0).mean() > 0.5)
+    return bool((friction_directions(samples, model, fit.values)[0] < 0.0).mean() > 0.5)
+
+
+def _report_driving(
+    scales: ScaleProfile, factors: WeightFactors, samples: MotionSamples, model: RobotModel, fit: RigidFit
+) -> tuple[Finding, ...]:
+    """Finding about joints without weight whose friction drives them: the effort has the opposite sign."""
+    directions, shares = friction_directions(samples, model, fit.values)
+    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    driving = unverified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
+    if not driving.any():
+        return ()
+    names = _names(model, driving)
+    message = f"friction drives {', '.join(names)} instead of braking: the effort has the opposite sign"
+    return (make_finding("effort_sign", message, names),)
 
 
 def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
@@ -150,13 +165,20 @@ def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...
     return (make_finding("effort_units", message, _names(model, loaded)),)
 
 
-def _weightless(gravity: GravityFits, present: RigidFit, factors: WeightFactors) -> bool:
-    """Whether the efforts hold no weight in any direction of gravity."""
-    none, best = gravity.without_gravity(), gravity.fit(gravity.best_direction())
+def _weightless(
+    gravity: GravityFits, present: RigidFit, factors: WeightFactors, samples: MotionSamples, model: RobotModel
+) -> bool:
+    """Whether the efforts hold no weight in any direction of gravity, or a small rest of it."""
+    direction = gravity.best_direction()
+    none, best = gravity.without_gravity(), gravity.fit(direction)
     if not factors.known:
         return none.advantage(present) > WEIGHTLESS_ADVANTAGE and best.advantage(none) < WEIGHTLESS_ADVANTAGE
-    loaded = np.abs(factors.factors[factors.loaded]) + 2.0 * factors.deviations[factors.loaded]
-    return bool((loaded < WEIGHTLESS_FACTOR).all()) and best.advantage(none) < LEAST_ADVANTAGE
+    if not factors.weightless:
+        return False
+    if best.advantage(none) < LEAST_ADVANTAGE:
+        return True
+    along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
+    return along.weightless and along.has_inertia
 
 
 def _has_dynamics(rows: RigidRows, gravity: GravityFits) -> bool:

@@ -38,10 +38,19 @@ LOADED_RATIO = 0.25
 
 FITTED_RATIO = 0.5
 """Residual of a joint, as a ratio to its effort without friction, up to which a factor explains the effort: without
-that condition a factor that takes the joint out of the equations would be the best one."""
+that condition a factor that takes a joint out of the equations would be the best one."""
+
+STRONG_RATIO = 0.3
+"""Effort of a joint without friction, as a ratio to the largest one, from which on a factor must explain it."""
 
 REVERSED_FACTOR = 0.3
 """Factor of the URDF's weight below whose negative an effort is opposite to it."""
+
+WEIGHTLESS_FACTOR = 0.2
+"""Factor of the URDF's gravity torque in the efforts below which they hold no weight."""
+
+LEAST_INERTIA_FACTOR = 0.5
+"""Factor of the URDF's inertial torque from which on efforts are torques."""
 
 SMALLEST_WEIGHT_RATIO = 1e-3
 """Gravity torque of a joint, as a ratio to the largest one, that counts as zero."""
@@ -152,11 +161,13 @@ class WeightFactors:
         factors: factor of each joint's gravity torque, shape (n,); NaN where the URDF has no gravity torque.
         deviations: their standard deviations (1 sigma) for white residuals, shape (n,).
         rms: RMS of the URDF's gravity torque that friction does not explain [N m or N], shape (n,).
+        inertia: factor of each joint's inertial torque, shape (n,); NaN like `factors`.
     """
 
     factors: Array
     deviations: Array
     rms: Array
+    inertia: Array
 
     @classmethod
     def from_samples(cls, samples: MotionSamples, model: RobotModel) -> WeightFactors:
@@ -168,7 +179,7 @@ class WeightFactors:
         rows = RigidRows.from_samples(samples, [model])
         columns = rows.project(np.stack([weight, inertia], axis=2) * samples.valid[..., None])
         smallest = SMALLEST_WEIGHT_RATIO**2 * max(float((weight**2).sum(axis=1).max()), 1e-300)
-        factors, deviations = np.full(len(weight), np.nan), np.full(len(weight), np.nan)
+        factors, deviations, inertias = (np.full(len(weight), np.nan) for _ in range(3))
         for joint, of_joint in enumerate(columns):
             gram = of_joint.T @ of_joint
             if gram[0, 0] <= smallest:
@@ -176,14 +187,25 @@ class WeightFactors:
             gram[np.diag_indices(2)] = gram[np.diag_indices(2)] * (1.0 + RIDGE) + smallest * RIDGE
             solution = np.linalg.solve(gram, of_joint.T @ rows.tau[joint])
             residual = rows.tau[joint] - of_joint @ solution
-            factors[joint] = solution[0]
+            factors[joint], inertias[joint] = solution
             deviations[joint] = np.sqrt(np.linalg.inv(gram)[0, 0] * (residual**2).sum() / rows.counts[joint])
-        return cls(factors, deviations, np.sqrt((columns[..., 0] ** 2).sum(axis=1) / rows.counts))
+        return cls(factors, deviations, np.sqrt((columns[..., 0] ** 2).sum(axis=1) / rows.counts), inertias)
 
     @property
     def loaded(self) -> Mask:
         """Joints that carry a considerable weight by the URDF, shape (n,)."""
         return np.asarray(np.isfinite(self.factors) & (self.rms > LOADED_RATIO * self.rms.max(initial=0.0)))
+
+    @property
+    def weightless(self) -> bool:
+        """Whether the efforts of all loaded joints hold hardly any weight."""
+        size = np.abs(self.factors) + 2.0 * self.deviations
+        return self.known and bool((size[self.loaded] < WEIGHTLESS_FACTOR).all())
+
+    @property
+    def has_inertia(self) -> bool:
+        """Whether the efforts of the loaded joints hold the URDF's inertia, so that they are no small currents."""
+        return self.known and float(np.median(self.inertia[self.loaded])) > LEAST_INERTIA_FACTOR
 
     @property
     def known(self) -> bool:
@@ -221,13 +243,16 @@ class ScaleProfile:
         losses = np.empty((len(grams.scale), len(GAINS)))
         fitting = np.ones(losses.shape, dtype=bool)
         effort = np.sqrt(grams.squares / grams.counts)
+        strong = effort >= STRONG_RATIO * effort.max(initial=0.0)
         for joint in range(len(losses)):
             for place, gain in enumerate(GAINS):
                 factors = np.ones(len(losses))
                 factors[joint] = gain
                 fit = grams.scaled(factors).fit()
                 losses[joint, place] = np.log(fit.rms).sum()
-                fitting[joint, place] = gain == 1.0 or fit.rms[joint] < FITTED_RATIO * effort[joint]
+                left = fit.rms / np.maximum(effort, 1e-300)
+                explains = left[joint] < FITTED_RATIO and float(np.median(left[strong])) < FITTED_RATIO
+                fitting[joint, place] = gain == 1.0 or explains
         return cls(losses, fitting)
 
     @property
@@ -292,18 +317,29 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
 
 
-def friction_power(samples: MotionSamples, model: RobotModel, values: Array) -> Array:
-    """Mean power that friction takes from the motion of each joint [W], shape (n,); negative where it drives the joint.
+def friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:
+    """Whether friction brakes or drives each joint.
 
     Args:
         samples: the samples.
         model: the robot.
         values: its inertial parameters, shape (c,).
+
+    Returns:
+        Power of friction over the product of the RMS of friction and velocity, from -1 (drives) to 1 (brakes), shape
+        (n,); share of the effort's variance without the rigid-body torque that friction explains, shape (n,).
     """
     left = samples.tau - Regressor(model).torque(samples.motion, values)
-    powers = np.empty(len(left))
+    directions, shares = np.zeros(len(left)), np.zeros(len(left))
     for joint, (columns, usable) in enumerate(zip(samples.friction.transpose(1, 2, 0), samples.valid, strict=True)):
-        solution = np.linalg.lstsq(columns[usable], left[joint, usable], rcond=1e-8)[0]
-        torque = columns[usable, FIRST_FRICTION_COLUMN:] @ solution[FIRST_FRICTION_COLUMN:]
-        powers[joint] = float((torque * samples.motion.dq[joint, usable]).mean())
-    return powers
+        if usable.sum() <= columns.shape[1]:
+            continue
+        columns, torque, dq = columns[usable], left[joint, usable], samples.motion.dq[joint, usable]
+        solution = np.linalg.lstsq(columns, torque, rcond=1e-8)[0]
+        friction = columns[:, FIRST_FRICTION_COLUMN:] @ solution[FIRST_FRICTION_COLUMN:]
+        size = float(np.sqrt((friction**2).sum() * (dq**2).sum()))
+        directions[joint] = float(friction @ dq) / size if size > 0.0 else 0.0
+        without = torque - columns[:, :FIRST_FRICTION_COLUMN] @ solution[:FIRST_FRICTION_COLUMN]
+        total = float((without**2).sum())
+        shares[joint] = 1.0 - float(((without - friction) ** 2).sum()) / total if total > 0.0 else 0.0
+    return directions, shares

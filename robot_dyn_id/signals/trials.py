@@ -260,7 +260,8 @@ class FilteredTrials:
         plan = self.plan
         moving = [trial for trial, one in enumerate(self.recordings) if stillness(one, self.joints).moves]
         stretches = [one for one in self.survey.stretches if one.trial in moving or not moving]
-        return Blocks.from_stretches(stretches, count, plan.low_pass.cutoff, plan.edge / plan.rate)
+        edge, period = plan.edge / plan.rate, plan.period or 0.0
+        return Blocks.from_stretches(stretches, count, plan.low_pass.cutoff, edge, period)
 
     def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
         """The rows of all blocks but one; rows of that block and of the guards are zero.

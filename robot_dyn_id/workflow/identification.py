@@ -35,7 +35,7 @@ class DataSelection:
     """Recordings of one identification.
 
     Attributes:
-        recordings: trials to train on. Without `held_out` a part of them is held out, see `split`.
+        recordings: trials to train on. Without `held_out` and `train_range` the model is cross-validated on them.
         held_out: trials to validate on.
         train_range: seconds of the only recording to train on; the rest is held out.
     """
@@ -82,8 +82,7 @@ def identify(
         robot: the robot; its joints that the recordings contain are identified.
         recordings: one recording, or several trials.
         settings: terms, estimator, filter, thresholds; by default those of the command without options.
-        held_out: trials to validate on. By default the last trial that contains motion is held out, or the last third
-            of a single recording.
+        held_out: trials to validate on; by default the model is cross-validated on the training data.
         train_range: seconds of the only recording to train on; the rest is held out.
         progress: callback that receives one status line per stage.
 

@@ -62,6 +62,7 @@ INSIDE = {
             "ends",
             "ranges",
             "torque_shares",
+            "left_out",
             "blocks",
             "term_states",
             "processing",

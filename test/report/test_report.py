@@ -10,16 +10,17 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pytest
 from support.html_page import Page
-from support.simulated import ARM, GRIPPER, TERMS, Simulated, changed
+from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import CATALOG, format_finding, make_finding
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ANSWERS, USES
-from robot_dyn_id.report.friction import friction_curve
+from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.html import number, percent, plus_minus, write_html
 from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
@@ -30,10 +31,10 @@ JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
 
 
 @cache
-def identified(text=ARM):
-    arm = Simulated(text)
+def identified(text=ARM, terms=TERMS):
+    arm = Simulated(text, terms)
     training, held_out = arm.record(1, noise=0.1), replace(arm.record(2, noise=0.1), source="held & out")
-    return identify([training], [held_out], arm.model, Settings(terms=TERMS), "0.0.test")
+    return identify([training], [held_out], arm.model, Settings(terms=terms), "0.0.test")
 
 
 def awkward():
@@ -221,6 +222,22 @@ def test_friction_holds_that_of_mimic_followers():
     half = [term.columns(still, -0.5 * curve.speed, still)[0] for term in TERMS]
     own = 1.5 * columns["v"] + columns["c"] + 0.2
     np.testing.assert_allclose(curve.effort, own - 0.5 * (1.5 * half[0] + half[1] + 0.2), rtol=1e-9)
+
+
+def test_presliding_friction_after_a_reversal():
+    terms = (Viscous(), Dahl(), Offset())
+    parameters = with_values(identified(LIFT, terms).parameters, Simulated(LIFT, terms).base_values)
+    curve = reversal_curve(parameters, Regressor.from_parameters(parameters), 1)
+    levels = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    expected = levels @ (1.0 - 2.0 * np.exp(-curve.displacement / Dahl().displacements[:, None]))
+    np.testing.assert_allclose(curve.effort, expected, rtol=1e-9, atol=1e-9)
+    assert (curve.unit, curve.displacement_unit) == ("N m", "rad")
+    plain = identified().parameters
+    assert reversal_curve(plain, Regressor.from_parameters(plain), 0) is None
+
+
+def test_the_page_shows_presliding_friction(tmp_path):
+    assert Page(page_of(tmp_path, identified(LIFT, (Viscous(), Dahl(), Offset())))).count("svg") == 2 + 1 + 2 * 2
 
 
 def test_friction_that_was_not_excited_has_no_band():

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
+from support.robots import joint, urdf
 from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
@@ -22,6 +23,12 @@ from robot_dyn_id.signals.samples import MotionSamples
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
 ROBOT = Simulated()
+UPRIGHT = urdf(
+    joint("base_turn", "base", "l1", rpy="0 0 0", xyz="0 0 0.3"),
+    joint("shoulder", "l1", "l2", axis="0 1 0", rpy="0 0 0", xyz="0 0 0.2"),
+    joint("elbow", "l2", "l3", axis="0 1 0", rpy="0 0 0", xyz="0.4 0 0"),
+    links=3,
+)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +87,15 @@ def test_a_long_delay_is_removed_in_steps(exact):
     assert finding.code == "effort_delayed"
     left = estimate_delay(MotionSamples.from_trials(trials), ROBOT.model)
     assert abs(left.delay) < SMALLEST_DELAY_S
+
+
+def test_a_delay_of_an_upright_arm_is_found():
+    """Without weight on the first joint: its rigid-body torque is not mixed with what friction explains."""
+    robot = Simulated(UPRIGHT)
+    found = late(robot.record(duration=30.0, rate=200.0, noise=0.02), 0.03)
+    trials = FilteredTrials.from_recordings([found], robot.joints, {}, SignalSettings())
+    delay = estimate_delay(MotionSamples.from_trials(trials), robot.model)
+    assert delay.significant and abs(delay.delay - 0.03) < 4e-3
 
 
 def constant(delay):

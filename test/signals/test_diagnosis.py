@@ -157,6 +157,17 @@ def test_a_gain_that_nothing_checks_is_reported(robot):
     assert (finding.code, finding.severity, finding.joints) == ("gain_unverifiable", "info", ("roll",))
 
 
+def test_friction_that_drives_a_joint_without_weight_shows_its_sign(robot):
+    masses = robot.model.inertial_parameters.copy()
+    masses[30:] = [0.1, 0.0, 0, 0, 1e-5, 0, 1e-5, 0, 0, 1e-5]
+    light = Simulated(ARM)
+    light.parameters[:40] = masses
+    samples = samples_of(light.record(duration=30.0, noise=0.05), light.joints)
+    model = replace(light.model, inertial_parameters=masses)
+    turned = replace(samples, tau=samples.tau * np.array([1.0, 1.0, 1.0, -1.0])[:, None])
+    assert codes(turned, model) == [("effort_sign", "error", ("roll",))]
+
+
 def test_a_urdf_in_millimeters_is_found():
     model = RobotModel.from_file(URDFS["ur5_robot"])
     assert examine_lengths(model) == ()

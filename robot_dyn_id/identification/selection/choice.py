@@ -473,18 +473,27 @@ class _Wide:
     def _choose_families(
         self, validation: CrossValidation, reference: Array
     ) -> tuple[list[Family], float, Array, list[Tried]]:
-        """The nested candidate with the least loss."""
-        found = []
-        for count in range(len(self.families) + 1):
-            found.append(self.least_loss(validation, self.columns_of(self.families[:count]), reference))
+        """The nested candidate with the least loss, and what is significant beyond it."""
+        nested = [family for family in self.families if family.least_deviations is None]
+        found = [
+            self.least_loss(validation, self.columns_of(nested[:count]), reference) for count in range(len(nested) + 1)
+        ]
         best = min(range(len(found)), key=lambda place: found[place][0])
         tried = []
         for count, (loss, _, errors) in enumerate(found):
-            name = self.families[count - 1].name if count else SIMPLE.name
-            gain = validation.relative_gain(found[count - 1][2], errors) if count else (np.nan, np.nan)
-            tried.append(Tried("terms", name, loss, *gain, count <= best))
-        _, strength, errors = found[best]
-        return list(self.families[:best]), strength, errors, tried if self.families else []
+            name = nested[count - 1].name if count else SIMPLE.name
+            bought = validation.relative_gain(found[count - 1][2], errors) if count else (np.nan, np.nan)
+            tried.append(Tried("terms", name, loss, *bought, count <= best))
+        families, (_, strength, errors) = nested[:best], found[best]
+        for family in self.families:
+            if family.least_deviations is not None:
+                loss, other, after = self.least_loss(validation, self.columns_of([*families, family]), reference)
+                gain, deviation = validation.relative_gain(errors, after)
+                chosen = gain > family.least_deviations * deviation
+                tried.append(Tried("terms", family.name, loss, gain, deviation, chosen))
+                if chosen:
+                    families, strength, errors = [*families, family], other, after
+        return families, strength, errors, tried if self.families else []
 
     def _try_couplings(
         self,
@@ -587,9 +596,9 @@ class _Wide:
         """Horizontal components of gravity, if they remove a significant part of the error, shape (2,), and the row."""
         assert self.tilt is not None
         with_tilt = replace(choice.candidate, columns=np.append(choice.candidate.columns, self.tilt))
-        before, after = validation.errors(choice.candidate), validation.errors(with_tilt)
+        before, after = (self._consistent_errors(validation, one) for one in (choice.candidate, with_tilt))
         gain, deviation = validation.relative_gain(before, after)
-        components = validation.fit(with_tilt, all_rows=True)[self.tilt]
+        components = self.consistent(validation, with_tilt, all_rows=True)[self.tilt]
         gravity = float(np.linalg.norm(self.regressor.model.gravity))
         small = float(np.linalg.norm(components)) < gravity * np.tan(np.radians(MAX_TILT_DEG))
         chosen = small and gain > max(LEAST_GAIN, LEAST_GAIN_DEVIATIONS * deviation)

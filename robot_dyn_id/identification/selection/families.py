@@ -36,12 +36,15 @@ class Family:
         terms: the terms.
         signal: recorded signal without which the family is not tried; empty: none is needed.
         extrapolates: whether the family may be used for motions that are faster than those of the data.
+        least_deviations: least gain in standard errors, of families with parameters of free sign, which are tried one
+            by one after the others; None: the least loss decides.
     """
 
     name: str
     terms: tuple[Term, ...]
     signal: str = ""
     extrapolates: bool = False
+    least_deviations: float | None = None
 
 
 SIMPLE = Family("simple_friction", (Offset(), Viscous(), DoubleCoulomb()))
@@ -52,10 +55,11 @@ FAMILIES: tuple[Family, ...] = (
     Family("presliding", (Dahl(),), extrapolates=True),
     Family("saturating_viscous", (SaturatingViscous(),)),
     Family("load_dependent", (LoadCoulomb(), LoadDahl())),
-    Family("direction_dependent", (AbsoluteVelocity(),)),
-    Family("temperature", (TemperatureCoulomb(),), signal="temperature"),
+    Family("direction_dependent", (AbsoluteVelocity(),), least_deviations=3.0),
+    Family("temperature", (TemperatureCoulomb(),), signal="temperature", least_deviations=2.0),
 )
-"""Families in the order in which they are added: each candidate has all families before its last one."""
+"""Families in the order in which they are added: each candidate has all families before its last one that the least
+loss decides on."""
 
 REFERENCE = ("rotor_inertia",)
 """Families of the model that errors are compared with."""
