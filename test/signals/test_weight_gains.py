@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains from currents and the URDF's masses: as exact as these are, and said to be unknown where nothing is carried."""
+"""Gains from currents and the URDF's masses: as exact as these are, and unknown where nothing is carried."""
 
 from dataclasses import replace
 
