@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--faults", nargs="*", choices=list(FAULTS), default=list(FAULTS), metavar="FAULT")
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM")
     parser.add_argument("--each", type=int, default=len(ARMS), help="arms for each fault and strength, taken in turn")
+    parser.add_argument("--pinned", action="store_true", help="identify a pinned model instead of a chosen one")
     parser.add_argument("--clean", type=int, default=25, help="clean recordings of each arm (default: %(default)s)")
     parser.add_argument("--strengths", type=int, nargs="+", choices=(0, 1, 2), default=[0, 1, 2])
     parser.add_argument("--first", type=int, default=0, help="first seed of the arms")
@@ -38,11 +39,11 @@ def main() -> None:
     stop = time.monotonic() + 60 * given.minutes
     turn = cycle(given.arms)
     jobs = [
-        Job(fault, next(turn), strength, given.first)
+        Job(fault, next(turn), strength, given.first, given.pinned)
         for strength, fault in product(given.strengths, given.faults)
         for _ in range(min(given.each, len(given.arms)))
     ]
-    clean = [Job(CLEAN, arm, 0, given.first + seed) for seed in range(given.clean) for arm in given.arms]
+    clean = [Job(CLEAN, arm, 0, given.first + seed, given.pinned) for seed in range(given.clean) for arm in given.arms]
     rows = []
     with open(given.out / "cases.jsonl", "w", encoding="utf-8") as file:
         for row in _rows(_mixed(jobs, clean), given.processes, stop):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mutation.case import Answer, answer
+from mutation.case import Answer, answer, pinned_settings
 from mutation.catalog import FAULTS, clean_case
 from mutation.clean import Bench
 from robot_dyn_id.errors import RobotDynIdError
@@ -32,12 +32,14 @@ class Job:
         arm: name of the arm.
         strength: 0, 1 or 2.
         seed: seed of the arm and its recording.
+        pinned: whether the model is pinned, see `pinned_settings`.
     """
 
     fault: str
     arm: str
     strength: int
     seed: int
+    pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def run(job: Job) -> Row:
     except RobotDynIdError as error:  # the robot's description is refused before there is a case
         return Row(job, Answer(((error.code, "error"),), ((),), str(error)), "", 0.0)
     start = time.process_time()
-    given = answer(case)
+    given = answer(case, pinned_settings() if job.pinned else None)
     return Row(job, given, case.size, time.process_time() - start)
 
 

@@ -93,7 +93,7 @@ class ConstantRun:
 
 @dataclass
 class _OpenRun:
-    """ConstantRun of equal values that may continue in the next chunk."""
+    """Run of equal values that may continue in the next chunk."""
 
     value: float = np.nan
     start: float = np.nan

@@ -3,9 +3,10 @@
 
 import numpy as np
 import pytest
+from mutation.case import Answer
 from mutation.catalog import FAULTS, clean_case
 from mutation.clean import ARMS, BREAKAWAY_RAD, Bench, presliding
-from mutation.table import Job, run
+from mutation.table import CLEAN, Job, Row, markdown, run
 
 from robot_dyn_id.findings import CATALOG
 
@@ -58,16 +59,46 @@ def test_stronger_faults_change_the_recording_more(arm, key):
     assert 0 < sizes[0] < sizes[1] <= sizes[2], sizes
 
 
-NAMED = ("current", "sign", "degrees", "velocity_degrees", "late_velocity", "coarse_effort", "gaps")
-"""Faults of which each strength is named on the arm of this test."""
+REFUSED = ("current", "sign", "millinewton", "degrees", "nanoseconds", "sideways")
+"""Faults that are found before a model is identified."""
+
+FOUND = ("velocity_degrees", "spikes", "brakes")
+"""Faults of recordings that a model is identified from."""
 
 
-@pytest.mark.parametrize("key", NAMED)
-def test_the_plain_command_names_the_fault(key):
-    for strength in (1, 2):
-        row = run(Job(key, "ur5", strength, 0))
-        assert row.found, row.line()
+@pytest.mark.parametrize("strength", [1, 2])
+@pytest.mark.parametrize("key", REFUSED)
+def test_the_fault_is_named_before_a_model_is_identified(key, strength):
+    row = run(Job(key, "ur5", strength, 0))
+    assert row.found, row.line()
 
 
-def test_expected_codes_of_named_faults_exist():
-    assert {code for key in NAMED for code in FAULTS[key].codes} <= CATALOG.keys()
+@pytest.mark.parametrize("key", FOUND)
+def test_the_fault_is_named_in_addition_to_the_model(key):
+    row = run(Job(key, "panda", 2, 0, pinned=True))
+    assert row.found and np.isfinite(row.answer.nrmse), row.line()
+
+
+@pytest.mark.slow
+def test_the_plain_command_warns_of_nothing_in_a_clean_recording():
+    row = run(Job(CLEAN, "panda", 0, 0))
+    assert not row.found and row.answer.nrmse < 0.02, row.line()
+
+
+def test_every_fault_is_named_by_codes_of_the_catalog():
+    assert len(FAULTS) >= 25 and {code for fault in FAULTS.values() for code in fault.codes} - CATALOG.keys() == set()
+
+
+def test_the_table_counts_what_was_found():
+    def row(fault, strength, *findings):
+        return Row(Job(fault, "ur5", strength, 0), Answer(findings, ((),) * len(findings)), "", 1.0)
+
+    rows = [
+        row("spikes", 1, ("effort_outliers", "info")),
+        row("spikes", 2, ("held_out_error", "error")),
+        row(CLEAN, 0, ("rest_left_out", "info")),
+        row(CLEAN, 0, ("contact", "warning")),
+    ]
+    text = markdown(rows)
+    assert "| `effort_outliers` |  | 1/1 | 0/1 | held_out_error 1 |" in text
+    assert "Found at 5 and 20 x: 1 of 2" in text and "without a warning: 1 of 2" in text and "- `contact`: 1" in text
