@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
-"""Source of a prior: a parameter set, or a robot description."""
-=======
 """Sources of a prior: a parameter set, or a robot description."""
->>>>>>> main
 
 import pytest
 from support.parameter_sets import assert_same, awkward_set
