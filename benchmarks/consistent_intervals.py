@@ -17,7 +17,6 @@ if __name__ == "__main__":
     one_thread()
 
 import argparse
-import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +33,6 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
@@ -73,9 +71,13 @@ class Study:
 
     @property
     def kinds(self) -> Array:
-        """Kind of each base parameter: `inertial`, or the symbol of its term."""
-        symbols = [re.sub(r"\d+$", "", name) for name in self.base.names]
-        return np.array(["inertial" if symbol in INERTIAL_SYMBOLS else symbol for symbol in symbols])
+        """Kind of each base parameter: `inertial`, or the name of its term."""
+        inertial = 10 * len(self.regressor.model.body_names)
+        columns = self.regressor.term_columns
+        own = [
+            columns[place - inertial].term.name if place >= inertial else "inertial" for place in self.base.independent
+        ]
+        return np.array(own)
 
 
 @cache
@@ -128,7 +130,7 @@ def main() -> None:
     arguments = parser.parse_args()
     known = study()
     print(f"{ARM}, {len(known.truth)} base parameters, {DURATION:g} s at {RATE:g} Hz, {arguments.runs} runs each\n")
-    form = "{:<12} {:<10} {:>6} {:>10} {:>10} {:>14}"
+    form = "{:<12} {:<19} {:>6} {:>10} {:>10} {:>14}"
     print(form.format("noise", "kind", "count", "intervals", "1.96 sigma", "error / sigma"))
     goals: list[Goal] = []
     with ProcessPoolExecutor(arguments.processes) as pool:

@@ -125,7 +125,10 @@ def _placed(
     torques = _term_torques(parameters, regressor, values) if left_out else np.empty((0, 0))
     findings = []
     for why, of_joint in left_out.items():
-        listed = ", ".join(f"{joint} (up to {_largest(torques, numbers)})" for joint, numbers in of_joint.items())
+        listed = ", ".join(
+            f"{joint} (up to {_largest(torques, numbers)} {regressor.term_columns[numbers[0]].coordinate.effort_unit})"
+            for joint, numbers in of_joint.items()
+        )
         message = f"{why}: left out for {listed} within the trained motion, kept in the parameter file"
         findings.append(make_finding("term_not_exported", message, tuple(of_joint)))
     if presliding:
@@ -158,4 +161,4 @@ def _term_torques(parameters: ParameterSet, regressor: Regressor, values: Array)
 
 def _largest(torques: Array, numbers: list[int]) -> str:
     """Largest torque of some columns together, as text."""
-    return f"{np.abs(torques[numbers].sum(axis=0)).max():.2g} N m or N"
+    return f"{np.abs(torques[numbers].sum(axis=0)).max():.2g}"

@@ -21,6 +21,7 @@ from robot_dyn_id.recordings import open_recording
 STRONG = ARM.replace('effort="5"', 'effort="500"')
 ROBOT = Simulated(STRONG)
 DURATION, RATE = 8.0, 200.0
+PINNED = ("--estimator", "weighted", "--friction", "coulomb")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,8 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("simulate")
     (folder / "arm.urdf").write_text(STRONG)
     save_npz(folder / "data.npz", ROBOT.record(duration=30.0, rate=100.0, noise=0.05))
-    assert main(["identify", str(folder / "data.npz"), "--robot", str(folder / "arm.urdf"), "--out", str(folder)]) == 0
+    arguments = ["identify", str(folder / "data.npz"), "--robot", str(folder / "arm.urdf"), "--out", str(folder)]
+    assert main([*arguments, *PINNED]) == 0
     motion = random_fourier(ROBOT.model, 5, period=DURATION)
     stored = StoredExcitation.from_excitation(
         ROBOT.model, MotionLimits.from_model(ROBOT.model, (1e3,), jerk=(1e6,)), motion, ""
@@ -85,8 +87,8 @@ def test_the_model_follows_a_trajectory(files):
 
 
 def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_path, capfd):
-    code = main(["identify", str(files / "along.npz"), "--robot", str(files / "arm.urdf"), "--out", str(tmp_path)])
-    assert code == 0
+    robot, out = str(files / "arm.urdf"), str(tmp_path)
+    assert main(["identify", str(files / "along.npz"), "--robot", robot, "--out", out, *PINNED]) == 0
     given, again = (read_parameters(folder / "parameters.yaml") for folder in (files, tmp_path))
     assert again.names == given.names
     inertial = given.independent_columns < 10 * len(given.body_names)
