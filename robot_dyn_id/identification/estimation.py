@@ -136,7 +136,7 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     if estimate.condition_number > settings.thresholds.condition_number:
         findings += check_motion_content(trials.survey, len(base.names))
     values, deviations = estimate.values, estimate.standard_deviations
-    if not settings.chooses_terms:  # of many families, only the signs tell the parts
+    if not settings.chooses_terms:  # of many families, only the signs separate the parts
         values = values if estimate.unconstrained is None else estimate.unconstrained
         deviations = deviations if estimate.unconstrained_deviations is None else estimate.unconstrained_deviations
     findings += report_negative_terms(model.regressor, base, values, deviations)

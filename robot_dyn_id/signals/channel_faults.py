@@ -62,7 +62,7 @@ sine has a ratio of three."""
 
 
 @dataclass(frozen=True)
-class Run:
+class ConstantRun:
     """Stretch of exactly equal values of one channel.
 
     Attributes:
@@ -110,20 +110,20 @@ class _OpenRun:
             self.samples += len(t)
             self.low, self.high = min(self.low, float(np.fmin.reduce(q))), max(self.high, float(np.fmax.reduce(q)))
 
-    def close(self, following: float, at: float) -> list[Run]:
+    def close(self, following: float, at: float) -> list[ConstantRun]:
         """The run, if it is long enough, before a sample of another value."""
         long = self.samples >= SHORTEST_RUN_SAMPLES and self.stop - self.start >= SHORTEST_RUN_S
         if not (long and np.isfinite(self.value)):
             return []
         jump, pause = following - self.value, at - self.stop
-        return [Run(self.start, self.stop, self.value, self.samples, jump, pause, self.low, self.high)]
+        return [ConstantRun(self.start, self.stop, self.value, self.samples, jump, pause, self.low, self.high)]
 
 
 @dataclass
 class _Channel:
     """Runs and extremes of one channel, collected chunk by chunk."""
 
-    runs: list[Run] = field(default_factory=list)
+    runs: list[ConstantRun] = field(default_factory=list)
     samples: int = 0
     changes: int = 0
     steps: list[Array] = field(default_factory=list)
@@ -267,7 +267,7 @@ def _judge_effort(name: str, channel: _Channel, size: float) -> list[ExcludedSpa
     return spans
 
 
-def _frozen(channel: _Channel) -> list[Run]:
+def _frozen(channel: _Channel) -> list[ConstantRun]:
     """Runs of positions that end with a jump: the joint went on moving."""
     usual = channel.usual_step
     return [

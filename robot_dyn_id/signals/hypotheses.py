@@ -204,7 +204,7 @@ class WeightFactors:
 
     @property
     def has_inertia(self) -> bool:
-        """Whether the efforts of the loaded joints hold the URDF's inertia, so that they are no small currents."""
+        """Whether the efforts of the loaded joints hold the URDF's inertia, unlike small currents."""
         return self.known and float(np.median(self.inertia[self.loaded])) > LEAST_INERTIA_FACTOR
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a prior is read from: a parameter set, or a robot description."""
+"""Sources of a prior: a parameter set, or a robot description."""
 
 import pytest
 from support.parameter_sets import assert_same, awkward_set

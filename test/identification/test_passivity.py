@@ -16,7 +16,7 @@ NAMES = ("viscous", "coulomb", "absolute_velocity", "offset")
 
 
 def drivers(viscous, coulomb, difference, speeds=(1.0, 1.0, 1.0)):
-    """Joints that are driven; every joint has an offset, which is no friction."""
+    """Joints that are driven; every joint has an offset, which does not count as friction."""
     model = RobotModel.from_urdf(ARM)
     regressor = Regressor(model, terms_on_joints(model, [TERMS[name]() for name in NAMES]))
     values = (viscous, coulomb, difference, (5.0, -5.0, 5.0))

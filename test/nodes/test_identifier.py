@@ -343,7 +343,7 @@ def test_what_cannot_be_identified_is_reported_and_not_published(world, messages
 
 
 def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
-    """Efforts that have nothing to do with the motion on the held-out part."""
+    """Efforts that have nothing to do with the motion in the last two fifths."""
     folder, _ = from_file
     names, chunk = samples
     rng = np.random.default_rng(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains from currents and the URDF's masses: as exact as these are, and said to be unknown where nothing is carried."""
+"""Gains from currents and the URDF's masses: as exact as these are, and reported as unknown where nothing is carried."""
 
 from dataclasses import replace
 
@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
+from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.identification.correction import interpret_efforts
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.weight_gains import CurrentRecording
 
 GAINS = np.array([12.0, -30.0, 8.0])
 
@@ -87,3 +89,11 @@ def test_currents_alone_give_a_model_in_one_call(robot, currents):
     result = identify([currents], [], robot.model, Settings(cutoff=5.0), "test")
     assert result.evaluation.held_out.all_joints_nrmse < 0.05
     assert "gains_from_masses" in {one.code for one in result.findings}
+
+
+def test_efforts_become_currents(robot, currents):
+    stated = changed(currents, tau=currents.samples.current, current=None)
+    view = CurrentRecording(stated)
+    chunk = Chunk.join(list(view.chunks(robot.joints)))
+    assert chunk.tau is None and not view.effort_is_torque
+    np.testing.assert_array_equal(chunk.current, stated.samples.tau)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretches that are left out: efforts by a mask of their joint, positions as missing values."""
+
+import numpy as np
+from support.simulated import sines
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
+from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording, excluded_mask
+
+T = np.arange(0.0, 10.0, 0.01)
+RECORDING = sines(T)
+EFFORT = ExcludedSpan("j1", 2.0, 3.0, "effort_frozen")
+POSITION = ExcludedSpan("j0", 5.0, 6.0, "encoder_frozen")
+
+
+def test_efforts_are_masked_and_positions_missing():
+    view = ExcludingRecording(RECORDING, [EFFORT], [POSITION])
+    chunk = Chunk.join(list(view.chunks(("j0", "j1"))))
+    np.testing.assert_array_equal(chunk.tau, RECORDING.samples.tau)
+    np.testing.assert_array_equal(np.isnan(chunk.q[:, 0]), (T >= 5.0) & (T <= 6.0))
+    assert np.isfinite(chunk.q[:, 1]).all()
+    mask = excluded_mask(view, ("j0", "j1"), T, 0.0)
+    np.testing.assert_array_equal(mask, [np.zeros(len(T), dtype=bool), (T >= 2.0) & (T <= 3.0)])
+
+
+def test_the_mask_has_a_margin_and_the_order_of_the_joints():
+    view = ExcludingRecording(RECORDING, [EFFORT], [])
+    mask = excluded_mask(view, ("j1", "j0"), T, 0.5)
+    np.testing.assert_array_equal(mask[0], (T >= 1.5) & (T <= 3.5))
+    assert not mask[1].any()
+
+
+def test_the_mask_is_found_inside_other_views():
+    part = inside_excerpt(Excerpt(RECORDING, 1.0, 8.0), lambda one: ExcludingRecording(one, [EFFORT], []))
+    assert isinstance(part, Excerpt)
+    assert excluded_mask(part, ("j0", "j1"), T, 0.0).sum() == ((T >= 2.0) & (T <= 3.0)).sum()
+    assert not excluded_mask(RECORDING, ("j0", "j1"), T, 0.0).any()
